@@ -1,0 +1,355 @@
+"""Which bits and claims are proved: the compiled half of certificates.
+
+``examine`` holds every product of a matrix multiplication against the error bound that
+``certificate.bounds`` proves, and looks closer where that does not decide. Patterns are
+point-major here, ``words[row, w]``; bit i is bit i % 64 of word i // 64, as in ``_bits``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compile import compiled, popcount
+from .exact_sums import BINS, exact_ramp_gap, exact_side, quantum
+
+
+class Format(NamedTuple):
+    """A floating-point format: unit roundoff, smallest normal number and its exponent, what sums stay below, digits.
+
+    ``pad`` pays for underflow (see ``certificate.bounds``).
+    """
+
+    unit: float
+    tiny: float
+    lowest: int
+    huge: float
+    digits: int
+    pad: float
+
+
+FLOAT64 = Format(2.0**-53, 2.0**-1022, -1022, 2.0**1022, 53, 2.0**-967)
+FLOAT32 = Format(2.0**-24, 2.0**-126, -126, 2.0**126, 24, 2.0**-100)
+
+ANY_QUANTUM = 4000
+NOTHING = -(2**62)
+ENLARGE = 1.0 + 2.0**-40
+DETECTOR_BLOCK = 64
+
+
+class Facts(NamedTuple):
+    """Of every row of a matrix: what bounds need to know.
+
+    ``norms`` are upper bounds of the Euclidean norms, ``terms`` the numbers of entries
+    other than zero; all entries are multiples of 2^``quanta``; ``fits`` says that they
+    are float32 numbers.
+    """
+
+    norms: Any
+    terms: Any
+    quanta: Any
+    fits: Any
+
+
+class Planes(NamedTuple):
+    """A block of hyperplanes: weights in float64, biases, and facts of both.
+
+    ``columns`` is the only feature that a coordinate cut looks at (weight +1 or -1,
+    its sign in ``signs``), -1 for any other hyperplane.
+    """
+
+    weights: Any
+    bias: Any
+    norms: Any
+    quanta: Any
+    fits: Any
+    bias_quanta: Any
+    columns: Any
+    signs: Any
+
+
+@compiled
+def find_facts(matrix, norms, terms, quanta, fits):
+    """Fill the arrays of :class:`Facts`.
+
+    A row is scaled by a power of two to largest entry in [1/2, 1). Then d squares, d
+    additions and a root err by less than (d + 4) 2^-52 of the result, and what underflows
+    is far below that.
+    """
+    d = matrix.shape[1]
+    for i in range(matrix.shape[0]):
+        largest, count, lowest, fit = 0.0, 0, ANY_QUANTUM, True
+        for j in range(d):
+            entry = np.float64(matrix[i, j])
+            if entry != 0.0:
+                largest = max(largest, abs(entry))
+                count += 1
+                lowest = min(lowest, quantum(entry))
+                fit = fit and np.float64(np.float32(entry)) == entry
+        exponent = math.frexp(largest)[1]
+        square = 0.0
+        for j in range(d):
+            part = math.ldexp(np.float64(matrix[i, j]), -exponent)
+            square += part * part
+        norm = math.ldexp(math.sqrt(square) * (1.0 + (d + 8) * 2.0**-52), exponent)
+        norms[i] = norm if largest == 0.0 else norm + 5e-324
+        terms[i], quanta[i], fits[i] = count, lowest, fit
+
+
+@compiled
+def gamma(terms, unit):
+    """(k u) / (1 - k u) with k = terms + 5, rounded up; infinite beyond k u = 1/4."""
+    part = (terms + 5) * unit
+    return part / (1.0 - part) * ENLARGE if part < 0.25 else np.inf
+
+
+@compiled
+def error_bound(factor, size, point_norm, plane_norm, form):
+    """What an evaluation in the format may err by, if the absolute products and bias add up to no more than size."""
+    if not (size < form.huge and point_norm < form.huge and plane_norm < form.huge):
+        return np.inf
+    return factor * (size + form.pad * (point_norm + plane_norm + 1.0))
+
+
+@compiled
+def sums_exactly(size, points, i, planes, j, form):
+    """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two."""
+    a, b, c = points.quanta[i], planes.quanta[j], planes.bias_quanta[j]
+    common = min(a + b, c)
+    if min(a, b, common) < form.lowest or not max(size, points.norms[i], planes.norms[j]) < form.huge:
+        return False
+    return size * ENLARGE <= math.ldexp(1.0, min(common, 900) + form.digits)
+
+
+@compiled
+def cut_is_open(on, entry, bias, form):
+    """Whether entry + bias > 0, evaluated on these numbers in the format, might differ from ``on``."""
+    if (entry > -bias) != on:
+        return True
+    total = abs(entry + bias)
+    return 0.0 < abs(entry) < form.tiny or 0.0 < abs(bias) < form.tiny or 0.0 < total < form.tiny
+
+
+@compiled
+def examine_cut(points, i, rows, planes, j):
+    """As ``examine_closely``, for a coordinate cut: a comparison, no arithmetic."""
+    entry, bias = planes.signs[j] * rows[i, planes.columns[j]], planes.bias[j]
+    on = entry > -bias
+    open64 = cut_is_open(on, entry, bias, FLOAT64)
+    open32 = not max(points.norms[i], abs(bias)) < FLOAT32.huge
+    if not open32:
+        open32 = cut_is_open(on, np.float64(np.float32(entry)), np.float64(np.float32(bias)), FLOAT32)
+    return on, open64, open32, min(abs(entry + bias), 1.7e308) * (1.0 - 2.0**-50)
+
+
+@compiled
+def absolute_sum(weights, point):
+    """An upper bound of sum |w_j x_j| (but for underflow), and how many products are not zero."""
+    total, terms = 0.0, 0
+    for j in range(point.shape[0]):
+        product = abs(weights[j] * point[j])
+        total += product
+        if point[j] != 0.0 and weights[j] != 0.0:
+            terms += 1
+    return total * (1.0 + (terms + 4) * 2.0**-52), terms
+
+
+@compiled
+def examine_closely(value, points, i, rows, planes, j, bins):
+    """Whether the bit is on, whether it is open in float64 and in float32, and a lower bound of |<w, x> + b|.
+
+    First with the sum of the absolute products in place of the norms; where that does
+    not decide and the value is not exact anyway, in exact arithmetic.
+    """
+    total, terms = absolute_sum(planes.weights[j], rows[i])
+    size = total + abs(planes.bias[j])
+    near64 = error_bound(gamma(terms, FLOAT64.unit), size, points.norms[i], planes.norms[j], FLOAT64)
+    near32 = error_bound(gamma(terms, FLOAT32.unit), size, points.norms[i], planes.norms[j], FLOAT32)
+    exact64 = sums_exactly(size, points, i, planes, j, FLOAT64)
+    exact32 = points.fits[i] and planes.fits[j] and sums_exactly(size, points, i, planes, j, FLOAT32)
+    if exact64:
+        on, gap = value > 0, abs(value)
+    elif abs(value) > near64:
+        on, gap = value > 0, abs(value) - near64
+    else:
+        sign, gap = exact_side(planes.weights[j], rows[i], planes.bias[j], bins)
+        on = sign > 0
+    return on, not (exact64 or gap > near64), not (exact32 or gap > near32), gap
+
+
+@compiled
+def padded_norm(norm):
+    """A norm for the first look, which takes float32's pad for all and leaves the huge to the closer one."""
+    return norm + FLOAT32.pad if norm < FLOAT32.huge else np.inf
+
+
+@compiled
+def examine(products, rows, points, planes, first, on, open64, open32, nearest):
+    """Bits of a tile of points and a block of hyperplanes, from the products <w, x>.
+
+    Sets the bits from word ``first`` on, and lowers ``nearest``, a lower bound of
+    |<w, x> + b| for every hyperplane.
+    """
+    n = planes.bias.shape[0]
+    bins = np.empty(BINS, np.int64)
+    norms, sizes = np.empty(n), np.empty(n)
+    for j in range(n):
+        norms[j] = padded_norm(planes.norms[j]) if planes.columns[j] < 0 else np.inf
+        sizes[j] = abs(planes.bias[j]) + FLOAT32.pad
+    for i in range(rows.shape[0]):
+        norm = padded_norm(points.norms[i])
+        factor64, factor32 = gamma(points.terms[i], FLOAT64.unit), gamma(points.terms[i], FLOAT32.unit)
+        for start in range(0, n, 64):
+            word, word64, word32 = np.uint64(0), np.uint64(0), np.uint64(0)
+            for j in range(start, min(start + 64, n)):
+                bit = np.uint64(1) << np.uint64(j - start)
+                value = products[i, j] + planes.bias[j]
+                size = norm * norms[j] + sizes[j]
+                gap = abs(value) - factor64 * size
+                if gap > factor32 * size and size < FLOAT32.huge:
+                    if value > 0:
+                        word |= bit
+                else:
+                    if planes.columns[j] >= 0:
+                        is_on, is_open64, is_open32, gap = examine_cut(points, i, rows, planes, j)
+                    else:
+                        is_on, is_open64, is_open32, gap = examine_closely(value, points, i, rows, planes, j, bins)
+                    if is_on:
+                        word |= bit
+                    if is_open64:
+                        word64 |= bit
+                    if is_open32:
+                        word32 |= bit
+                if gap < nearest[j]:
+                    nearest[j] = gap
+            k = first + start // 64
+            on[i, k], open64[i, k], open32[i, k] = word, word64, word32
+
+
+@compiled
+def masked_count(line, mask):
+    """How many bits of the line are on under the mask."""
+    count = 0
+    for w in range(mask.shape[0]):
+        count += popcount(line[w] & mask[w])
+    return count
+
+
+@compiled
+def best_margins(low, high, masks, limits, owners, own, inside, outside):
+    """Greatest limit - count of a point's own class, counted in ``high``, and of all other classes, in ``low``.
+
+    NOTHING where there is no detector.
+    """
+    n = masks.shape[0]
+    inside[:] = NOTHING
+    outside[:] = NOTHING
+    for start in range(0, n, DETECTOR_BLOCK):
+        for i in range(low.shape[0]):
+            for m in range(start, min(start + DETECTOR_BLOCK, n)):
+                if owners[m] == own[i]:
+                    inside[i] = max(inside[i], limits[m] - masked_count(high[i], masks[m]))
+                else:
+                    outside[i] = max(outside[i], limits[m] - masked_count(low[i], masks[m]))
+
+
+@compiled
+def ramp(products, points, planes, error64, error32):
+    """Replace the products <w, x> by max(<w, x> + b, 0); add what each may err by to its row's sums.
+
+    A hyperplane whose value is proved negative gives zero in every evaluation, and errs by nothing.
+    """
+    for i in range(products.shape[0]):
+        norm, terms = points.norms[i], points.terms[i]
+        factor64, factor32 = gamma(terms, FLOAT64.unit), gamma(terms, FLOAT32.unit)
+        for j in range(products.shape[1]):
+            value = products[i, j] + planes.bias[j]
+            size = norm * planes.norms[j] + abs(planes.bias[j])
+            near64 = error_bound(factor64, size, norm, planes.norms[j], FLOAT64)
+            near32 = error_bound(factor32, size, norm, planes.norms[j], FLOAT32)
+            products[i, j] = value if value > 0 else 0.0
+            if not value < -2.0 * near64:
+                error64[i] += near64
+            if not value < -(near64 + near32):
+                error32[i] += near32
+
+
+class Gaps(NamedTuple):
+    """Of every point: proved intervals of the greatest limit - value, of its own class and of all others.
+
+    ``safe_own`` and ``safe_other`` say for float64 and float32 that the signs hold in
+    every evaluation; ``reach_own`` and ``reach_other`` how far the point may move.
+    """
+
+    own_low: Any
+    own_high: Any
+    other_low: Any
+    other_high: Any
+    safe_own: Any
+    safe_other: Any
+    reach_own: Any
+    reach_other: Any
+
+
+@compiled
+def value_error(value, limit, error, width):
+    """What limit - value, as evaluated here, may err by."""
+    bound = error + gamma(2 * width, FLOAT64.unit) * (value + abs(limit)) + FLOAT64.pad
+    return bound * ENLARGE if bound < FLOAT64.huge else np.inf
+
+
+@compiled
+def runtime_error(value, limit, near, error, width, form):
+    """What limit - value may err by in every evaluation in the format, seen from here, which is off by ``near``."""
+    factor = gamma(width, form.unit)
+    bound = near + error * (1.0 + factor) + factor * (value + near + abs(limit)) + form.pad
+    return bound * ENLARGE if value + near + abs(limit) + error < form.huge else np.inf
+
+
+@compiled
+def best_gaps(values, error64, error32, width, limits, owners, slopes, own, gaps):
+    """Fill :class:`Gaps` from the detectors' values, of shape (points, detectors)."""
+    for i in range(values.shape[0]):
+        for m in range(values.shape[1]):
+            near = value_error(values[i, m], limits[m], error64[i], width)
+            far64 = runtime_error(values[i, m], limits[m], near, error64[i], width, FLOAT64)
+            far32 = runtime_error(values[i, m], limits[m], near, error32[i], width, FLOAT32)
+            gap = limits[m] - values[i, m] if near < np.inf else 0.0
+            if owners[m] == own[i]:
+                gaps.own_low[i] = max(gaps.own_low[i], gap - near)
+                gaps.own_high[i] = max(gaps.own_high[i], gap + near)
+                gaps.safe_own[0, i] |= gap > far64
+                gaps.safe_own[1, i] |= gap > far32
+                reach = (gap - near) / slopes[m] if slopes[m] > 0.0 else (np.inf if gap > near else 0.0)
+                gaps.reach_own[i] = max(gaps.reach_own[i], reach)
+            else:
+                gaps.other_low[i] = max(gaps.other_low[i], gap - near)
+                gaps.other_high[i] = max(gaps.other_high[i], gap + near)
+                gaps.safe_other[0, i] &= gap < -far64
+                gaps.safe_other[1, i] &= gap < -far32
+                reach = (-gap - near) / slopes[m] if slopes[m] > 0.0 else np.inf
+                gaps.reach_other[i] = min(gaps.reach_other[i], reach)
+
+
+@compiled
+def exact_claims(values, error, width, limits, owners, own, masks, point, weights, bias):
+    """Whether a detector of the point's own class fires, and whether one of another class does.
+
+    As proved from the values, or in exact arithmetic for those in doubt.
+    """
+    claimed, disputed = False, False
+    for m in range(values.shape[0]):
+        if claimed if owners[m] == own else disputed:
+            continue
+        near = value_error(values[m], limits[m], error, width)
+        gap = limits[m] - values[m] if near < np.inf else 0.0
+        fires = gap > near
+        if not fires and gap > -near:
+            fires = exact_ramp_gap(weights, bias, point, masks[m], limits[m]) > 0
+        if owners[m] == own:
+            claimed = claimed or fires
+        else:
+            disputed = disputed or fires
+    return claimed, disputed

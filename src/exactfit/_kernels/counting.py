@@ -1,0 +1,100 @@
+"""How many masked bits are on: the work that every detector is made of.
+
+Words are word-major, ``words[w, column]`` (see ``_bits``), and loops run along the
+columns, where the compiler finds whole vectors. Arrays are passed whole with a range of
+columns, never cut: only then does it know that they are contiguous.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compile import compiled, popcount
+
+COLUMN_TILE = 512
+
+
+@compiled
+def full_add(a, b, c):
+    """Add three words bit by bit: the sum and the carry of every position."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@compiled
+def count_one(words, w, start, stop, mask, fresh, counts):
+    """Count one word of every column; ``fresh`` forgets what ``counts`` held."""
+    m = mask[w]
+    a = words[w, start:stop]
+    for c in range(stop - start):
+        counts[c] = (0 if fresh else counts[c]) + popcount(a[c] & m)
+
+
+@compiled
+def count_two(words, w, start, stop, mask, fresh, counts):
+    """Count two words of every column."""
+    m0, m1 = mask[w], mask[w + 1]
+    a0, a1 = words[w, start:stop], words[w + 1, start:stop]
+    for c in range(stop - start):
+        counts[c] = (0 if fresh else counts[c]) + popcount(a0[c] & m0) + popcount(a1[c] & m1)
+
+
+@compiled
+def count_four(words, w, start, stop, mask, fresh, counts):
+    """Count four words of every column."""
+    m0, m1, m2, m3 = mask[w], mask[w + 1], mask[w + 2], mask[w + 3]
+    a0, a1 = words[w, start:stop], words[w + 1, start:stop]
+    a2, a3 = words[w + 2, start:stop], words[w + 3, start:stop]
+    for c in range(stop - start):
+        ones, twos = full_add(a0[c] & m0, a1[c] & m1, a2[c] & m2)
+        counts[c] = (0 if fresh else counts[c]) + popcount(ones) + 2 * popcount(twos) + popcount(a3[c] & m3)
+
+
+@compiled
+def count_eight(words, w, start, stop, mask, fresh, counts):
+    """Count eight words of every column: full adders turn seven into three (ones, twos, fours)."""
+    m0, m1, m2, m3 = mask[w], mask[w + 1], mask[w + 2], mask[w + 3]
+    m4, m5, m6, m7 = mask[w + 4], mask[w + 5], mask[w + 6], mask[w + 7]
+    a0, a1 = words[w, start:stop], words[w + 1, start:stop]
+    a2, a3 = words[w + 2, start:stop], words[w + 3, start:stop]
+    a4, a5 = words[w + 4, start:stop], words[w + 5, start:stop]
+    a6, a7 = words[w + 6, start:stop], words[w + 7, start:stop]
+    for c in range(stop - start):
+        s1, c1 = full_add(a0[c] & m0, a1[c] & m1, a2[c] & m2)
+        s2, c2 = full_add(a3[c] & m3, a4[c] & m4, a5[c] & m5)
+        ones, c3 = full_add(s1, s2, a6[c] & m6)
+        twos, fours = full_add(c1, c2, c3)
+        more = popcount(ones) + popcount(a7[c] & m7) + 2 * popcount(twos) + 4 * popcount(fours)
+        counts[c] = (0 if fresh else counts[c]) + more
+
+
+@compiled
+def count_tile(words, start, stop, mask, counts):
+    """counts[c] = popcount(words[:, start + c] & mask) for the columns start..stop."""
+    n_words = words.shape[0]
+    w = 0
+    if n_words & 1:
+        count_one(words, w, start, stop, mask, w == 0, counts)
+        w += 1
+    if n_words & 2:
+        count_two(words, w, start, stop, mask, w == 0, counts)
+        w += 2
+    if n_words & 4:
+        count_four(words, w, start, stop, mask, w == 0, counts)
+        w += 4
+    while w < n_words:
+        count_eight(words, w, start, stop, mask, w == 0, counts)
+        w += 8
+
+
+@compiled
+def count_all(words, start, stop, masks, out):
+    """out[m, c] = popcount(words[:, c] & masks[m]) for all masks and the columns start..stop."""
+    counts = np.zeros(COLUMN_TILE, np.int64)
+    for low in range(start, stop, COLUMN_TILE):
+        high = min(low + COLUMN_TILE, stop)
+        for m in range(masks.shape[0]):
+            count_tile(words, low, high, masks[m], counts)
+            line = out[m, low:high]
+            for c in range(high - low):
+                line[c] = counts[c]

@@ -1,0 +1,39 @@
+"""How clearly each class claims a point: the largest relative slack of its detectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compile import compiled
+from .counting import COLUMN_TILE, count_tile
+from .values import sum_masked
+
+
+@compiled
+def best_slack_counts(words, start, stop, masks, limits, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / limit."""
+    counts = np.zeros(COLUMN_TILE, np.int64)
+    for low in range(start, stop, COLUMN_TILE):
+        high = min(low + COLUMN_TILE, stop)
+        for m in range(masks.shape[0]):
+            count_tile(words, low, high, masks[m], counts)
+            limit = np.float64(limits[m])
+            best = out[classes[m], low:high]
+            for c in range(high - low):
+                best[c] = max(best[c], (limit - 0.5 - counts[c]) / limit)
+
+
+@compiled
+def best_slack_sums(values, masks, limits, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - value) / limit, never exactly zero."""
+    n = values.shape[1]
+    sums = np.empty(n)
+    for m in range(masks.shape[0]):
+        sum_masked(values, masks[m], sums)
+        limit = limits[m]
+        best = out[classes[m]]
+        for c in range(n):
+            slack = (limit - sums[c]) / limit
+            if slack == 0.0:
+                slack = -5e-324
+            best[c] = max(best[c], slack)

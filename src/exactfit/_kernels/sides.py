@@ -1,0 +1,319 @@
+"""On which side of each hyperplane each point lies: filters, and the exact last word.
+
+A filter writes two bits per entry: the side, and whether it is in doubt. ``settle``
+then replaces every doubtful bit by the exact one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .compile import compiled
+
+LARGEST = np.finfo(np.float64).max
+SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450
+TINY = 1e-300
+ALL = np.uint64(2**64 - 1)
+LOW_27 = np.int64(2**27 - 1)
+LOW_32 = np.int64(2**32 - 1)
+LIMBS = 144
+LIMB_OFFSET = 2304
+
+
+@compiled
+def signs(values):
+    """64 numbers to one word: bit i is on iff values[i] > 0."""
+    word = np.uint64(0)
+    for i in range(64):
+        word |= np.uint64(values[i] > 0.0) << np.uint64(i)
+    return word
+
+
+@compiled
+def in_doubt(values, scale, slopes, shift, errors):
+    """64 numbers to one word: bit i is off iff scale * slopes[i] + shift * errors[i] < |values[i]| < infinity."""
+    count = np.int64(0)
+    for i in range(64):
+        size = abs(values[i])
+        sure = (size > scale * slopes[i] + shift * errors[i] + TINY) & (size <= LARGEST)
+        count += np.int64(not sure)
+    word = np.uint64(0)
+    if count:
+        for i in range(64):
+            size = abs(values[i])
+            sure = (size > scale * slopes[i] + shift * errors[i] + TINY) & (size <= LARGEST)
+            word |= np.uint64(not sure) << np.uint64(i)
+    return word
+
+
+@compiled
+def scale_rows(rows, origin, scaled, factors, norms):
+    """Subtract ``origin``, scale each row by a power of two to largest entry in [1/2, 1), round to float32.
+
+    ``factors`` gets the power of two, ``norms`` an upper bound of the scaled row's
+    Euclidean norm; it is infinite where the scaling would leave the range of float64.
+    """
+    d = rows.shape[1]
+    for r in range(rows.shape[0]):
+        largest = 0.0
+        for j in range(d):
+            largest = max(largest, abs(np.float64(rows[r, j]) - origin[j]))
+        exponent = math.frexp(largest)[1]
+        if not largest <= LARGEST or abs(exponent) > 1000:
+            factors[r], norms[r] = 1.0, np.inf
+            scaled[r, :] = 0
+            continue
+        factor = math.ldexp(1.0, -exponent)
+        square = 0.0
+        for j in range(d):
+            value = (np.float64(rows[r, j]) - origin[j]) * factor
+            scaled[r, j] = value
+            square += value * value
+        factors[r], norms[r] = factor, math.sqrt(square) * (1.0 + 1e-9)
+
+
+@compiled
+def decide_products(products, factors, norms, slopes, offsets, doubts, first_word, start, tail, words, open_bits):
+    """Side and doubt from float32 products of feature blocks.
+
+    The value of an entry is the sum over the blocks plus ``offsets[j] * factors[r]``;
+    it is in doubt unless its size exceeds ``norms[r] * slopes[j] + factors[r] * doubts[j]``.
+    """
+    n_blocks, n_rows, n_columns = products.shape
+    values = np.empty(64)
+    for r in range(n_rows):
+        factor, norm = factors[r], norms[r]
+        for w in range(n_columns // 64):
+            low = 64 * w
+            offset, slope, error = offsets[low : low + 64], slopes[low : low + 64], doubts[low : low + 64]
+            for i in range(64):
+                values[i] = offset[i] * factor
+            for k in range(n_blocks):
+                block = products[k, r, low : low + 64]
+                for i in range(64):
+                    values[i] += np.float64(block[i])
+            used = tail if low + 64 == n_columns else ALL
+            words[first_word + w, start + r] = signs(values) & used
+            open_bits[w, r] = in_doubt(values, norm, slope, factor, error) & used
+
+
+@compiled
+def decide_low(rows, weights, biases, slopes, doubts, start, tail, words, open_bits):
+    """Side and doubt in few dimensions: project, test and pack in one go, in float64.
+
+    ``weights`` has shape (d, n) with n a multiple of 64. An entry is in doubt unless
+    its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``.
+    """
+    d, n = weights.shape
+    values = np.empty(64)
+    for r in range(rows.shape[0]):
+        largest = 0.0
+        for j in range(d):
+            largest = max(largest, abs(rows[r, j]))
+        for w in range(n // 64):
+            low = 64 * w
+            bias, slope, error = biases[low : low + 64], slopes[low : low + 64], doubts[low : low + 64]
+            for i in range(64):
+                values[i] = bias[i]
+            for j in range(d):
+                x, line = rows[r, j], weights[j, low : low + 64]
+                for i in range(64):
+                    values[i] += x * line[i]
+            used = tail if low + 64 == n else ALL
+            words[w, start + r] = signs(values) & used
+            open_bits[w, r] = in_doubt(values, largest, slope, 1.0, error) & used
+
+
+@compiled
+def settle(rows, weights, biases, lone, first_word, start, words, open_bits):
+    """Replace every open bit by the exact side; clears ``open_bits``."""
+    limbs = np.zeros(LIMBS, np.int64)
+    one = np.uint64(1)
+    for w in range(open_bits.shape[0]):
+        for r in range(open_bits.shape[1]):
+            left = open_bits[w, r]
+            if left == np.uint64(0):
+                continue
+            open_bits[w, r] = np.uint64(0)
+            word = words[first_word + w, start + r]
+            for bit in range(64):
+                here = one << np.uint64(bit)
+                if left & here:
+                    i = 64 * (first_word + w) + bit
+                    if positive(rows[r], weights[i], biases[i], lone[i], limbs):
+                        word |= here
+                    else:
+                        word &= ~here
+            words[first_word + w, start + r] = word
+
+
+@compiled
+def positive(x, w, b, lone, limbs):
+    """Whether <w, x> + b > 0, exactly."""
+    if lone >= 0:
+        sign = _lone_sign(x[lone], np.float64(w[lone]), b)
+    else:
+        sign = _float64_sign(x, w, b)
+        if sign == 2:
+            sign = _compensated_sign(x, w, b)
+    if sign == 2:
+        sign = _exact_sign(x, w, b, limbs)
+    return sign == 1
+
+
+@compiled
+def _safe(value):
+    """Whether products of this number with another such one are split exactly."""
+    size = abs(value)
+    return size == 0.0 or (size >= SAFE_LOW and size <= SAFE_HIGH)
+
+
+@compiled
+def _two_product(a, b):
+    """a * b as rounded product and exact remainder (Dekker), for safe sizes."""
+    p = a * b
+    t = 134217729.0 * a
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = 134217729.0 * b
+    b_high = t - (t - b)
+    b_low = b - b_high
+    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+@compiled
+def _lone_sign(x, w, b):
+    """Sign of w x + b where the product is exact (w a power of two), else 2 = unknown."""
+    if not (_safe(x) and _safe(w)):
+        return 2
+    p, remainder = _two_product(w, x)
+    if remainder != 0.0:
+        return 2
+    return 1 if p > -b else (0 if p == -b else -1)
+
+
+@compiled
+def _float64_sign(x, w, b):
+    """Sign of <w, x> + b in float64, or 2 where rounding might have turned it.
+
+    Each of the d products and d + 1 additions errs by at most 2^-53 of the sum of
+    the absolute values, in every order of summation.
+    """
+    total, size = b, abs(b)
+    d = x.shape[0]
+    for j in range(d):
+        p = np.float64(w[j]) * x[j]
+        total += p
+        size += abs(p)
+    bound = (2 * d + 4) * 1.2e-16 * size + 1e-300
+    if not size <= LARGEST or abs(total) <= bound:
+        return 2
+    return 1 if total > 0.0 else -1
+
+
+@compiled
+def _compensated_sign(x, w, b):
+    """Sign by products and sums with remainders: decides all but the closest calls.
+
+    After Ogita, Rump and Oishi: with s the running sum and e the sum of all
+    remainders, |s + e - exact| is at most u |s + e| + (2 (d + 1) u)^2 sum |w_j x_j|
+    (taken generously below). Where every remainder is zero, s itself is exact: so
+    ties on integer-like data end here.
+    """
+    s, e, size = b, 0.0, abs(b)
+    d = x.shape[0]
+    clean = True
+    for j in range(d):
+        a = np.float64(w[j])
+        if not (_safe(a) and _safe(x[j])):
+            return 2
+        p, remainder = _two_product(a, x[j])
+        t = s + p
+        z = t - s
+        rest = ((s - (t - z)) + (p - z)) + remainder
+        if remainder != 0.0 or rest != 0.0:
+            clean = False
+        s = t
+        e += rest
+        size += abs(p)
+    total = s + e
+    bound = (2 * d + 6) * 1.2e-16 * ((2 * d + 6) * 1.2e-16) * size + 3e-16 * abs(e)
+    if not size <= SAFE_HIGH * SAFE_HIGH or (not clean and abs(total) <= bound):
+        return 2
+    return 1 if total > 0.0 else (0 if total == 0.0 else -1)
+
+
+@compiled
+def _exact_sign(x, w, b, limbs):
+    """Sign by a long accumulator: every product is added as an integer, none is rounded.
+
+    A product of two float64 is an integer of at most 106 bits times a power of two
+    between 2^-2252 and 2^1942. ``limbs`` holds 32 bits each in int64, wide enough for
+    2^28 additions before carries are resolved.
+    """
+    limbs[:] = 0
+    for j in range(x.shape[0]):
+        a = np.float64(w[j])
+        if a != 0.0 and x[j] != 0.0:
+            _add_product(limbs, a, x[j])
+    if b != 0.0:
+        _add_product(limbs, b, 1.0)
+    carry = np.int64(0)
+    nonzero = False
+    for k in range(LIMBS):
+        t = limbs[k] + carry
+        nonzero = nonzero or (t & LOW_32) != 0
+        carry = t >> np.int64(32)
+    if carry < 0:
+        return -1
+    return 1 if nonzero or carry > 0 else 0
+
+
+@compiled
+def _add_product(limbs, a, b):
+    a_part, a_exponent = math.frexp(a)
+    b_part, b_exponent = math.frexp(b)
+    negative = (a_part < 0.0) != (b_part < 0.0)
+    m = np.int64(abs(a_part) * 9007199254740992.0)
+    n = np.int64(abs(b_part) * 9007199254740992.0)
+    m_high, m_low = m >> np.int64(27), m & LOW_27
+    n_high, n_low = n >> np.int64(27), n & LOW_27
+    place = np.int64(a_exponent + b_exponent - 106 + LIMB_OFFSET)
+    _add_at(limbs, m_high * n_high, place + 54, negative)
+    _add_at(limbs, m_high * n_low + m_low * n_high, place + 27, negative)
+    _add_at(limbs, m_low * n_low, place, negative)
+
+
+@compiled
+def _add_at(limbs, value, place, negative):
+    """Add or subtract value * 2^place, for 0 <= value < 2^55."""
+    k, shift = place >> np.int64(5), place & np.int64(31)
+    low = (value & LOW_32) << shift
+    high = (value >> np.int64(32)) << shift
+    sign = np.int64(-1) if negative else np.int64(1)
+    limbs[k] += sign * (low & LOW_32)
+    limbs[k + 1] += sign * ((low >> np.int64(32)) + (high & LOW_32))
+    limbs[k + 2] += sign * (high >> np.int64(32))
+
+
+@compiled
+def shift_biases(weights, biases, origin, shifted, errors):
+    """b_i + <w_i, origin> with compensated rounding, and a bound of its error."""
+    d = weights.shape[1]
+    for i in range(weights.shape[0]):
+        s, e, size = biases[i], 0.0, abs(biases[i])
+        usable = True
+        for j in range(d):
+            a = np.float64(weights[i, j])
+            usable = usable and _safe(a) and _safe(origin[j])
+            p, remainder = _two_product(a, origin[j])
+            t = s + p
+            z = t - s
+            e += ((s - (t - z)) + (p - z)) + remainder
+            s = t
+            size += abs(p)
+        shifted[i] = s + e
+        slack = (2 * d + 6) * 1.2e-16
+        errors[i] = slack * slack * size + 3e-16 * abs(s + e) if usable and size <= SAFE_HIGH else np.inf

@@ -1,0 +1,231 @@
+"""On which side of each hyperplane each point lies, decided exactly.
+
+:func:`sides` answers, for every point x and hyperplane (w, b), whether
+<w, x> + b > 0 as exact arithmetic on the stored numbers would; a point on the
+hyperplane belongs to the off side. So the answer cannot depend on batches,
+threads, BLAS, memory layout or the order of rows.
+
+How. A fast filter computes every entry with a proven bound of its error, and leaves
+those entries in doubt whose size does not exceed it; ``settle`` decides these in
+float64, then with compensated sums, then in exact integers.
+
+The filter in many dimensions (a float32 GEMM). Let c be any reference point and
+t = b + <w, c>, so that <w, x> + b = <w, x - c> + t. Rows x - c and w are scaled by
+powers of two to largest entry in [1/2, 1), which is exact, and rounded to float32:
+relative error at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most
+2^-126 in absolute value where float32 underflows. Features are cut into blocks of at
+most K = 256; a block's dot product, summed in float32 in any order, with or without
+fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|. By Cauchy-Schwarz,
+first in each block and then over the blocks, all of this is at most
+1.01 (K + 3) u |w| |x - c| in scaled units, since K u <= 2^-16; the underflows, at
+most 4 d 2^-126, vanish in it because both scaled norms are at least 1/2. Adding the
+m block sums and t in float64 errs by at most (m + 2) 2^-53 (|w| |x - c| + |t|) (1.01
+covers the higher order), and t itself carries the bound that ``shift_biases`` gives.
+Norms are rounded up. Rows whose scale leaves float64's range have infinite norm,
+hence all their entries are in doubt; so are results that are not finite.
+
+In at most 16 dimensions a float64 kernel does all in one go: d products and d
+additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ._bits import WORD_BITS, BitMatrix, n_words
+from ._kernels import sides as kernels
+from ._parallel import SERIAL, Threads, single_threaded_blas
+
+Matrix = Any
+Floats = NDArray[np.float64]
+
+LOW_DIMENSION = 16
+FEATURE_BLOCK = 256
+COLUMN_TILE = 1024
+REFERENCE_ROWS = 64
+U32, U64 = 2.0**-24, 2.0**-53
+
+
+def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
+    """Some rows of a dense or sparse matrix as a C-ordered float64 array."""
+    part = X[rows]
+    if sp.issparse(part):
+        part = part.toarray()
+    return np.ascontiguousarray(part, dtype=np.float64)
+
+
+def sides(
+    X: Matrix,
+    weights: NDArray[Any],
+    biases: Floats,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    threads: Threads = SERIAL,
+    tile: int | None = None,
+) -> BitMatrix:
+    """Exact sides of points and hyperplanes, packed.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
+    weights : ndarray of float32 or float64, shape (n, d)
+    biases : ndarray of float64, shape (n,)
+    rows : ndarray of int, optional
+        Points to take, in this order; all by default.
+    threads : Threads
+    tile : int, optional
+        Points to a piece of work; changes nothing but speed.
+
+    Returns
+    -------
+    BitMatrix
+        Bit i of row r is on iff <w_i, x_r> + b_i > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit._sides import sides
+    >>> sides(np.array([[0.1], [0.3]]), np.array([[3.0]]), np.array([-0.3])).to_bool().T
+    array([[ True,  True]])
+    >>> sides(np.array([[0.5]]), np.array([[3.0]]), np.array([-1.5])).to_bool()
+    array([[False]])
+    """
+    n_points = X.shape[0] if rows is None else len(rows)
+    n, d = weights.shape
+    words = np.zeros((n_words(n), n_points), dtype=np.uint64)
+    biases = np.ascontiguousarray(biases, dtype=np.float64)
+    weights = np.ascontiguousarray(weights)
+    if n and n_points:
+        make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
+        work = make(X, weights, biases, rows, words)
+        step = tile or work.row_tile
+        pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
+        with single_threaded_blas(work.uses_blas):
+            threads.map(work, pieces)
+    return BitMatrix(words, n)
+
+
+def _lone(weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of the only non-zero weight of each hyperplane, -1 where there are more or none."""
+    nonzero = weights != 0
+    return np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
+
+
+def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Zeros up to a full word along the last axis."""
+    padded = np.zeros((*values.shape[:-1], size), dtype=values.dtype)
+    padded[..., : values.shape[-1]] = values
+    return padded
+
+
+class _Filter:
+    """What both filters share: which rows to take, where to write, what is left to settle."""
+
+    uses_blas: bool
+    row_tile: int
+
+    def __init__(
+        self, X: Matrix, weights: NDArray[Any], biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
+    ) -> None:
+        self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
+        self.lone = _lone(weights)
+        self.n_padded = words.shape[0] * WORD_BITS
+        self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(biases) % WORD_BITS)
+
+    def take(self, start: int, stop: int) -> Floats:
+        return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
+
+    def settle(self, tile: Floats, first_word: int, start: int, open_bits: NDArray[np.uint64]) -> None:
+        if open_bits.any():
+            kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
+
+
+class _LowDimension(_Filter):
+    """Project, test and pack in one float64 kernel."""
+
+    uses_blas = False
+    row_tile = 4096
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        d = self.weights.shape[1]
+        weights = self.weights.astype(np.float64)
+        share = 1.01 * (d + 2) * U64
+        with np.errstate(over="ignore"):
+            # The product may underflow; the least number on top makes it an upper bound again.
+            self.slopes = _pad(share * np.abs(weights).sum(axis=1) + 5e-324, self.n_padded)
+            self.doubts = _pad(share * np.abs(self.biases), self.n_padded)
+        self.columns = _pad(weights.T, self.n_padded)
+        self.offsets = _pad(self.biases, self.n_padded)
+
+    def __call__(self, piece: tuple[int, int]) -> None:
+        tile = self.take(*piece)
+        open_bits = np.empty((len(self.words), len(tile)), dtype=np.uint64)
+        kernels.decide_low(
+            tile, self.columns, self.offsets, self.slopes, self.doubts, piece[0], self.tail, self.words, open_bits
+        )
+        self.settle(tile, 0, piece[0], open_bits)
+
+
+class _HighDimension(_Filter):
+    """A float32 GEMM over blocks of features, around a reference point."""
+
+    uses_blas = True
+    row_tile = 512
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        n, d = self.weights.shape
+        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
+        self.reference = self._reference()
+        shifted, errors = self.biases.copy(), np.zeros(n)
+        if self.reference.any():
+            kernels.shift_biases(self.weights, self.biases, self.reference, shifted, errors)
+        self.scaled = np.zeros((self.n_padded, d), dtype=np.float32)
+        factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
+        kernels.scale_rows(self.weights, np.zeros(d), self.scaled, factors, norms)
+        summing = 1.01 * (len(self.blocks) + 2) * U64
+        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + 3) * U32 + summing)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.offsets = _pad(shifted, self.n_padded) * factors
+            self.doubts = _pad(errors + summing * np.abs(shifted), self.n_padded) * factors
+
+    def _reference(self) -> Floats:
+        """A point in the middle of the data, so that a common offset does not blunt the bound."""
+        count = self.X.shape[0] if self.rows is None else len(self.rows)
+        if count < REFERENCE_ROWS:
+            return np.zeros(self.weights.shape[1])
+        chosen = np.linspace(0, count - 1, REFERENCE_ROWS).astype(np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = dense_rows(self.X, chosen if self.rows is None else self.rows[chosen]).mean(axis=0)
+        return middle if np.isfinite(middle).all() else np.zeros_like(middle)
+
+    def __call__(self, piece: tuple[int, int]) -> None:
+        start, stop = piece
+        tile = self.take(start, stop)
+        scaled = np.empty(tile.shape, dtype=np.float32)
+        factors, norms = np.empty(len(tile)), np.empty(len(tile))
+        kernels.scale_rows(tile, self.reference, scaled, factors, norms)
+        for low in range(0, self.n_padded, COLUMN_TILE):
+            self._decide(tile, scaled, factors, norms, start, slice(low, min(low + COLUMN_TILE, self.n_padded)))
+
+    def _decide(
+        self, tile: Floats, scaled: NDArray[np.float32], factors: Floats, norms: Floats, start: int, part: slice
+    ) -> None:
+        width = part.stop - part.start
+        products = np.empty((len(self.blocks), len(tile), width), dtype=np.float32)
+        with np.errstate(all="ignore"):
+            for product, block in zip(products, self.blocks, strict=True):
+                np.matmul(scaled[:, block], self.scaled[part, block].T, out=product)
+        open_bits = np.empty((width // WORD_BITS, len(tile)), dtype=np.uint64)
+        tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
+        first_word = part.start // WORD_BITS
+        kernels.decide_products(
+            products, factors, norms, self.slopes[part], self.offsets[part], self.doubts[part],
+            first_word, start, tail, self.words, open_bits,
+        )  # fmt: skip
+        self.settle(tile, first_word, start, open_bits)

@@ -1,0 +1,9 @@
+"""Proofs that a network classifies every point of some data correctly."""
+
+from __future__ import annotations
+
+from .checking import certify
+from .digest import data_digest
+from .record import Certificate
+
+__all__ = ["Certificate", "certify", "data_digest"]

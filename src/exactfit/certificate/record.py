@@ -1,0 +1,135 @@
+"""The certificate itself: what was proved, how, and about which data and network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arithmetic = Literal["exact", "float64", "float32"]
+ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
+Proof = Literal["construction", "recomputed"]
+
+SHOWN_ROWS = 10
+_SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Certificate:
+    """Which points a network classifies correctly, and by which proof.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether every point is right.
+    n_samples, n_errors : int
+    errors : ndarray of int64
+        The rows that are not right, ascending.
+    slack : float
+        How close it was: the smallest distance between limit - 1/2 and count that decides a
+        point; for real-valued activations the smallest proved distance between limit and value.
+        NaN if not examined.
+    robust_radius : float or None
+        Moving every point by less than this Euclidean distance changes no answer. A lower
+        bound; None if not examined.
+    arithmetic : {"exact", "float64", "float32"}
+        In exact arithmetic on the stored numbers, or in every evaluation in that format:
+        in any order of sums, with or without fused multiply-adds or flushing to zero.
+    proof : {"construction", "recomputed"}
+        By the construction's own integers, or again from the network and the data alone.
+    float64_safe, float32_safe : bool or None
+        Whether every point is right in every evaluation in that format; None if not examined.
+    data_digest, network_digest : str
+        SHA-256 of what the certificate is about.
+    note : str
+        What else there is to say, such as "by evaluation only".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit import Certificate
+    >>> missed = Certificate(
+    ...     holds=False,
+    ...     n_samples=4,
+    ...     n_errors=1,
+    ...     errors=np.array([2]),
+    ...     slack=0.5,
+    ...     proof="construction",
+    ...     data_digest="4d9a",
+    ...     network_digest="c03e",
+    ... )
+    >>> print(missed)
+    certificate: fails for 1 of 4 points (proof: construction, exact arithmetic)
+      rows in error  2
+      slack          0.5
+      robust radius  not examined
+      float64        not examined
+      float32        not examined
+      data           sha256 4d9a
+      network        sha256 c03e
+    >>> Certificate.from_dict(missed.to_dict()).errors
+    array([2])
+    """
+
+    holds: bool
+    n_samples: int
+    n_errors: int
+    errors: NDArray[np.int64]
+    slack: float = float("nan")
+    robust_radius: float | None = None
+    arithmetic: Arithmetic = "exact"
+    proof: Proof
+    float64_safe: bool | None = None
+    float32_safe: bool | None = None
+    data_digest: str
+    network_digest: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"  {name:<13}  {text}" for name, text in self._details().items()]
+        return "\n".join([self._headline(), *lines])
+
+    def _headline(self) -> str:
+        verdict = f"holds for all {self.n_samples}" if self.holds else f"fails for {self.n_errors} of {self.n_samples}"
+        how = self.note or f"{self.arithmetic} arithmetic"
+        return f"certificate: {verdict} points (proof: {self.proof}, {how})"
+
+    def _details(self) -> dict[str, str]:
+        radius = self.robust_radius
+        details = {
+            "slack": "not examined" if np.isnan(self.slack) else f"{self.slack:.6g}",
+            "robust radius": "not examined" if radius is None else f"{radius:.6g}",
+            "float64": _SAFETY[self.float64_safe],
+            "float32": _SAFETY[self.float32_safe],
+            "data": f"sha256 {self.data_digest}",
+            "network": f"sha256 {self.network_digest}",
+        }
+        return details if self.holds else {"rows in error": self._shown_errors(), **details}
+
+    def _shown_errors(self) -> str:
+        more = self.n_errors - SHOWN_ROWS
+        shown = ", ".join(str(row) for row in self.errors[:SHOWN_ROWS])
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as JSON can hold it; numbers that are not finite become strings."""
+        plain = asdict(self)
+        plain["errors"] = self.errors.tolist()
+        for name in ("slack", "robust_radius"):
+            value = plain[name]
+            plain[name] = value if value is None or np.isfinite(value) else str(float(value))
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
+        """The inverse of :meth:`to_dict`."""
+        radius = plain["robust_radius"]
+        parts = {
+            "errors": np.asarray(plain["errors"], dtype=np.int64),
+            "slack": float(plain["slack"]),
+            "robust_radius": None if radius is None else float(radius),
+        }
+        return cls(**{**plain, **parts})

@@ -1,0 +1,134 @@
+"""Proof for ReLU networks: values with proved bounds, exact sums where these do not decide.
+
+A detector fires on x when V = sum over its mask of z_i, z_i = max(<w_i, x> + b_i, 0), is
+below its limit. max(., 0) does not increase errors, so each z_i errs by no more than the
+bound of ``bounds``, and by nothing where <w_i, x> + b_i is proved negative. Let e be the sum of
+these over all n hyperplanes (enough for every mask), u = 2^-53 and V' the evaluated value.
+Adding up to n numbers >= 0 in any order errs by gamma_n times their sum, which is at most
+V' / (1 - gamma_n), so |V' - V| <= e + gamma_2n V'; subtracting from the limit rounds once more.
+
+In a format, with its own e and u: limit and up to n terms, added in any order, give
+limit - V up to e + gamma_(n+2) (V + e + |limit|), and underflow costs less than ``pad``. So
+the sign of limit - V is that of every evaluation if |limit - V'| exceeds both bounds
+together. The output only adds up what fires, which is positive: no rounding can hide it.
+
+V has Lipschitz constant at most the sum of |w_i| over the mask, hence a proved gap over
+that is how far a point may move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
+from ..activations import RELU
+from ..network import Network
+from .bounds import facts_of
+from .detectors import Codes, Detectors, read_detectors
+from .record import Arithmetic
+from .rows import Floats, Points
+from .verdict import Flags, TileVerdict, Verdict, judge_tiles, rounded_down
+
+Words = NDArray[np.uint64]
+
+TILE_NUMBERS = 2**22
+DETECTOR_BLOCK = 512
+
+
+def prove_relu(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict | None:
+    """Verdict on a ReLU network of the paper's form, None for any other network."""
+    detectors = read_detectors(network, RELU)
+    if detectors is None:
+        return None
+    masks = np.ascontiguousarray(detectors.masks.words.T)
+    proof = _Proof(detectors, detectors.positions(codes), _slopes(detectors), masks)
+    numbers = len(detectors.planes) + len(detectors.limits) + 1
+    return judge_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), n_jobs, proof.judge)
+
+
+def _mask_block(detectors: Detectors, start: int) -> Floats:
+    """Some masks as numbers, shape (detectors, hyperplanes)."""
+    return detectors.masks.take(slice(start, start + DETECTOR_BLOCK)).to_bool().astype(np.float64)
+
+
+def _slopes(detectors: Detectors) -> Floats:
+    """An upper bound of every detector's Lipschitz constant."""
+    starts, norms = range(0, len(detectors.limits), DETECTOR_BLOCK), detectors.planes.norms
+    sums = [_mask_block(detectors, start) @ norms for start in starts]
+    return np.concatenate([np.empty(0), *sums]) * (1.0 + (len(norms) + 8) * 2.0**-52)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Values of all detectors on a tile, and how far each point's hyperplanes may err together."""
+
+    values: Floats
+    error64: Floats
+    error32: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    detectors: Detectors
+    own: Codes
+    slopes: Floats
+    masks: Words
+
+    def judge(self, tile: Floats, rows: slice) -> TileVerdict:
+        """Verdict on the points of a tile."""
+        own, evaluated = self.own[rows], self._evaluate(tile)
+        gaps = self._gaps(evaluated, own)
+        silent = (own == self.detectors.silent) & (own >= 0)
+        right = (silent | (gaps.own_low > 0)) & (gaps.other_high <= 0)
+        reach = np.where(right, np.minimum(np.where(silent, np.inf, gaps.reach_own), gaps.reach_other), 0.0)
+        wrong = (~silent & (gaps.own_high <= 0)) | (gaps.other_low > 0)
+        for row in np.flatnonzero(~right & ~wrong):
+            claimed, disputed = self._exact_claims(evaluated, tile, int(row), int(own[row]))
+            right[row] = (claimed or silent[row]) and not disputed
+        safe = (silent | gaps.safe_own) & gaps.safe_other
+        verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
+        return TileVerdict(verdicts, _slack(gaps), rounded_down(reach))
+
+    def _evaluate(self, tile: Floats) -> _Values:
+        planes, facts = self.detectors.planes, facts_of(tile)
+        heights = np.empty((len(tile), len(planes)))
+        errors = np.zeros((2, len(tile)))
+        for start, stop in planes.ranges():
+            block = planes.block(start, stop)
+            products = tile @ block.weights.T
+            ramp(products, facts, block, *errors)
+            heights[:, start:stop] = products
+        errors *= 1.0 + (len(planes) + 8) * 2.0**-52
+        starts = range(0, len(self.detectors.limits), DETECTOR_BLOCK)
+        sums = [heights @ _mask_block(self.detectors, start).T for start in starts]
+        return _Values(np.concatenate([np.empty((len(tile), 0)), *sums], axis=1), *errors)
+
+    def _gaps(self, evaluated: _Values, own: Codes) -> Gaps:
+        gaps, detectors = _no_gaps(len(own)), self.detectors
+        of_points = evaluated.values, evaluated.error64, evaluated.error32, len(detectors.planes)
+        best_gaps(*of_points, detectors.limits, detectors.owners, self.slopes, own, gaps)
+        return gaps
+
+    def _exact_claims(self, evaluated: _Values, tile: Floats, row: int, own: int) -> tuple[bool, bool]:
+        detectors, planes = self.detectors, self.detectors.planes
+        of_point = evaluated.values[row], evaluated.error64[row], len(planes)
+        of_claims = detectors.limits, detectors.owners, own, self.masks
+        claimed, disputed = exact_claims(*of_point, *of_claims, tile[row], planes.weights, planes.bias)
+        return claimed, disputed
+
+
+def _no_gaps(n: int) -> Gaps:
+    """As if there were no detector yet."""
+    own_low, own_high, other_low, other_high = np.full((4, n), -np.inf)
+    safe_own, safe_other = np.zeros((2, n), dtype=bool), np.ones((2, n), dtype=bool)
+    return Gaps(own_low, own_high, other_low, other_high, safe_own, safe_other, np.zeros(n), np.full(n, np.inf))
+
+
+def _slack(gaps: Gaps) -> float:
+    """Smallest proved distance from zero of what decides a point."""
+    own = np.maximum(gaps.own_low, -gaps.own_high)
+    other = np.maximum(gaps.other_low, -gaps.other_high)
+    return rounded_down(np.concatenate([own, other]))

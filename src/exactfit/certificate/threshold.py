@@ -1,0 +1,114 @@
+"""Proof for threshold networks: bits decided exactly, counts in integers.
+
+Exact arithmetic. Every bit is settled (see ``bounds``), and a class claims a point if the
+greatest limit - count of its detectors is at least one.
+
+In a format. A bit that some evaluation might turn is open. What every evaluation computes
+lies between the pattern with the open bits off and the one with them on; counts grow with
+bits, and counts up to 2^22 are exact in float32. So a point is right in every evaluation if
+its own class still claims it with the open bits on, and no other does with them off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import n_words
+from .._kernels.certify import best_margins, examine
+from ..activations import THRESHOLD
+from ..network import Network
+from .bounds import facts_of
+from .detectors import Codes, Detectors, read_detectors
+from .record import Arithmetic
+from .rows import Floats, Points
+from .verdict import Flags, TileVerdict, Verdict, judge_tiles, rounded_down
+
+Words = NDArray[np.uint64]
+
+TILE = 512
+EXACT_COUNTS = 2**22
+
+
+def prove_threshold(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict | None:
+    """Verdict on a threshold network of the paper's form, None for any other network."""
+    detectors = read_detectors(network, THRESHOLD)
+    if detectors is None:
+        return None
+    proof = _Proof(detectors, detectors.positions(codes), np.ascontiguousarray(detectors.masks.words.T))
+    return judge_tiles(points, TILE, n_jobs, proof.judge)
+
+
+@dataclass(frozen=True, eq=False)
+class _Patterns:
+    """Bits of a tile, and which of them are open in either format."""
+
+    on: Words
+    open64: Words
+    open32: Words
+    nearest: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    detectors: Detectors
+    own: Codes
+    masks: Words
+
+    def judge(self, tile: Floats, rows: slice) -> TileVerdict:
+        """Verdict on the points of a tile."""
+        patterns, own = self._patterns(tile), self.own[rows]
+        inside, outside = self._margins(patterns.on, patterns.on, own)
+        right: dict[Arithmetic, Flags] = {
+            "exact": self._right(inside, outside, own),
+            "float64": self._safe(patterns.on, patterns.open64, own, inside, outside),
+            "float32": self._safe(patterns.on, patterns.open32, own, inside, outside) & self._counts_are_small(),
+        }
+        return TileVerdict(right, _slack(inside, outside), self._radius(patterns.nearest))
+
+    def _patterns(self, tile: Floats) -> _Patterns:
+        planes, facts = self.detectors.planes, facts_of(tile)
+        shape = len(tile), n_words(len(planes))
+        on, open64, open32 = (np.zeros(shape, dtype=np.uint64) for _ in range(3))
+        nearest = np.full(len(planes), np.inf)
+        for start, stop in planes.ranges():
+            block = planes.block(start, stop)
+            products = tile @ block.weights.T
+            examine(products, tile, facts, block, start // 64, on, open64, open32, nearest[start:stop])
+        return _Patterns(on, open64, open32, nearest)
+
+    def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
+        inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
+        limits = self.detectors.limits.astype(np.int64)
+        best_margins(low, high, self.masks, limits, self.detectors.owners, own, inside, outside)
+        return inside, outside
+
+    def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
+        claimed = (inside >= 1) | ((own == self.detectors.silent) & (own >= 0))
+        return np.asarray(claimed & (outside <= 0), dtype=bool)
+
+    def _safe(self, on: Words, unsure: Words, own: Codes, inside: Codes, outside: Codes) -> Flags:
+        """Right whatever the open bits are; counted anew only where there are enough of them to matter."""
+        n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64)
+        safe = self._right(inside - n_open, outside + n_open, own)
+        doubtful = np.flatnonzero(~safe & self._right(inside, outside, own))
+        low, high = on[doubtful] & ~unsure[doubtful], on[doubtful] | unsure[doubtful]
+        safe[doubtful] = self._right(*self._margins(low, high, own[doubtful]), own[doubtful])
+        return safe
+
+    def _counts_are_small(self) -> bool:
+        largest = np.abs(self.detectors.limits).max(initial=0)
+        return len(self.detectors.planes) <= EXACT_COUNTS and bool(largest <= EXACT_COUNTS)
+
+    def _radius(self, nearest: Floats) -> float:
+        norms = self.detectors.planes.norms
+        return rounded_down(nearest[norms > 0] / norms[norms > 0])
+
+
+def _slack(inside: Codes, outside: Codes) -> float:
+    """Smallest |limit - 1/2 - count| that decides a point; infinite where there is no detector at all."""
+    margins = np.concatenate([inside, outside])
+    decided = margins[np.abs(margins) < 2**61]
+    return float(np.min(np.abs(decided - 0.5), initial=np.inf))

@@ -1,0 +1,70 @@
+"""What a proof finds out about every point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import Threads, single_threaded_blas
+from .record import ARITHMETICS, Arithmetic
+from .rows import Floats, Points
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which points are right, in each arithmetic that was looked at: "exact" at least.
+
+    In "float64" and "float32" a point is right if every evaluation says so.
+    """
+
+    right: dict[Arithmetic, Flags]
+    slack: float
+    radius: float | None
+    note: str = ""
+
+    def is_safe(self, arithmetic: Arithmetic) -> bool | None:
+        """Whether all points are right, None if nobody looked."""
+        return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
+
+
+@dataclass(frozen=True, eq=False)
+class TileVerdict:
+    """The same for a tile of points."""
+
+    right: dict[Arithmetic, Flags]
+    slack: float
+    radius: float
+
+
+def judge_tiles(
+    points: Points, size: int, n_jobs: int | None, judge: Callable[[Floats, slice], TileVerdict]
+) -> Verdict:
+    """Judge all points, a tile of ``size`` rows to a piece of work."""
+
+    def work(piece: tuple[int, int]) -> TileVerdict:
+        with np.errstate(all="ignore"):  # overflow leaves an entry to exact arithmetic
+            return judge(points.finite_tile(*piece), slice(*piece))
+
+    with single_threaded_blas(), Threads(n_jobs) as threads:
+        return _join(threads.map(work, points.ranges(size)))
+
+
+def _join(tiles: Iterable[TileVerdict]) -> Verdict:
+    tiles = list(tiles)
+    none = np.empty(0, dtype=bool)
+    return Verdict(
+        right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
+        slack=min((tile.slack for tile in tiles), default=float("inf")),
+        radius=min((tile.radius for tile in tiles), default=float("inf")),
+    )
+
+
+def rounded_down(values: Floats) -> float:
+    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    smallest = max(0.0, float(np.min(values, initial=np.inf)))
+    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))

@@ -1,0 +1,261 @@
+"""Algorithm 1: draw hyperplanes until every pair of different labels is separated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import WORD_BITS, BitMatrix
+from .._parallel import Threads
+from .._sides import dense_rows, sides
+from ..activations import Activation
+from ..exceptions import NoGapError, ParameterError, WidthLimitError
+from .construction import Construction
+from .cover import Cover
+from .evidence import ClassOrder
+from .fixed import hyperplane_source
+from .hyperplanes import Hyperplanes, Seed, Source, row_tiles, seed_sequence
+from .labels import refuse_conflicts, refuse_not_finite
+from .memory import largest_width, refuse_too_large
+from .one_vs_rest import assemble, check_data, choose_targets, cover_classes, gather_evidence
+from .recipe import Recipe, check_whole
+from .rescue import Cuts, Stall, coordinate_cuts
+from .separation import OpenPairs
+from .values import Values
+
+Matrix = Any
+Codes = NDArray[np.int64]
+
+BATCH_BLOCKS = 4
+GAP_ROUNDS = 4
+
+
+def adaptive_width(
+    X: Matrix, y: Any, recipe: Recipe | None = None, rng: Seed = None, *,
+    min_width: int = 0, max_width: int | None = None, rescue: bool = True, check: bool = True,
+) -> Construction:  # fmt: skip
+    """Build a network that interpolates, with as many hyperplanes as that takes (Algorithm 1).
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_points, d)
+    y : array of int, shape (n_points,)
+        Class codes 0..K-1.
+    recipe : Recipe, optional
+    rng : int, Generator, SeedSequence or None
+    min_width : int
+        Draw at least so many (the paper's n_min).
+    max_width : int, optional
+        Give up beyond so many; what memory allows by default.
+    rescue : bool
+        When random draws stall, finish with coordinate cuts; False is the paper's loop.
+    check : bool
+        Whether to look for NaN, infinity and equal points with different labels first;
+        pass False only where that has been done.
+
+    Returns
+    -------
+    Construction
+
+    Raises
+    ------
+    WidthLimitError
+        If ``max_width`` hyperplanes leave pairs unseparated.
+    NoGapError
+        If rounding leaves no room for a limit (real-valued activations only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> made = adaptive_width(np.array([[1.0], [np.nextafter(1.0, 2.0)]]), np.array([0, 1]), rng=0)
+    >>> made.outcome.interpolates
+    True
+    """
+    recipe = recipe or Recipe()
+    codes = check_data(X, y)
+    limits = _check_widths(X, min_width, max_width)
+    targets = choose_targets(codes, recipe.target)
+    if check:
+        refuse_not_finite(X)
+        refuse_conflicts(X, codes)
+    root = seed_sequence(rng)
+    source = hyperplane_source(X, codes, targets, recipe, root)
+    order = ClassOrder.of(codes)
+    with Threads(recipe.n_jobs) as threads:
+        layer = _FirstLayer(X, recipe.s, limits, threads)
+        layer.separate(codes, targets, source, recipe, rescue)  # lines 1-8
+        covers = _cover(layer, order, targets, recipe, root, rescue)  # lines 9-14
+    patterns = layer.patterns.take(order.rows)
+    return assemble(layer.planes, patterns, order, targets, covers, recipe.s, layer.n_rescued)  # lines 15-16
+
+
+@dataclass(frozen=True)
+class _Widths:
+    smallest: int
+    largest: int
+    asked: bool
+
+
+def _check_widths(X: Matrix, min_width: int, max_width: int | None) -> _Widths:
+    smallest = check_whole("min_width", min_width, at_least=0)
+    refuse_too_large(smallest, X)
+    if max_width is None:
+        return _Widths(smallest, max(smallest, largest_width(X)), False)
+    largest = check_whole("max_width", max_width, at_least=1)
+    if largest < smallest:
+        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
+    return _Widths(smallest, largest, True)
+
+
+class _FirstLayer:
+    """Hyperplanes and patterns (points in row order) as they grow."""
+
+    def __init__(self, X: Matrix, activation: Activation, widths: _Widths, threads: Threads) -> None:
+        self.X, self.activation, self.widths, self.threads = X, activation, widths, threads
+        self.planes: Hyperplanes
+        self.patterns: BitMatrix
+        self.n_rescued = 0
+
+    def separate(self, y: Codes, targets: tuple[int, ...], source: Source, recipe: Recipe, rescue: bool) -> None:
+        """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
+        pairs, stall = OpenPairs(y, targets, threads=self.threads), Stall(self.widths.smallest)
+        blocks: list[Hyperplanes] = []
+        lines: list[NDArray[np.uint64]] = []
+        batches = _Batches(self.X, source, self.threads)
+        while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
+            n = WORD_BITS * len(lines)
+            if n >= self.widths.largest:
+                self._refuse(n, pairs)
+            if rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
+                break
+            block, line = batches.take()
+            blocks.append(block)
+            lines.append(line)
+            pairs.add(line)
+            recipe.progress("hyperplanes", n + WORD_BITS, None)
+        self._keep(blocks, lines, pairs)
+        if not pairs.closed:
+            self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    def _keep(self, blocks: list[Hyperplanes], lines: list[NDArray[np.uint64]], pairs: OpenPairs) -> None:
+        """Cut off what the last block drew beyond the width (line 8)."""
+        n = WORD_BITS * len(lines)
+        if pairs.closed:
+            n = max(pairs.needed_width(), self.widths.smallest)
+            if n > self.widths.largest:
+                self._refuse(self.widths.largest, None)
+        planes = Hyperplanes(
+            np.concatenate([block.weights for block in blocks]), np.concatenate([block.biases for block in blocks])
+        )
+        self.planes = planes.head(n)
+        self.patterns = BitMatrix(np.stack(lines), WORD_BITS * len(lines)).head(n)
+
+    def add_cuts(self, cuts: Cuts) -> None:
+        """Append coordinate cuts; for real values scaled so that rounding cannot hide them."""
+        if self.planes.count + len(cuts) > self.widths.largest:
+            self._refuse(self.planes.count, None)
+        scales = np.ones(len(cuts)) if self.activation.is_threshold else self._scales(cuts)
+        weights = np.zeros((len(cuts), self.X.shape[1]))
+        weights[np.arange(len(cuts)), cuts.feature] = cuts.sign * scales
+        with np.errstate(over="ignore", invalid="ignore"):
+            short = weights.astype(np.float32)
+            added = Hyperplanes(short if (short == weights).all() else weights, -cuts.sign * scales * cuts.threshold)
+        if not (np.isfinite(scales).all() and np.isfinite(added.biases).all()):
+            raise NoGapError(
+                "points lie too close for their size: a scaled cut overflows. "
+                'Use activation="threshold", which is exact.'
+            )
+        n = self.planes.count
+        bits = sides(self.X, added.weights, added.biases, threads=self.threads).to_bool()
+        self.planes = self.planes.append(added)
+        self.patterns = BitMatrix.from_bool(np.concatenate([self.patterns.to_bool(), bits], axis=1))
+        self.n_rescued += self.planes.count - n
+
+    def _scales(self, cuts: Cuts) -> NDArray[np.float64]:
+        """Powers of two that lift each cut's smallest positive value well above the rounding errors.
+
+        The errors e(x) of all other hyperplanes are at most ``worst``; a cut's own error is
+        a tiny share of its value. So with value 32 * worst no gap can close.
+        """
+        evidence = Values(self.X, np.arange(self.X.shape[0]), self.planes, self.patterns, self.activation, self.threads)
+        worst, gaps = 0.0, np.full(len(cuts), np.inf)
+        for tile in row_tiles(self.X):
+            points = dense_rows(self.X, tile)
+            worst = max(worst, float(evidence.errors(points).max()))
+            with np.errstate(over="ignore"):
+                ahead = cuts.sign * (points[:, cuts.feature] - cuts.threshold)
+            gaps = np.minimum(gaps, np.where(ahead > 0, ahead, np.inf).min(axis=0))
+        if not 0 < worst < np.inf:
+            return np.full(len(cuts), np.inf if worst else 1.0)
+        exponents = math.frexp(32 * worst)[1] - np.frexp(np.minimum(gaps, np.finfo(np.float64).max))[1] + 1
+        with np.errstate(over="ignore"):
+            return np.ldexp(1.0, np.maximum(exponents, 0))
+
+    def _refuse(self, n: int, pairs: OpenPairs | None) -> None:
+        reason = "" if self.widths.asked else " (what memory allows)"
+        state = "pairs of points were still unseparated"
+        if pairs is not None:
+            count, exact = pairs.n_group_pairs()
+            state = f"{'' if exact else 'at least '}{count} pairs of groups of points were still unseparated"
+        raise WidthLimitError(
+            f"with {n} hyperplanes, max_width={self.widths.largest}{reason} leaves no room, and {state}. "
+            "Raise max_width, use rescue=True, or scale features so that different labels lie further apart."
+        )
+
+
+class _Batches:
+    """Blocks of hyperplanes with every point's sides, computed a few at a time."""
+
+    def __init__(self, X: Matrix, source: Source, threads: Threads) -> None:
+        self.X, self.source, self.threads = X, source, threads
+        self.ready: list[tuple[Hyperplanes, NDArray[np.uint64]]] = []
+        self.drawn = 0
+
+    def take(self) -> tuple[Hyperplanes, NDArray[np.uint64]]:
+        if not self.ready:
+            blocks = [self.source.block(self.drawn + k) for k in range(BATCH_BLOCKS)]
+            self.drawn += BATCH_BLOCKS
+            weights = np.concatenate([block.weights for block in blocks])
+            biases = np.concatenate([block.biases for block in blocks])
+            words = sides(self.X, weights, biases, threads=self.threads).words
+            self.ready = list(zip(blocks, words, strict=True))[::-1]
+        return self.ready.pop()
+
+
+def _cover(
+    layer: _FirstLayer, order: ClassOrder, targets: tuple[int, ...], recipe: Recipe, root: np.random.SeedSequence,
+    rescue: bool,
+) -> list[Cover]:  # fmt: skip
+    """Lines 9-14; where rounding leaves a point without a gap, cuts widen it and the cover is made anew."""
+    for _ in range(GAP_ROUNDS):
+        patterns = layer.patterns.take(order.rows)
+        evidence = gather_evidence(layer.X, order, layer.planes, patterns, recipe.s, layer.threads)
+        covers = cover_classes(evidence, order, targets, recipe, root)
+        if not any(len(cover.uncovered) for cover in covers):
+            return covers
+        if not rescue or not isinstance(evidence, Values):
+            break
+        layer.add_cuts(_gap_cuts(layer.X, order, targets, evidence, covers))
+    rows = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])[:10]
+    raise NoGapError(
+        f"rounding errors leave no room for a limit at rows {', '.join(map(str, rows))}: "
+        'use activation="threshold", which is exact, rescue=True, or scale the data'
+    )
+
+
+def _gap_cuts(X: Matrix, order: ClassOrder, targets: tuple[int, ...], evidence: Values, covers: list[Cover]) -> Cuts:
+    """Cuts for every uncovered point and the points of other classes that crowd it."""
+    a, b = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for k, cover in zip(targets, covers, strict=True):
+        for column in cover.uncovered:
+            close = evidence.crowding(column, order.rest(k))
+            a.append(np.full(len(close), order.rows[column]))
+            b.append(order.rows[close])
+    rows_a, rows_b = np.concatenate(a), np.concatenate(b)
+    first = np.lexsort((rows_b, rows_a))
+    return coordinate_cuts(X, [(rows_a[first].astype(np.int64), rows_b[first].astype(np.int64))])

@@ -1,0 +1,40 @@
+"""Say no before memory runs out, not after."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .._bits import n_words
+from ..exceptions import TooLargeError
+
+UNKNOWN_MEMORY = 2**36
+
+
+def machine_memory() -> int:
+    """Bytes of main memory, or a generous guess where the system does not tell."""
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return UNKNOWN_MEMORY
+
+
+def bytes_for(width: int, n_points: int, d: int) -> int:
+    """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns."""
+    return width * (2 * 4 * d + 8) + 8 * n_words(width) * n_points
+
+
+def largest_width(X: Any) -> int:
+    """The width beyond which a first layer would fill half of the machine's memory."""
+    per_word = bytes_for(64, X.shape[0], X.shape[1])
+    return max(64, 64 * (machine_memory() // 2 // per_word))
+
+
+def refuse_too_large(width: int, X: Any) -> None:
+    """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
+    needed, there = bytes_for(width, X.shape[0], X.shape[1]), machine_memory()
+    if needed > there:
+        raise TooLargeError(
+            f"width={width} needs {needed:,} bytes for {X.shape[0]} points of {X.shape[1]} features, "
+            f"this machine has {there:,}: choose a smaller width"
+        )

@@ -1,0 +1,121 @@
+"""From one first layer to a network: a cover for every target class, put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from .._parallel import Threads
+from ..activations import Activation
+from ..exceptions import DataError, ParameterError
+from ..network import Decoder, Dense, Layer, Masks, Network
+from ..outcome import Outcome
+from .construction import Construction, Trace
+from .cover import Cover, greedy_cover, random_cover
+from .evidence import ClassOrder, Counts, Evidence
+from .hyperplanes import ORDER, Hyperplanes, stream
+from .recipe import Recipe
+from .values import Values
+
+Matrix = Any
+Codes = NDArray[np.int64]
+
+
+def check_data(X: Matrix, y: Any) -> Codes:
+    """Class codes as int64; refuse data that no construction can use."""
+    codes = np.asarray(y)
+    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
+        raise DataError(f"X must have at least one row and one column, got shape {tuple(X.shape)}")
+    if codes.shape != (X.shape[0],):
+        raise DataError(f"y must hold one class code for each of the {X.shape[0]} rows of X, got shape {codes.shape}")
+    if codes.dtype.kind not in "iu" or codes.min() < 0:
+        raise DataError("y must hold class codes 0, 1, 2, ...")
+    sizes = np.bincount(codes)
+    if len(sizes) < 2 or not sizes.all():
+        raise DataError("y must hold at least two classes, with codes 0..K-1 all in use")
+    return codes.astype(np.int64)
+
+
+def choose_targets(y: Codes, target: Any) -> tuple[int, ...]:
+    """The classes that get detectors: all of them, or one of two."""
+    sizes = np.bincount(y)
+    if len(sizes) > 2 and target not in (None, "all"):
+        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(sizes)}")
+    if len(sizes) > 2 or target == "all":
+        return tuple(range(len(sizes)))
+    if target is None:
+        return (0,) if sizes[0] < sizes[1] else (1,)
+    if target not in (0, 1):
+        raise ParameterError(f"target must be a class code, 'all' or None, got {target!r}")
+    return (int(target),)
+
+
+def cover_classes(
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], recipe: Recipe, root: np.random.SeedSequence
+) -> list[Cover]:
+    """One cover for every target class, over the same first layer (Section 4.4)."""
+    covers = []
+    for k in targets:
+        target, rest = order.target(k), order.rest(k)
+        candidates = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
+        if recipe.selection == "greedy":
+            covers.append(greedy_cover(evidence, target, rest, candidates, recipe.greedy_memory, recipe.progress))
+        else:
+            covers.append(random_cover(evidence, target, rest, candidates, recipe.progress))
+    return covers
+
+
+def gather_evidence(
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: BitMatrix, activation: Activation, threads: Threads
+) -> Evidence:
+    """Counts for the threshold, values for everything else; columns in class order."""
+    if activation.is_threshold:
+        return Counts(patterns, threads)
+    return Values(X, order.rows, planes, patterns, activation, threads)
+
+
+def assemble(
+    planes: Hyperplanes, patterns: BitMatrix, order: ClassOrder, targets: tuple[int, ...], covers: list[Cover],
+    activation: Activation, n_rescued: int = 0,
+) -> Construction:  # fmt: skip
+    """Algorithm 2, lines 11-12: the network that the covers make, and how it came about."""
+    columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
+    limits = [limit for cover in covers for limit in cover.limits]
+    classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
+    detectors = Layer(
+        Masks(patterns.take(columns).complement(), -1),
+        np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
+        activation,
+    )
+    first = Layer(Dense(planes.weights), planes.biases, activation)
+    output, decoder = _output(classes, targets, len(order.starts) - 1)
+    uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
+    trace = Trace(
+        anchors=order.rows[columns].astype(np.int64),
+        witnesses=order.rows[_all(covers, "witnesses")].astype(np.int64),
+        coverage=_all(covers, "coverage"),
+        detector_classes=classes,
+        uncovered=uncovered.astype(np.int64),
+        n_drawn=planes.count - n_rescued,
+        n_rescued=n_rescued,
+    )
+    outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
+    return Construction(Network((first, detectors, output), decoder), outcome, trace)
+
+
+def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:
+    return np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
+
+
+def _output(classes: Codes, targets: tuple[int, ...], n_classes: int) -> tuple[Layer, Decoder]:
+    """One unit that says "target" with a minus sign, or one unit for every class."""
+    if len(targets) == 1:
+        everyone = BitMatrix.from_bool(np.ones((1, len(classes)), dtype=bool))
+        decoder = Decoder("sign", (targets[0], 1 - targets[0]))
+        return Layer(Masks(everyone, -1), np.zeros(1, dtype=np.int64), None), decoder
+    own = BitMatrix.from_bool(classes[None, :] == np.arange(n_classes)[:, None])
+    decoder = Decoder("one_hot", tuple(range(n_classes)))
+    return Layer(Masks(own, 1), np.zeros(n_classes, dtype=np.int64), None), decoder

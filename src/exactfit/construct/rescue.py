@@ -1,0 +1,163 @@
+"""When random hyperplanes stop separating pairs, and the coordinate cuts that then finish.
+
+Some pairs lie so close together that no reasonable number of random hyperplanes would part
+them. The cut ``w = s e_j, b = -s x_j`` through the target point of such a pair always does,
+in floating point too: it compares two stored numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.separation import cut_pairs
+from .._sides import dense_rows
+
+Ints = NDArray[np.int64]
+
+STALL_STEP = 512
+STALL_FROM = 1024
+ROWS_BYTES = 2**26  # dense rows held at once
+STEPS = 2**27  # comparisons in one piece of work: well under 0.3 s
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Axis-parallel hyperplanes: on iff ``sign * x[feature] > sign * threshold``.
+
+    Attributes
+    ----------
+    feature : ndarray of int64, shape (n_cuts,)
+    sign : ndarray of int8, shape (n_cuts,)
+        The weight of that feature: 1 or -1.
+    threshold : ndarray of float64, shape (n_cuts,)
+        The bias is ``-sign * threshold``.
+    origin : ndarray of int64, shape (n_cuts,)
+        The row that the cut goes through.
+    """
+
+    feature: Ints
+    sign: NDArray[np.int8]
+    threshold: NDArray[np.float64]
+    origin: Ints
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def head(self, n: int) -> Cuts:
+        """The first ``n`` cuts."""
+        return Cuts(*(values[:n].copy() for values in self._arrays()))
+
+    def padded(self, n: int) -> Cuts:
+        """With room for ``n`` more cuts."""
+        return Cuts(*(np.concatenate([values, np.empty(n, values.dtype)]) for values in self._arrays()))
+
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.feature, self.sign, self.threshold, self.origin
+
+    @classmethod
+    def none(cls) -> Cuts:
+        """No cuts."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64))
+
+
+def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | None = None) -> Cuts:
+    """Cuts that separate all the given pairs.
+
+    For every pair (a, b) in turn that no earlier cut separates: a cut through a, along the
+    feature in which the two differ most (the lowest such), with b on the positive side.
+
+    Parameters
+    ----------
+    X : float array or CSR matrix of shape (n_points, n_features)
+    pairs : iterable of (a_rows, b_rows)
+        Chunks of pairs of unequal points (fastest where equal a follow each other).
+    limit : int, optional
+        Stop early once there are more cuts than this.
+
+    Returns
+    -------
+    Cuts
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct.rescue import coordinate_cuts
+    >>> X = np.array([[1.0, 5.0], [np.nextafter(1.0, 2.0), 5.0], [0.5, 5.0]])
+    >>> cuts = coordinate_cuts(X, [(np.array([0, 0]), np.array([1, 2]))])
+    >>> cuts.feature, cuts.sign, cuts.threshold
+    (array([0, 0]), array([ 1, -1], dtype=int8), array([1., 1.]))
+    """
+    cuts = Cuts.none()
+    max_rows = max(2, ROWS_BYTES // (8 * X.shape[1]))
+    n = max_rows // 2
+    for a, b in pairs:
+        done = 0
+        while done < len(a):
+            n = max(1, min(2 * n, STEPS // (X.shape[1] + len(cuts))))
+            rows, a_places, b_places = _take(a[done : done + n], b[done : done + n], max_rows)
+            cuts = _cut_rows(dense_rows(X, rows), rows, a_places, b_places, cuts)
+            if limit is not None and len(cuts) > limit:
+                return cuts
+            n = len(a_places)
+            done += n
+    return cuts
+
+
+def _take(a: Ints, b: Ints, max_rows: int) -> tuple[Ints, Ints, Ints]:
+    """About as many of the first pairs as have few rows: those rows, and the pairs as places among them."""
+    rows, places = np.unique(np.concatenate([a, b]), return_inverse=True)
+    if len(rows) <= max_rows or len(a) == 1:
+        return rows, places[: len(a)], places[len(a) :]
+    half = len(a) // 2
+    return _take(a[:half], b[:half], max_rows)
+
+
+def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: Cuts) -> Cuts:
+    """The cuts so far and those for the pairs (a, b) of rows of ``values``."""
+    n, more = len(cuts), cuts.padded(len(a))
+    total = int(cut_pairs(values, a, b, n, more.feature, more.sign, more.threshold, more.origin))
+    if total < 0:
+        pair = -1 - total
+        raise AssertionError(f"rows {rows[a[pair]]} and {rows[b[pair]]} are equal: no cut can separate them")
+    more.origin[n:total] = rows[a[more.origin[n:total]]]
+    return more.head(total)
+
+
+class Stall:
+    """Tells when drawing on is no use: 512 more hyperplanes did not halve the open pairs.
+
+    Judged at multiples of 512, from ``max(min_width, 1024)`` draws on.
+
+    Parameters
+    ----------
+    min_width : int
+        The width that is drawn in any case.
+
+    Examples
+    --------
+    >>> from exactfit.construct.rescue import Stall
+    >>> stall = Stall(0)
+    >>> [n for n in range(64, 1100, 64) if stall.due(n)]
+    [512, 1024]
+    >>> stall.stalled(512, 10), stall.stalled(1024, 5), stall.stalled(1536, 3)
+    (False, False, True)
+    """
+
+    def __init__(self, min_width: int) -> None:
+        self._from = max(min_width, STALL_FROM)
+        self._n, self._open = 0, 0
+
+    def due(self, n: int) -> bool:
+        """Whether `stalled` wants to know the open pairs after ``n`` draws."""
+        return n % STALL_STEP == 0 and n + STALL_STEP >= self._from
+
+    def stalled(self, n: int, n_open: int) -> bool:
+        """Whether the ``n_open`` pairs after ``n`` draws are more than half of those 512 draws before."""
+        before, known = self._open, n == self._n + STALL_STEP and self._n > 0
+        self._n, self._open = n, n_open
+        return known and n >= self._from and 2 * n_open > before

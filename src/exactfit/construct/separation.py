@@ -1,0 +1,300 @@
+"""Which ordered pairs of points no hyperplane separates yet (Algorithm 1, lines 3-7).
+
+The paper's set S grows by comparing all pairs for every hyperplane. Here hyperplanes
+come in blocks of 64, and points that lie on the same side of all of them are one *group*:
+
+- The state is a level: the groups of equal class and equal pattern over the blocks so far,
+  and the ordered pairs of groups that are open. At first, every class is one group.
+- The words of further blocks are *pending*. Within a group, the distinct pending patterns
+  are its *children*, and only children of open pairs of groups are compared.
+- If the open pairs of children are few enough to be listed, they are the next level. Otherwise
+  the level stays, the words stay pending, and the next block is added to them.
+
+So pairs are never listed while they are many, and points in no open pair leave for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import WORD_BITS, Words
+from .._kernels.separation import TILE, Scan, last_separating_bit, list_open, weigh_open
+from .._parallel import Threads
+
+Ints = NDArray[np.int64]
+GroupNumbers = NDArray[np.int32]
+
+BUDGET = 2**24
+PIECE = 2**26  # pattern tests in one piece of work: well under 0.3 s
+PIECES_PER_WAVE = 4  # and thread, between two looks at the budget
+RUNS_PER_CALL = 2**20
+CHUNK = 2**20  # point pairs handed out at once
+NO_LIMIT = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Partners of each of a list of children (or groups), as runs of consecutive numbers."""
+
+    runs_of: Ints
+    first: GroupNumbers
+    last: GroupNumbers
+    n_pairs: int
+
+    def indptr(self) -> Ints:
+        """Where each one's runs begin."""
+        return _offsets(self.runs_of)
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Runs]) -> _Runs:
+        """One list from consecutive pieces."""
+        return cls(
+            np.concatenate([part.runs_of for part in parts]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.last for part in parts]),
+            sum(part.n_pairs for part in parts),
+        )
+
+
+def _offsets(sizes: Ints) -> Ints:
+    """Where each of consecutive ranges begins, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _cut(weights: Ints, budget: int) -> list[tuple[int, int]]:
+    """Cut into ranges whose weight exceeds the budget by less than one item's."""
+    bins = np.cumsum(weights) // budget
+    edges = [0, *(np.flatnonzero(np.diff(bins)) + 1).tolist(), len(weights)]
+    return [(lo, hi) for lo, hi in pairwise(edges) if lo < hi]
+
+
+def _spread(begin: Ints, end: Ints) -> Ints:
+    """The ranges begin..end, one after the other."""
+    lengths = end - begin
+    return np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
+
+
+def _all_against_rest(classes: Ints, targets: Sequence[int]) -> _Runs:
+    """Every target class against all others: at most two runs each, however many classes."""
+    n = len(classes)
+    wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
+    begin = np.stack([np.zeros(len(wanted), np.int64), wanted + 1], axis=1)
+    end = np.stack([wanted, np.full(len(wanted), n)], axis=1)
+    kept = begin < end
+    runs_of = np.zeros(n, np.int64)
+    runs_of[wanted] = kept.sum(axis=1)
+    n_pairs = int((end - begin)[kept].sum())
+    return _Runs(runs_of, begin[kept].astype(np.int32), end[kept].astype(np.int32), n_pairs)
+
+
+def _list_piece(scan: Scan, limit: int, ids: Ints) -> _Runs:
+    """The children open against each of ``ids``; cut short above ``limit`` pairs."""
+    capacity = max(RUNS_PER_CALL, scan.words.shape[1])
+    runs_of, parts, done, n_pairs = np.zeros(len(ids), np.int64), [], 0, 0
+    while done < len(ids) and n_pairs <= limit:
+        first, last = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        step, n_runs, found = list_open(scan, ids[done:], limit - n_pairs, runs_of[done:], first, last)
+        parts.append((first[:n_runs].copy(), last[:n_runs].copy()))
+        done, n_pairs = done + step, n_pairs + found
+    firsts, lasts = zip(*parts, strict=True)
+    return _Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), n_pairs)
+
+
+def _weigh_piece(scan: Scan, sizes: Ints, ids: Ints) -> Ints:
+    out = np.empty(len(ids), np.int64)
+    weigh_open(scan, ids, sizes, out)
+    return out
+
+
+def _last_bit_piece(scan: Scan, best: int, ids: Ints) -> int:
+    return int(last_separating_bit(scan, ids, best))
+
+
+class OpenPairs:
+    """The ordered pairs (a, b) of points, a in target and b in rest, not yet separated.
+
+    A pair is open while no hyperplane has a on its off side and b on its positive side.
+    Results do not depend on the number of threads or the budget.
+
+    Parameters
+    ----------
+    y : ndarray of int64, shape (n_points,)
+        Class of every point.
+    targets : sequence of int
+        The classes that are target once; rest is everything in another class.
+    threads : Threads
+    budget : int
+        How many pairs of groups may be listed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit._parallel import Threads
+    >>> from exactfit.construct.separation import OpenPairs
+    >>> with Threads(1) as threads:
+    ...     pairs = OpenPairs(np.array([0, 0, 1]), [0], threads=threads)
+    ...     pairs.add(np.array([0b00, 0b10, 0b10], dtype=np.uint64))
+    ...     print(pairs.n_point_pairs(), list(pairs.iter_point_pairs()))
+    ...     pairs.add(np.array([0b0, 0b0, 0b1], dtype=np.uint64))
+    ...     print(pairs.closed, pairs.needed_width())
+    1 [(array([1]), array([2]))]
+    True 65
+    """
+
+    def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
+        self._threads, self._budget = threads, budget
+        self._n_points, self._n_blocks = len(y), 0
+        self._rows: Ints = np.arange(len(y))
+        self._n_pairs: int | None
+        self._cached_degrees: Ints | None
+        self._width: int | None = None
+        classes, child, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        self._begin_level(child.astype(np.int64), sizes.astype(np.int64), _all_against_rest(classes, targets))
+        if self.closed:
+            self._width = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether every pair is separated by the hyperplanes so far."""
+        return self._n_pairs == 0
+
+    def add(self, words: Words) -> None:
+        """Take the next block of 64 hyperplanes: one word per point (lines 4-6)."""
+        if words.shape != (self._n_points,) or words.dtype != np.uint64:
+            raise ValueError(f"expected {self._n_points} words, got {words.dtype} of shape {words.shape}")
+        if self.closed:
+            return
+        self._n_blocks += 1
+        self._refine(words[self._rows])
+        found = self._list(self._candidates(), self._budget)
+        self._n_pairs = None if found is None else found.n_pairs
+        if found is not None and found.n_pairs > 0:
+            self._promote(found)
+
+    def needed_width(self) -> int:
+        """The number of hyperplanes after which nothing was open, once `closed`."""
+        if not self.closed:
+            raise ValueError("pairs are still open")
+        if self._width is None:
+            best = -1
+            for wave in self._waves(self._candidates()):  # lines 3-7, for the pairs open at the level
+                best = max(self._threads.map(partial(_last_bit_piece, self._scan, best), wave))
+            self._width = WORD_BITS * self._level_blocks + best + 1
+        return self._width
+
+    def n_group_pairs(self) -> tuple[int, bool]:
+        """How many pairs of groups are open, and whether that is exact or only at least so many."""
+        if self._n_pairs is None:
+            return self._budget + 1, False
+        return self._n_pairs, True
+
+    def n_point_pairs(self) -> int:
+        """How many pairs of points are open, exactly, however many."""
+        return int(self._degrees() @ self._sizes)
+
+    def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
+        """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
+        degrees = self._degrees()[self._child]
+        points = np.flatnonzero(degrees)
+        members = self._rows[np.argsort(self._child, kind="stable")]
+        for lo, hi in _cut(degrees[points], CHUNK):
+            yield self._point_pairs(points[lo:hi], members)
+
+    def _point_pairs(self, points: Ints, members: Ints) -> tuple[Ints, Ints]:
+        """The open pairs of some active points; ``members`` are all rows, ordered by child."""
+        found = self._list(self._child[points], NO_LIMIT)
+        assert found is not None  # there is no such limit
+        offsets = _offsets(self._sizes)
+        begin, end = offsets[found.first], offsets[found.last]
+        a = np.repeat(np.repeat(np.arange(len(points)), found.runs_of), end - begin)
+        keys = a * self._n_points + members[_spread(begin, end)]
+        keys.sort()
+        a, b = np.divmod(keys, self._n_points)
+        return self._rows[points[a]], b
+
+    def _begin_level(self, child: Ints, sizes: Ints, level: _Runs) -> None:
+        """Groups become their own only children: nothing is pending."""
+        self._level, self._level_blocks = level, self._n_blocks
+        self._n_pairs = level.n_pairs
+        self._set_children(child, sizes, np.arange(len(sizes)), np.zeros((1, len(sizes)), np.uint64))
+
+    def _set_children(self, child: Ints, sizes: Ints, group: Ints, words: Words) -> None:
+        """Each active point's child, and every child's size, group and pending words."""
+        self._child, self._sizes = child, sizes
+        self._cached_degrees = None
+        level = self._level
+        start = np.searchsorted(group, np.arange(len(level.runs_of) + 1))
+        common = np.bitwise_and.reduceat(words, np.arange(0, len(sizes), TILE), axis=1)
+        self._scan = Scan(words, common, group, start, level.indptr(), level.first, level.last)
+
+    def _refine(self, words: Words) -> None:
+        """Split the children by one more pending word, keeping them sorted."""
+        order = np.lexsort((words, self._child))
+        child, word = self._child[order], words[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (child[1:] != child[:-1]) | (word[1:] != word[:-1])
+        begin = np.flatnonzero(new)
+        parent = child[begin]
+        refined = np.empty_like(self._child)
+        refined[order] = np.cumsum(new) - 1
+        pending = word[None, begin]
+        if self._n_blocks > self._level_blocks + 1:
+            pending = np.concatenate([self._scan.words[:, parent], pending])
+        self._set_children(refined, np.diff(begin, append=len(order)), self._scan.group[parent], pending)
+
+    def _promote(self, found: _Runs) -> None:
+        """The children in open pairs become the groups; all other points leave."""
+        n = len(self._sizes)
+        runs_of = np.zeros(n, np.int64)
+        runs_of[self._candidates()] = found.runs_of
+        ends = np.bincount(found.first, minlength=n + 1) - np.bincount(found.last, minlength=n + 1)
+        used = (runs_of > 0) | (np.cumsum(ends)[:n] > 0)
+        # Every child of a run is in use, so renumbering leaves the runs in one piece.
+        rank = (np.cumsum(used) - 1).astype(np.int32)
+        level = _Runs(runs_of[used], rank[found.first], rank[found.last - 1] + np.int32(1), found.n_pairs)
+        kept = used[self._child]
+        self._rows = self._rows[kept]
+        self._begin_level(rank[self._child[kept]].astype(np.int64), self._sizes[used], level)
+
+    def _candidates(self) -> Ints:
+        """The children whose group comes first in an open pair."""
+        return np.flatnonzero(self._level.runs_of[self._scan.group])
+
+    def _degrees(self) -> Ints:
+        """For each child a, how many points b are open against it."""
+        if self._cached_degrees is None:
+            self._cached_degrees = np.zeros(len(self._sizes), np.int64)
+            ids = np.empty(0, np.int64) if self.closed else self._candidates()
+            work = partial(_weigh_piece, self._scan, self._sizes)
+            parts = [part for wave in self._waves(ids) for part in self._threads.map(work, wave)]
+            self._cached_degrees[ids] = np.concatenate([ids[:0], *parts])
+        return self._cached_degrees
+
+    def _list(self, ids: Ints, limit: int) -> _Runs | None:
+        """The children open against each of ``ids``, or None when over ``limit`` pairs."""
+        parts: list[_Runs] = []
+        n_pairs = 0
+        for wave in self._waves(ids):
+            parts += self._threads.map(partial(_list_piece, self._scan, limit - n_pairs), wave)
+            n_pairs = sum(part.n_pairs for part in parts)
+            if n_pairs > limit:
+                return None
+        return _Runs.joined(parts)
+
+    def _waves(self, ids: Ints) -> Iterator[list[Ints]]:
+        """Cut children into short pieces of work, some for every thread at a time."""
+        scan = self._scan
+        tests = _offsets(scan.start[scan.last] - scan.start[scan.first])
+        runs = scan.indptr
+        # A run costs some tests' time of its own, and so does a child.
+        work = (tests[runs[1:]] - tests[runs[:-1]]) + 16 * np.diff(runs) + 64
+        pieces = _cut(work[scan.group[ids]] * max(1, len(scan.words)), PIECE)
+        n = PIECES_PER_WAVE * self._threads.count
+        for at in range(0, len(pieces), n):
+            yield [ids[lo:hi] for lo, hi in pieces[at : at + n]]

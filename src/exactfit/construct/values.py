@@ -1,0 +1,198 @@
+"""Evidence for real-valued activations: sums in one fixed order, with proven bounds.
+
+The value of a mask at a point x is the float64 number that ``affine`` and
+``sum_masked`` define. For ReLU it differs from the exact real number by at most
+
+    E(x, v) = e(x) + share * v,
+
+with v the computed value: a hyperplane's sum of d products and its bias, in order, errs
+by at most gamma_{d+1} (|w_i| |x| + |b_i|), ReLU does not enlarge it, and adding up to n
+such non-negative values errs by at most gamma_n of their sum. So, generously,
+e(x) = 1.05 (d + 2) u (|x| sum |w_i| + sum |b_i|) + tiny and share = 1.05 (n + 4) u. A
+hyperplane with a single weight, a power of two, multiplies without rounding and rounds
+once when the bias is added: its error is a share of its own value, so it is left out of
+the sums in e(x). Both the computed and the exact value lie between v - E and v + E.
+
+With m the smallest v - E over the rest, a detector claims the points with v + E < m, and
+any limit above the largest claimed v + E and not above m is right for the computed and
+for the exact values alike. The float64 number with the fewest significant bits is taken.
+
+A user's own activation has no such proof: e = 0 and share = 2^-40, a nominal allowance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from .._kernels.cover import highest_sums, lowest_sums
+from .._kernels.rows import norms_of
+from .._kernels.values import affine
+from .._parallel import Threads
+from .._sides import dense_rows
+from ..activations import Activation
+from ..exceptions import DataError
+from .evidence import Columns, Pieces, first_lowest, masks_of
+from .hyperplanes import Hyperplanes
+
+Matrix = Any
+Floats = NDArray[np.float64]
+
+COLUMN_TILE = 512
+KEPT_BYTES = 2**28
+U64 = 2.0**-53
+OWN_SHARE = 2.0**-40
+
+
+@dataclass(eq=False)
+class Values:
+    """Evidence for ReLU and users' own activations; values are kept while they fit, else computed again."""
+
+    X: Matrix
+    rows: Columns
+    planes: Hyperplanes
+    patterns: BitMatrix
+    activation: Activation
+    threads: Threads
+
+    def __post_init__(self) -> None:
+        n, d = self.planes.weights.shape
+        self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
+        self.share = OWN_SHARE if self.activation.is_own else 1.05 * (n + 4) * U64
+        rough = ~exact_rows(self.planes.weights)
+        weights = self.planes.weights[rough].astype(np.float64)
+        rate = 0.0 if self.activation.is_own else 1.05 * (d + 2) * U64
+        with np.errstate(over="ignore"):
+            self._slope = rate * math.fsum(_norms(weights))
+            self._offset = rate * math.fsum(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
+
+    def tile(self, index: int) -> tuple[Floats, Floats]:
+        """Values (n, columns) and errors (columns,) of one tile of columns."""
+        if self._kept is not None and index in self._kept:
+            return self._kept[index]
+        start = index * COLUMN_TILE
+        points = dense_rows(self.X, self.rows[start : start + COLUMN_TILE])
+        made = self.values(points), self.errors(points)
+        if self._kept is not None:
+            self._kept[index] = made
+        return made
+
+    def values(self, points: Floats) -> Floats:
+        """The first layer's values at some points, shape (n, points)."""
+        sums = np.empty((self.planes.count, len(points)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            affine(np.ascontiguousarray(points.T), self.planes.weights, self.planes.biases, sums)
+            values = self.activation(sums)
+            finite = np.isfinite(values.sum(axis=0)).all() and (self.activation.is_own or np.isfinite(sums).all())
+        if not finite or not (values >= 0).all():
+            raise DataError(
+                f"activation {self.activation.name!r} gives values that are negative or not finite on these data: "
+                "scale the data down"
+            )
+        return np.ascontiguousarray(values)
+
+    def errors(self, points: Floats) -> Floats:
+        """e(x) for some points."""
+        with np.errstate(over="ignore"):
+            return self._slope * _norms(points) + self._offset
+
+    def cost(self, rest: Pieces) -> int:
+        """Values to add up for one candidate's limit."""
+        return self.planes.count * sum(stop - start for start, stop in rest)
+
+    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
+        """m for every anchor, 0 where the anchor itself does not stay below it, and the column that set it."""
+        masks = masks_of(self.patterns, anchors)
+
+        def work(piece: tuple[int, int, int]) -> tuple[Floats, Columns]:
+            index, low, high = piece
+            values, errors = self.tile(index)
+            lowest, where = np.full(len(masks), np.inf), np.full(len(masks), -1)
+            part = slice(low - index * COLUMN_TILE, high - index * COLUMN_TILE)
+            lowest_sums(np.ascontiguousarray(values[:, part]), errors[part], self.share, masks, low, lowest, where)
+            return lowest, where
+
+        pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop)]
+        lowest, where = first_lowest(self.threads.map(work, pieces))
+        own = np.array([self.heights(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
+        return np.where(own < lowest, lowest, 0.0), where
+
+    def select(self, columns: Columns | slice) -> Columns:
+        """The columns themselves."""
+        return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+
+    def heights(self, anchors: Columns, selected: Columns) -> Floats:
+        """v + E for every anchor and selected column."""
+        masks = masks_of(self.patterns, anchors)
+        out = np.empty((len(anchors), len(selected)))
+
+        def work(index: int) -> None:
+            here = np.flatnonzero(selected // COLUMN_TILE == index)
+            values, errors = self.tile(index)
+            at = selected[here] - index * COLUMN_TILE
+            part = np.empty((len(masks), len(here)))
+            highest_sums(np.ascontiguousarray(values[:, at]), errors[at], self.share, masks, part)
+            out[:, here] = part
+
+        self.threads.map(work, np.unique(selected // COLUMN_TILE).tolist())
+        return out
+
+    def crowding(self, anchor: int, rest: Pieces) -> Columns:
+        """Columns of the rest that the anchor's mask cannot tell from the anchor for sure."""
+        own = self.heights(np.array([anchor]), np.array([anchor]))[0, 0]
+        mask = masks_of(self.patterns, np.array([anchor]))
+        found = []
+        for start, stop in rest:
+            for index, low, high in _tile_pieces(start, stop):
+                values, errors = self.tile(index)
+                upper = np.empty((1, values.shape[1]))
+                highest_sums(values, errors, self.share, mask, upper)
+                lower = (upper[0] - errors) / (1 + self.share) * (1 - self.share) - errors
+                columns = index * COLUMN_TILE + np.flatnonzero(lower * (1 - 1e-12) <= own)
+                found.append(columns[(columns >= low) & (columns < high)])
+        return np.concatenate(found)
+
+    def stored_limit(self, limit: float, highest: float) -> float:
+        """The roundest number above ``highest`` and not above ``limit``."""
+        return roundest(float(highest), float(limit))
+
+
+def _norms(rows: Floats) -> Floats:
+    norms = np.empty(len(rows))
+    norms_of(rows, norms)
+    return norms
+
+
+def _tile_pieces(start: int, stop: int) -> list[tuple[int, int, int]]:
+    first, last = start // COLUMN_TILE, (stop - 1) // COLUMN_TILE
+    return [(k, max(start, k * COLUMN_TILE), min(stop, (k + 1) * COLUMN_TILE)) for k in range(first, last + 1)]
+
+
+def exact_rows(weights: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which hyperplanes have a single weight that is a power of two."""
+    lone = (weights != 0).sum(axis=1) == 1
+    largest = np.abs(weights.astype(np.float64)).max(axis=1, initial=0.0)
+    return np.asarray(lone & (np.frexp(largest)[0] == 0.5), dtype=bool)
+
+
+def roundest(low: float, high: float) -> float:
+    """The float64 with fewest significant bits in (low, high], the largest of these; 0 <= low < high.
+
+    Examples
+    --------
+    >>> from exactfit.construct.values import roundest
+    >>> roundest(10.1, 17.0), roundest(5.0, 6.5), roundest(0.3, 0.30000000000000004)
+    (16.0, 6.0, 0.30000000000000004)
+    """
+    exponent = math.frexp(high)[1]
+    for bits in range(1, 54):
+        unit_exponent = exponent - bits
+        rounded = math.ldexp(math.floor(math.ldexp(high, -unit_exponent)), unit_exponent)
+        if rounded > low:
+            return rounded
+    return high

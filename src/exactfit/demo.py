@@ -1,0 +1,103 @@
+"""What ``exactfit demo`` shows: small data sets, from points to certificate and picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .certificate import Certificate, certify
+from .estimators import InterpolatingClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[Any]]
+
+PICTURE_SIZE = 6.4, 4.3
+
+
+def two_moons() -> Data:
+    """The paper's Two Moons: 1000 points in the plane, scaled to largest norm 1."""
+    from sklearn.datasets import make_moons
+
+    X, y = make_moons(1000, noise=0.05, random_state=0)
+    return X / np.sqrt((X * X).sum(axis=1)).max(), y
+
+
+def digits() -> Data:
+    """The 1797 handwritten digits that come with scikit-learn."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
+DATA: dict[str, Callable[[], Data]] = {"Two Moons": two_moons, "Digits": digits}
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A data set, the model that fits it, and the certificate proved again from both."""
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    model: InterpolatingClassifier
+    certificate: Certificate
+
+    def sizes(self) -> dict[str, int]:
+        """How large the network is."""
+        network = self.model.network_
+        return {
+            "hyperplanes": network.widths[0],
+            "detectors": network.widths[1],
+            "neurons": network.n_neurons,
+            "parameters": network.n_parameters,
+        }
+
+    def headline(self) -> str:
+        """The data in a few words."""
+        n_points, n_features = self.X.shape
+        return f"{self.name}: {n_points} points, {n_features} features, {len(self.model.classes_)} classes"
+
+
+def exhibit(name: str, seed: int = 0) -> Exhibit:
+    """Fit one of the data sets of ``DATA`` with the default options, and certify the network.
+
+    Parameters
+    ----------
+    name : {"Two Moons", "Digits"}
+    seed : int
+        Of the hyperplanes and of the order of candidates; the data do not depend on it.
+
+    Examples
+    --------
+    >>> from exactfit.demo import exhibit
+    >>> shown = exhibit("Two Moons")
+    >>> shown.headline()
+    'Two Moons: 1000 points, 2 features, 2 classes'
+    >>> shown.certificate.holds
+    True
+    """
+    X, y = DATA[name]()
+    model = InterpolatingClassifier(random_state=seed).fit(X, y)
+    return Exhibit(name, X, y, model, certify(model, X, y))
+
+
+def draw(shown: Exhibit, folder: Path) -> Path:
+    """Write the decision regions as a PNG into a folder, which is made if need be; return the path."""
+    from .plots import plot_regions, style
+
+    path = folder / f"{shown.name.lower().replace(' ', '-')}.png"
+    with style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=PICTURE_SIZE)
+        ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots())
+        sizes = shown.sizes()
+        ax.set_title(f"{shown.name}: {sizes['hyperplanes']} hyperplanes, {sizes['detectors']} detectors")
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    return path

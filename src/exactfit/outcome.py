@@ -1,0 +1,46 @@
+"""How a construction can end."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Outcome(Enum):
+    """Closed list of endings; the value is a short name, ``message`` the advice.
+
+    Examples
+    --------
+    >>> from exactfit import Outcome
+    >>> Outcome.INTERPOLATES.interpolates
+    True
+    >>> print(Outcome.POINTS_MISSED.message)
+    some training points are claimed by no detector of their class:
+    raise width, or use width="adaptive", which always interpolates
+    """
+
+    INTERPOLATES = "interpolates"
+    POINTS_MISSED = "points missed"
+    CONFLICTS_OVERRULED = "conflicts overruled"
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether every training point is classified correctly."""
+        return self is Outcome.INTERPOLATES
+
+    @property
+    def message(self) -> str:
+        """What happened, and what to do about it."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Outcome.INTERPOLATES: "every training point is classified correctly",
+    Outcome.POINTS_MISSED: (
+        "some training points are claimed by no detector of their class: "
+        'raise width, or use width="adaptive", which always interpolates'
+    ),
+    Outcome.CONFLICTS_OVERRULED: (
+        "every training point is classified correctly but those that equal a point of another label: "
+        "correct the labels or add a feature that tells them apart"
+    ),
+}

@@ -1,0 +1,124 @@
+"""One look for all pictures: colours, markers, lines, and the context that sets them.
+
+Colours are those of Okabe and Ito, which people with colour-blindness tell apart, ordered
+so that neighbours differ in lightness too. Every class also has its own marker, so that
+nothing rests on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..exceptions import MissingDependencyError
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
+INK = "#222222"
+GREY = "#8C8C8C"
+
+_SETTINGS: dict[str, Any] = {
+    "figure.figsize": (5.6, 4.2),
+    "figure.dpi": 120,
+    "figure.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 160,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same picture everywhere
+    "font.size": 10,
+    "text.color": INK,
+    "axes.facecolor": "white",
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.4,
+    "legend.columnspacing": 1.4,
+    "lines.linewidth": 1.6,
+}
+
+
+@contextmanager
+def style(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Draw in exactfit's style inside a ``with`` block; outside, nothing changes.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Further matplotlib settings (rcParams), which win over the style's own.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> from exactfit.plots import style
+    >>> before = matplotlib.rcParams["axes.spines.top"]
+    >>> with style({"font.size": 12}):
+    ...     matplotlib.rcParams["axes.spines.top"], matplotlib.rcParams["font.size"]
+    (False, 12.0)
+    >>> matplotlib.rcParams["axes.spines.top"] == before
+    True
+    """
+    matplotlib = need_matplotlib()
+    colors = {"axes.prop_cycle": matplotlib.cycler(color=PALETTE)}
+    with matplotlib.rc_context({**_SETTINGS, **colors, **(settings or {})}):
+        yield
+
+
+def need_matplotlib() -> Any:
+    """The matplotlib package, or an error that says how to get it."""
+    try:
+        import matplotlib as package
+    except ImportError as error:
+        raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
+    return package
+
+
+def color(index: int) -> str:
+    """The colour of class ``index``.
+
+    Examples
+    --------
+    >>> from exactfit.plots.style import color, marker
+    >>> color(0), marker(0), color(8), marker(8)
+    ('#0072B2', 'o', '#0072B2', '>')
+    """
+    return PALETTE[index % len(PALETTE)]
+
+
+def marker(index: int) -> str:
+    """The marker of class ``index``; with the colour it is unique up to 88 classes."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def tint(index: int, strength: float) -> tuple[float, float, float]:
+    """The colour of class ``index`` mixed with white: 0 is white, 1 the colour itself.
+
+    Examples
+    --------
+    >>> from exactfit.plots.style import tint
+    >>> tint(7, 0.25)
+    (0.75, 0.75, 0.75)
+    """
+    red, green, blue = (1 - strength * (1 - channel) for channel in _channels(index))
+    return red, green, blue
+
+
+def shade(index: int, strength: float = 0.6) -> tuple[float, float, float]:
+    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
+    red, green, blue = (strength * channel for channel in _channels(index))
+    return red, green, blue
+
+
+def _channels(index: int) -> tuple[float, float, float]:
+    """Red, green and blue, from 0 to 1."""
+    red, green, blue = (int(color(index)[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue

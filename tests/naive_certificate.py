@@ -1,0 +1,203 @@
+"""Slow, obvious twins of the certificate: fractions, loops, and one float32 evaluation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from exactfit._bits import BitMatrix
+from exactfit.activations import RELU, THRESHOLD, Activation
+from exactfit.network import Decoder, Dense, Layer, Masks, Network
+
+Sum = Callable[[list[np.floating], np.random.Generator], np.floating]
+
+
+def affine(w, x, b) -> Fraction:
+    """<w, x> + b, exactly."""
+    return sum((Fraction(float(a)) * Fraction(float(c)) for a, c in zip(w, x, strict=True)), Fraction(float(b)))
+
+
+def heights(network: Network, x) -> list[Fraction]:
+    """Outputs of the first layer: bits as 0 or 1, or max(., 0)."""
+    first = network.layers[0]
+    sums = [affine(w, x, b) for w, b in zip(first.weights.values, first.bias, strict=True)]
+    if first.activation is THRESHOLD:
+        return [Fraction(total > 0) for total in sums]
+    return [max(total, Fraction(0)) for total in sums]
+
+
+def gaps(network: Network, x) -> list[Fraction]:
+    """limit - masked sum, for every detector."""
+    values, second = heights(network, x), network.layers[1]
+    limits = [Fraction(limit.item()) for limit in second.bias]
+    masks = second.weights.bits.to_bool()
+    return [
+        limit - sum((value for value, masked in zip(values, mask, strict=True) if masked), Fraction(0))
+        for limit, mask in zip(limits, masks, strict=True)
+    ]
+
+
+def decided(network: Network, fires: Sequence[bool]) -> int:
+    """Class index for detectors that fire or do not, -1 if none or several classes claim."""
+    claims = [
+        any(one and fire for one, fire in zip(row, fires, strict=True))
+        for row in network.layers[2].weights.bits.to_bool()
+    ]
+    decoder = network.decoder
+    if decoder.kind == "sign":
+        return decoder.classes[0] if claims[0] else decoder.classes[1]
+    return decoder.classes[claims.index(True)] if sum(claims) == 1 else -1
+
+
+def wrong_rows(network: Network, X, y) -> list[int]:
+    """Rows that exact arithmetic does not give their class."""
+    return [
+        row
+        for row, (x, code) in enumerate(zip(X, y, strict=True))
+        if decided(network, [gap > 0 for gap in gaps(network, x)]) != code
+    ]
+
+
+def slack(network: Network, X, y, half: Fraction) -> Fraction | float:
+    """Smallest |greatest limit - half - sum|, of a point's own class and of all others together."""
+    smallest: Fraction | float = float("inf")
+    claims = network.layers[2].weights.bits.to_bool()
+    for x, code in zip(X, y, strict=True):
+        found = gaps(network, x)
+        own = [gap for k, gap in _claimed(claims, found) if network.decoder.classes[k] == code]
+        other = [gap for k, gap in _claimed(claims, found) if network.decoder.classes[k] != code]
+        smallest = min([smallest, *(abs(max(group) - half) for group in (own, other) if group)])
+    return smallest
+
+
+def _claimed(claims, found) -> list[tuple[int, Fraction]]:
+    return [(k, found[m]) for k, row in enumerate(claims) for m in np.flatnonzero(row)]
+
+
+def squared_radius(network: Network, X) -> Fraction | float:
+    """Smallest squared distance of a point to a hyperplane."""
+    first = network.layers[0]
+    smallest: Fraction | float = float("inf")
+    for w, b in zip(first.weights.values, first.bias, strict=True):
+        square = sum(Fraction(float(a)) ** 2 for a in w)
+        if square:
+            smallest = min([smallest, *(affine(w, x, b) ** 2 / square for x in X)])
+    return smallest
+
+
+def network_of(weights, bias, masks, limits, claims, decoder: Decoder, activation: Activation = THRESHOLD) -> Network:
+    """Three layers from plain arrays."""
+    dtype = np.int64 if activation is THRESHOLD else np.float64
+    sign = -1 if decoder.kind == "sign" else 1
+    return Network(
+        (
+            Layer(Dense(np.asarray(weights)), np.asarray(bias, dtype=np.float64), activation),
+            Layer(Masks(BitMatrix.from_bool(np.asarray(masks, dtype=bool)), -1), np.asarray(limits, dtype), activation),
+            Layer(
+                Masks(BitMatrix.from_bool(np.asarray(claims, dtype=bool)), sign),
+                np.zeros(len(claims), dtype=np.int64),
+                None,
+            ),
+        ),
+        decoder,
+    )
+
+
+def built(X, y, weights, bias, activation: Activation = THRESHOLD, one_sided: bool = False) -> Network:
+    """A detector on every point (of class 0 only, if one-sided) that has a limit above zero.
+
+    For the threshold, limits are the exact minimum over the rest; for ReLU, half the float64 minimum.
+    """
+    n_classes = int(max(y)) + 1
+    blank = network_of(weights, bias, np.zeros((0, len(bias))), [], np.zeros((1, 0)), Decoder("sign", (0, 1)), activation)
+    values = [heights(blank, x) for x in X]
+    masks, limits, owners = [], [], []
+    for row in range(len(X)):
+        if one_sided and y[row] != 0:
+            continue
+        mask = [affine(w, X[row], b) <= 0 for w, b in zip(weights, bias, strict=True)]
+        sums = [sum(v for v, on in zip(values[k], mask, strict=True) if on) for k in range(len(X)) if y[k] != y[row]]
+        limit = min(sums, default=Fraction(1))
+        if limit > 0:
+            masks.append(mask)
+            limits.append(int(limit) if activation is THRESHOLD else float(limit) / 2)
+            owners.append(int(y[row]))
+    masks = np.array(masks, dtype=bool).reshape(len(limits), len(bias))
+    if one_sided:
+        return network_of(weights, bias, masks, limits, np.ones((1, len(limits))), Decoder("sign", (0, 1)), activation)
+    claims = np.arange(n_classes)[:, None] == np.array(owners, dtype=int)[None, :]
+    return network_of(weights, bias, masks, limits, claims, Decoder("one_hot", tuple(range(n_classes))), activation)
+
+
+def in_turn(terms, rng):
+    """Add from first to last."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def shuffled(terms, rng):
+    """Add in random order."""
+    return in_turn([terms[k] for k in rng.permutation(len(terms))], rng)
+
+
+def growing(terms, rng):
+    """Add from small to large."""
+    return in_turn(sorted(terms, key=abs), rng)
+
+
+def signs_apart(terms, rng):
+    """Add the positive ones, then the others."""
+    return in_turn(sorted(terms, reverse=True), rng)
+
+
+def in_pairs(terms, rng):
+    """Add by halves."""
+    if len(terms) == 1:
+        return terms[0]
+    return in_pairs(terms[: len(terms) // 2], rng) + in_pairs(terms[len(terms) // 2 :], rng)
+
+
+ORDERS = (in_turn, shuffled, growing, signs_apart, in_pairs)
+
+
+def runtime(network: Network, x, form: type, order, rng, fused: bool = False) -> int:
+    """Class index as a runtime in the format would find it, with sums in the given order."""
+    first, second, _ = network.layers
+    x = [form(entry) for entry in x]
+    out = []
+    for w, b in zip(first.weights.values, first.bias, strict=True):
+        if fused:
+            total = form(b)
+            for j in rng.permutation(len(x)):
+                total = _fused(form(w[j]), x[j], total, form)
+        else:
+            total = order([form(a) * c for a, c in zip(w, x, strict=True)] + [form(b)], rng)
+        out.append(form(total > 0) if first.activation is THRESHOLD else max(total, form(0)))
+    half = form(0.5) if first.activation is THRESHOLD else form(0)
+    fires = []
+    for mask, limit in zip(second.weights.bits.to_bool(), second.bias, strict=True):
+        terms = [-value for value, masked in zip(out, mask, strict=True) if masked]
+        fires.append(bool(order([*terms, form(limit) - half], rng) > 0))
+    return decided(network, fires)
+
+
+def _fused(a, b, c, form):
+    if not np.isfinite([a, b, c]).all():
+        return a * b + c
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    try:
+        near = form(float(exact))
+    except OverflowError:
+        return form(np.inf) if exact > 0 else form(-np.inf)
+    return near if form is np.float64 or not np.isfinite(near) else _nearest32(exact, near)
+
+
+def _nearest32(exact: Fraction, near: np.float32) -> np.float32:
+    """Correctly rounded to float32, ties to even; ``near`` is rounded twice."""
+    choices = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+    finite = [choice for choice in choices if np.isfinite(choice)]
+    return min(finite, key=lambda choice: (abs(Fraction(float(choice)) - exact), int(choice.view(np.uint32)) & 1))

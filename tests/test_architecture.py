@@ -1,0 +1,159 @@
+"""Imports point down, importing exactfit stays light, and what it exports is documented."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "exactfit"
+
+# From top to bottom. A room (a file, or a folder with all in it) imports from lower lines only.
+ROOMS = (
+    ("__init__", "__main__"),
+    ("cli",),
+    ("plots", "experiments"),
+    ("comparison", "suspects"),
+    ("tables",),
+    ("persistence",),
+    ("estimators", "export", "geometry"),
+    ("rivals", "distributed", "explanation"),
+    ("construct",),
+    ("certificate",),
+    ("network", "outcome"),
+    ("activations", "_sides"),
+    ("_bits", "exceptions"),
+    ("_kernels", "_parallel", "_progress", "_version"),
+)
+LINE = {room: line for line, rooms in enumerate(ROOMS) for room in rooms}
+
+# Slow to load or optional: whoever only imports exactfit pays for none of them.
+HEAVY = {"numba", "matplotlib", "pandas", "torch", "onnx", "dask"}
+
+
+def dotted_name(path: Path) -> str:
+    return ".".join(("exactfit", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def targets(node: ast.AST, package: str) -> Iterator[str]:
+    """Dotted names of what a node imports, made absolute."""
+    match node:
+        case ast.Import(names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(name, names, level):
+            base = resolve_name("." * level + (name or ""), package)
+            yield from (f"{base}.{alias.name}" for alias in names)
+        case ast.Call(
+            ast.Name("import_module" | "__import__") | ast.Attribute(attr="import_module"),
+            [ast.Constant(str(name)), *_],
+        ):
+            yield resolve_name(name, package)
+
+
+def room_of(dotted: str) -> str:
+    """The room that a name in exactfit belongs to; what has no file of its own comes from ``__init__``."""
+    room = dotted.split(".")[1] if "." in dotted else "__init__"
+    is_room = room in LINE or (SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file()
+    return room if is_room else "__init__"
+
+
+def upward_imports(tree: ast.AST, module: str) -> Iterator[str]:
+    """Every import of a module that does not point down, wherever in the module it stands."""
+    own, package = room_of(module), module.rpartition(".")[0]
+    found = {target for node in ast.walk(tree) for target in targets(node, package)}
+    for target in sorted(found):
+        room = room_of(target)
+        if target.split(".")[0] == "exactfit" and room != own and LINE[room] <= LINE[own]:
+            yield f"{module} imports {target}, which is not below it"
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {room_of(dotted_name(path)) for path in SOURCE.rglob("*.py")}
+    assert sorted(rooms - LINE.keys()) == [], "give each new room its line in ROOMS"
+
+
+def test_imports_point_down() -> None:
+    wrong = [
+        line
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line in upward_imports(ast.parse(path.read_text(encoding="utf-8")), dotted_name(path))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        ("exactfit.network", "import exactfit"),
+        ("exactfit.network", "import exactfit.cli"),
+        ("exactfit.network", "from exactfit import Network"),
+        ("exactfit.network", "from . import certificate"),
+        ("exactfit.network", "from . import __version__"),
+        ("exactfit.network", "from .outcome import Outcome"),
+        ("exactfit.network", "def later():\n    from .certificate import certify"),
+        ("exactfit.network", "if TYPE_CHECKING:\n    from .estimators import ExactClassifier"),
+        ("exactfit.network", "importlib.import_module('.cli', 'exactfit')"),
+        ("exactfit.network", "import_module('exactfit.cli')"),
+        ("exactfit.construct.cover", "from ..rivals.base import Rival"),
+        ("exactfit.construct.__init__", "from .. import rivals"),
+        ("exactfit.construct.cover", "import_module('..rivals', __package__)"),
+        ("exactfit._kernels.values", "from .._bits import BitMatrix"),
+        ("exactfit._kernels.values", "from .._parallel import Threads"),
+    ],
+)
+def test_an_import_that_does_not_point_down_is_seen(module: str, statement: str) -> None:
+    assert len(list(upward_imports(ast.parse(statement), module))) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "statement"),
+    [
+        ("exactfit.__init__", "from .cli import main"),
+        ("exactfit.__main__", "from exactfit.cli import main"),
+        ("exactfit.network", "import numpy.exactfit"),
+        ("exactfit.network", "from ._bits import BitMatrix"),
+        ("exactfit.network", "from . import _kernels, _version"),
+        ("exactfit.construct.cover", "from .separation import open_pairs"),
+        ("exactfit.construct.cover", "from . import separation"),
+        ("exactfit.construct.cover", "from ..certificate import Certificate"),
+        ("exactfit.construct.__init__", "from .adaptive import adaptive"),
+        ("exactfit.export.__init__", "import_module('.onnx', __package__)"),
+        ("exactfit._kernels.values", "from .compile import compiled"),
+    ],
+)
+def test_an_import_that_points_down_passes(module: str, statement: str) -> None:
+    assert list(upward_imports(ast.parse(statement), module)) == []
+
+
+def test_importing_exactfit_loads_nothing_heavy() -> None:
+    code = f"import sys, exactfit; print(*sorted({HEAVY} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+def lacks(name: str) -> str | None:
+    """What an exported name's documentation lacks."""
+    import exactfit
+
+    thing = getattr(exactfit, name)
+    if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
+        return None
+    text = inspect.cleandoc(thing.__doc__ or "")  # not getdoc: a base class's text is not this one's
+    if not text:
+        return f"{name}: a docstring"
+    needs_example = not (inspect.ismodule(thing) or (inspect.isclass(thing) and issubclass(thing, BaseException)))
+    return f"{name}: an Examples section" if needs_example and "\nExamples\n--------\n" not in text else None
+
+
+def test_every_exported_name_resolves_and_is_documented() -> None:
+    import exactfit
+
+    assert len(set(exactfit.__all__)) == len(exactfit.__all__) > 0
+    assert [missing for name in exactfit.__all__ if (missing := lacks(name))] == []

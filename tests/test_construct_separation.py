@@ -1,0 +1,173 @@
+"""Open pairs agree with the one-hyperplane-at-a-time twin, whatever the patterns, budget and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_separation import open_matrices
+from numpy.typing import NDArray
+
+from exactfit._parallel import Threads
+from exactfit.construct import separation
+from exactfit.construct.separation import OpenPairs
+
+Words = NDArray[np.uint64]
+BUDGETS = (0, 1, 7, 2**24)
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[Threads]:
+    with Threads(request.param) as pool:
+        yield pool
+
+
+def any_words(n: int, rng: np.random.Generator) -> Words:
+    return rng.integers(0, 2**64, n, dtype=np.uint64)
+
+
+def single_bits(n: int, rng: np.random.Generator) -> Words:
+    return np.uint64(1) << rng.integers(0, 64, n, dtype=np.uint64)
+
+
+KINDS: dict[str, Callable[[int, np.random.Generator], Words]] = {
+    "random": any_words,
+    "few": lambda n, rng: any_words(3, rng)[rng.integers(0, 3, n)],
+    "equal": lambda n, rng: np.repeat(any_words(1, rng), n),
+    "nested": lambda n, rng: single_bits(n, rng) - np.uint64(1),
+    "sparse": lambda n, rng: any_words(n, rng) & any_words(n, rng) & any_words(n, rng),
+    "last bit": lambda n, rng: rng.integers(0, 2, n, dtype=np.uint64) << np.uint64(63),
+    "one bit": single_bits,
+}
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[NDArray[np.int64], list[int], list[Words]]:
+    n = draw(st.integers(1, 40))
+    n_classes = draw(st.sampled_from([1, 2, 3, 10, n]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    y = rng.integers(0, n_classes, n)
+    targets = list(range(n_classes)) if draw(st.booleans()) else [draw(st.integers(0, n_classes - 1))]
+    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=6))
+    blocks = [KINDS[kind](n, rng) for kind in kinds]
+    if draw(st.booleans()):  # fewer hyperplanes to tell points apart
+        blocks = [words & np.uint64(draw(st.integers(0, 2**64 - 1))) for words in blocks]
+    return y, targets, blocks
+
+
+def point_pairs(pairs: OpenPairs) -> NDArray[np.int64]:
+    chunks = [np.stack(chunk, axis=1) for chunk in pairs.iter_point_pairs()]
+    return np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
+
+
+def check(y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[Words], pairs: OpenPairs) -> None:
+    matrices = open_matrices(y, targets, blocks)
+    for n, words in enumerate([None, *blocks]):
+        if words is not None:
+            pairs.add(words)
+        expected = np.argwhere(matrices[64 * n])
+        assert pairs.closed == (len(expected) == 0)
+        assert pairs.n_point_pairs() == len(expected)
+        np.testing.assert_array_equal(point_pairs(pairs), expected)
+        if pairs.closed:
+            assert pairs.needed_width() == next(k for k, open_ in enumerate(matrices) if not open_.any())
+
+
+@settings(deadline=None)
+@given(problem=problems())
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_agrees_with_the_naive_twin(threads: Threads, budget: int, problem) -> None:
+    y, targets, blocks = problem
+    check(y, targets, blocks, OpenPairs(y, targets, threads=threads, budget=budget))
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("n", [separation.TILE - 1, separation.TILE, 3 * separation.TILE + 5])
+def test_more_points_than_a_tile(threads: Threads, n: int, budget: int) -> None:
+    rng = np.random.default_rng(n)
+    for make in KINDS.values():
+        y = rng.integers(0, 3, n)
+        blocks = [make(n, rng) & rng.integers(0, 2**64, dtype=np.uint64) for _ in range(3)]
+        check(y, [0, 1, 2], blocks, OpenPairs(y, [0, 1, 2], threads=threads, budget=budget))
+
+
+def test_small_pieces_and_chunks(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separation, "PIECE", 100)
+    monkeypatch.setattr(separation, "CHUNK", 10)
+    monkeypatch.setattr(separation, "RUNS_PER_CALL", 1)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150)
+    blocks = [KINDS[kind](150, rng) for kind in ("last bit", "nested", "sparse", "one bit")]
+    for budget in BUDGETS:
+        pairs = OpenPairs(y, [0, 1], threads=threads, budget=budget)
+        check(y, [0, 1], blocks, pairs)
+
+
+def test_chunks_are_bounded(monkeypatch: pytest.MonkeyPatch, threads: Threads) -> None:
+    monkeypatch.setattr(separation, "CHUNK", 64)
+    y = np.arange(100) % 2
+    pairs = OpenPairs(y, [0, 1], threads=threads)
+    sizes = [len(a) for a, _ in pairs.iter_point_pairs()]
+    assert sum(sizes) == 5000
+    assert max(sizes) < 64 + 50
+
+
+def test_group_pairs_are_exact_within_the_budget_and_a_lower_bound_beyond() -> None:
+    y = np.array([0, 0, 1, 1])
+    words = np.array([0, 0, 0, 1], dtype=np.uint64)
+    with Threads(1) as threads:
+        within, beyond = (OpenPairs(y, [0, 1], threads=threads, budget=budget) for budget in (3, 2))
+        assert within.n_group_pairs() == (2, True)
+        within.add(words)
+        beyond.add(words)
+        # Rows 0 and 1 are one group: open are (01, 2), (2, 01) and (3, 01).
+        assert within.n_group_pairs() == (3, True)
+        assert beyond.n_group_pairs() == (3, False)
+        assert within.n_point_pairs() == beyond.n_point_pairs() == 6
+
+
+def test_points_in_no_open_pair_leave(threads: Threads) -> None:
+    y = np.array([0, 0, 0, 1, 1])
+    pairs = OpenPairs(y, [0], threads=threads)
+    pairs.add(np.array([0, 0, 1, 1, 2], dtype=np.uint64))
+    assert list(pairs._rows) == [2, 3]
+
+
+def test_every_point_its_own_class(threads: Threads) -> None:
+    n = 200
+    y = np.arange(n)
+    pairs = OpenPairs(y, range(n), threads=threads)
+    assert pairs.n_group_pairs() == (n * (n - 1), True)
+    assert pairs._level.first.size <= 2 * n  # not one entry per pair of classes
+    rng = np.random.default_rng(0)
+    check(y, range(n), [any_words(n, rng) for _ in range(2)], OpenPairs(y, range(n), threads=threads))
+
+
+def test_one_class_needs_nothing(threads: Threads) -> None:
+    pairs = OpenPairs(np.zeros(3, np.int64), [0], threads=threads)
+    assert pairs.closed
+    assert pairs.needed_width() == 0
+    pairs.add(np.zeros(3, np.uint64))
+    assert pairs.needed_width() == 0
+    assert list(pairs.iter_point_pairs()) == []
+
+
+def test_further_blocks_leave_the_width_alone(threads: Threads) -> None:
+    pairs = OpenPairs(np.array([0, 1]), [0], threads=threads)
+    for word in (0, 2**63, 1):
+        pairs.add(np.array([0, word], dtype=np.uint64))
+    assert pairs.needed_width() == 128
+
+
+def test_no_width_while_pairs_are_open(threads: Threads) -> None:
+    with pytest.raises(ValueError, match="still open"):
+        OpenPairs(np.array([0, 1]), [0], threads=threads).needed_width()
+
+
+@pytest.mark.parametrize("words", [np.zeros(3, np.uint64), np.zeros(2, np.int64), np.zeros((2, 1), np.uint64)])
+def test_refuses_anything_but_one_word_per_point(threads: Threads, words: NDArray[np.generic]) -> None:
+    with pytest.raises(ValueError, match="expected 2 words"):
+        OpenPairs(np.array([0, 1]), [0], threads=threads).add(words)  # type: ignore[arg-type]
