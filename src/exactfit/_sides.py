@@ -46,6 +46,7 @@ Floats = NDArray[np.float64]
 LOW_DIMENSION = 16
 FEATURE_BLOCK = 256
 COLUMN_TILE = 1024
+TILE_ENTRIES = 2**22
 REFERENCE_ROWS = 64
 U32, U64 = 2.0**-24, 2.0**-53
 
@@ -56,6 +57,12 @@ def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
     if sp.issparse(part):
         part = part.toarray()
     return np.ascontiguousarray(part, dtype=np.float64)
+
+
+def row_tiles(X: Matrix, most: int = 4096) -> list[slice]:
+    """Slices that walk through the rows, so small that a dense float64 tile stays within 32 MB."""
+    step = max(1, min(most, TILE_ENTRIES // max(1, X.shape[1])))
+    return [slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)]
 
 
 def sides(
@@ -102,7 +109,7 @@ def sides(
     if n and n_points:
         make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
         work = make(X, weights, biases, rows, words)
-        step = tile or work.row_tile
+        step = tile or max(16, min(work.row_tile, TILE_ENTRIES // d))
         pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
         with single_threaded_blas(work.uses_blas):
             threads.map(work, pieces)

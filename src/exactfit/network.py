@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +25,7 @@ from ._bits import BitMatrix
 from ._kernels.counting import count_all
 from ._kernels.values import affine, masked_sums
 from ._parallel import SERIAL, Threads
-from ._sides import dense_rows, sides
+from ._sides import dense_rows, row_tiles, sides
 from .activations import Activation, as_activation
 
 Matrix = Any
@@ -135,7 +136,7 @@ Weights = Dense | Masks | Sparse | Integers
 
 def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
     """Python integers as hexadecimal text in bytes."""
-    return np.frombuffer(" ".join(f"{int(value):x}" for value in values.flat).encode(), dtype=np.uint8)
+    return np.frombuffer(" ".join(f"{operator.index(value):x}" for value in values.flat).encode(), dtype=np.uint8)
 
 
 def text_to_integers(text: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.object_]:
@@ -158,7 +159,9 @@ def _weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
         return Masks(BitMatrix(tensors["words"], n_bits), sign)
     if kind == "sparse":
         parts = tensors["data"], tensors["indices"], tensors["indptr"]
-        return Sparse(sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"])))
+        matrix = sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"]))
+        matrix.check_format(full_check=True)  # a wild index would be read beyond the end of an array
+        return Sparse(matrix)
     if kind == "integers":
         shape = tuple(int(size) for size in tensors["shape"])
         return Integers(text_to_integers(tensors["text"], shape))
@@ -351,7 +354,7 @@ class Network:
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, the network takes {self.n_features}")
         with Threads(n_jobs) as threads:
-            tiles = threads.map(self._forward, _row_tiles(X))
+            tiles = threads.map(lambda tile: self._forward(dense_rows(X, tile)), row_tiles(X, ROW_TILE))
         return np.concatenate(tiles) if tiles else np.empty((0, self.widths[-1]))
 
     def _forward(self, tile: NDArray[np.float64]) -> NDArray[Any]:
@@ -372,14 +375,14 @@ class Network:
             "input_map": self.input_map,
             "decoder": {
                 "kind": self.decoder.kind,
-                "classes": list(self.decoder.classes),
+                "classes": [int(code) for code in self.decoder.classes],
                 "levels": [float(level).hex() for level in self.decoder.levels],
             },
             "layers": [
                 {
                     "weights": layer.weights.kind,
                     "activation": None if layer.activation is None else layer.activation.name,
-                    "bias": "integers" if layer.bias.dtype == object else str(layer.bias.dtype),
+                    "bias": "integers" if layer.bias.dtype == object else layer.bias.dtype.name,
                 }
                 for layer in self.layers
             ],
@@ -427,11 +430,6 @@ class Network:
             hasher.update(json.dumps([name, little.dtype.str, list(little.shape)]).encode())
             hasher.update(little.data if little.size else b"")
         return hasher.hexdigest()
-
-
-def _row_tiles(X: Matrix) -> Iterator[NDArray[np.float64]]:
-    for start in range(0, X.shape[0], ROW_TILE):
-        yield dense_rows(X, slice(start, start + ROW_TILE))
 
 
 __all__ = ["Decoder", "Dense", "Integers", "Layer", "Masks", "Network", "Sparse"]

@@ -49,22 +49,27 @@ def gather_masks(words, columns, last, out):
 def take_turns(heights, limits, places, uncovered, claimed, highest):
     """Let candidates claim points one after the other (Algorithm 2, lines 6-8).
 
-    A candidate whose own place is covered by then passes; else it claims every uncovered
-    column whose height is below its limit. ``claimed[k]`` gets how many (0: passed),
-    ``highest[k]`` the greatest height among them.
+    A candidate whose own place is covered by then passes; one without a positive limit is
+    rejected; else it claims every uncovered column whose height is below its limit.
+    ``claimed[k]`` gets how many (-1: passed, 0: rejected), ``highest[k]`` the greatest
+    height among them. ``heights`` has a row for every candidate with a positive limit.
     """
+    next_row = 0
     for k in range(places.shape[0]):
-        claimed[k] = 0
+        if limits[k] > 0:
+            row = heights[next_row]
+            next_row += 1
+        claimed[k] = -1
         if not uncovered[places[k]]:
             continue
-        limit, row = limits[k], heights[k]
-        top, count = row[places[k]], 0
-        for c in range(row.shape[0]):
-            if uncovered[c] and row[c] < limit:
-                uncovered[c] = False
-                count += 1
-                top = max(top, row[c])
-        claimed[k], highest[k] = count, top
+        claimed[k] = 0
+        if limits[k] > 0:
+            highest[k] = row[places[k]]
+            for c in range(row.shape[0]):
+                if uncovered[c] and row[c] < limits[k]:
+                    uncovered[c] = False
+                    claimed[k] += 1
+                    highest[k] = max(highest[k], row[c])
 
 
 @compiled

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from .._bits import WORD_BITS, BitMatrix
 from .._parallel import Threads
-from .._sides import dense_rows, sides
+from .._sides import dense_rows, row_tiles, sides
 from ..activations import Activation
 from ..exceptions import NoGapError, ParameterError, WidthLimitError
 from .construction import Construction
 from .cover import Cover
 from .evidence import ClassOrder
 from .fixed import hyperplane_source
-from .hyperplanes import Hyperplanes, Seed, Source, row_tiles, seed_sequence
+from .hyperplanes import Hyperplanes, Seed, Source, seed_sequence
 from .labels import refuse_conflicts, refuse_not_finite
 from .memory import largest_width, refuse_too_large
 from .one_vs_rest import assemble, check_data, choose_targets, cover_classes, gather_evidence

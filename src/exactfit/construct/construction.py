@@ -34,6 +34,8 @@ class Trace:
         The class index that each detector speaks for.
     uncovered : ndarray of int64
         Rows that no detector of their class claims.
+    n_rejected : int
+        Candidates that could not become detectors, because their limit was not positive.
     n_drawn : int
         Hyperplanes drawn at random.
     n_rescued : int
@@ -45,6 +47,7 @@ class Trace:
     coverage: Rows = field(default_factory=_no_rows)
     detector_classes: Rows = field(default_factory=_no_rows)
     uncovered: Rows = field(default_factory=_no_rows)
+    n_rejected: int = 0
     n_drawn: int = 0
     n_rescued: int = 0
 

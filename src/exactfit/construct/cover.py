@@ -33,6 +33,7 @@ class Cover:
     witnesses: list[int] = field(default_factory=list)
     coverage: list[int] = field(default_factory=list)
     uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_rejected: int = 0
 
     def accept(self, anchor: int, limit: Any, witness: int, claimed: int) -> None:
         """Algorithm 2, line 8: add the detector."""
@@ -107,17 +108,14 @@ def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, foc
     if not len(block):
         return 0
     limits, witnesses = evidence.limits(block, rest)
-    usable = np.flatnonzero(limits > 0)
-    if not len(usable):
-        return 0
-    block, limits, witnesses = block[usable], limits[usable], witnesses[usable]
-    heights = evidence.heights(block, focus.selected)
+    heights = evidence.heights(block[limits > 0], focus.selected)
     places = np.searchsorted(focus.columns, block)
     claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=heights.dtype)
     take_turns(heights, limits, places, focus.uncovered, claimed, highest)
-    for k in np.flatnonzero(claimed):
+    for k in np.flatnonzero(claimed > 0):
         cover.accept(block[k], evidence.stored_limit(limits[k], highest[k]), witnesses[k], claimed[k])
-    return int(claimed.sum())
+    cover.n_rejected += int((claimed == 0).sum())
+    return int(claimed[claimed > 0].sum())
 
 
 def greedy_cover(
@@ -136,7 +134,9 @@ def greedy_cover(
     untried = order
     while waiting.any() and len(untried):
         pool, untried = np.sort(untried[:capacity]), untried[capacity:]
-        _drain(_Pool.fill(evidence, pool, target, rest, progress), evidence, cover, waiting, start)
+        candidates = _Pool.fill(evidence, pool, target, rest, progress)
+        cover.n_rejected += len(pool) - len(candidates.anchors)
+        _drain(candidates, evidence, cover, waiting, start)
         progress("detectors", total - int(waiting.sum()), total)
         untried = untried[waiting[untried - start]]
     cover.uncovered = start + np.flatnonzero(waiting)

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from .._bits import WORD_BITS
 from .._kernels.rows import add_rows, largest_norm, subtract_products
-from .._sides import dense_rows
+from .._sides import dense_rows, row_tiles
 from ..exceptions import DataError
 
 Matrix = Any
 Floats = NDArray[np.float64]
 
-ROW_TILE = 4096
 HYPERPLANES, ORDER = 0, 1
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -69,11 +68,6 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
     """The generator of one purpose: a child of the root, whatever was drawn elsewhere."""
     child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
     return np.random.Generator(np.random.PCG64(child))
-
-
-def row_tiles(X: Matrix) -> list[slice]:
-    """Slices that walk through the rows."""
-    return [slice(start, start + ROW_TILE) for start in range(0, X.shape[0], ROW_TILE)]
 
 
 def mean(X: Matrix) -> Floats:

@@ -99,6 +99,7 @@ def assemble(
         coverage=_all(covers, "coverage"),
         detector_classes=classes,
         uncovered=uncovered.astype(np.int64),
+        n_rejected=sum(cover.n_rejected for cover in covers),
         n_drawn=planes.count - n_rescued,
         n_rescued=n_rescued,
     )

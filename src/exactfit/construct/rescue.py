@@ -23,6 +23,7 @@ STALL_STEP = 512
 STALL_FROM = 1024
 ROWS_BYTES = 2**26  # dense rows held at once
 STEPS = 2**27  # comparisons in one piece of work: well under 0.3 s
+NEW_CUTS = 256  # between two sorts of the cuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,21 +49,24 @@ class Cuts:
     def __len__(self) -> int:
         return len(self.feature)
 
-    def head(self, n: int) -> Cuts:
-        """The first ``n`` cuts."""
-        return Cuts(*(values[:n].copy() for values in self._arrays()))
+    @classmethod
+    def room(cls, n: int) -> Cuts:
+        """Arrays for ``n`` cuts, with nothing in them yet."""
+        return cls(np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n), np.empty(n, np.int64))
 
-    def padded(self, n: int) -> Cuts:
-        """With room for ``n`` more cuts."""
-        return Cuts(*(np.concatenate([values, np.empty(n, values.dtype)]) for values in self._arrays()))
-
-    def _arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All columns, in the order above."""
         return self.feature, self.sign, self.threshold, self.origin
 
-    @classmethod
-    def none(cls) -> Cuts:
-        """No cuts."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64))
+    def append(self, other: Cuts) -> Cuts:
+        """These cuts and then the others."""
+        return Cuts(*(np.concatenate(columns) for columns in zip(self.arrays(), other.arrays(), strict=True)))
+
+    def by_feature(self, n_features: int) -> tuple[NDArray[np.float64], Ints]:
+        """Thresholds sorted within (feature, sign), and where each such list begins."""
+        key = 2 * self.feature + (self.sign > 0)
+        order = np.lexsort((self.threshold, key))
+        return self.threshold[order], np.searchsorted(key[order], np.arange(2 * n_features + 1))
 
 
 def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | None = None) -> Cuts:
@@ -92,14 +96,16 @@ def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | Non
     >>> cuts.feature, cuts.sign, cuts.threshold
     (array([0, 0]), array([ 1, -1], dtype=int8), array([1., 1.]))
     """
-    cuts = Cuts.none()
-    max_rows = max(2, ROWS_BYTES // (8 * X.shape[1]))
+    cuts = Cuts.room(0)
+    n_points, n_features = X.shape
+    max_rows = max(2, ROWS_BYTES // (8 * n_features))
     n = max_rows // 2
     for a, b in pairs:
         done = 0
         while done < len(a):
-            n = max(1, min(2 * n, STEPS // (X.shape[1] + len(cuts))))
-            rows, a_places, b_places = _take(a[done : done + n], b[done : done + n], max_rows)
+            n = max(1, min(2 * n, STEPS // n_features))
+            some = slice(done, done + n)
+            rows, a_places, b_places = _take(a[some], b[some], max_rows, n_points)
             cuts = _cut_rows(dense_rows(X, rows), rows, a_places, b_places, cuts)
             if limit is not None and len(cuts) > limit:
                 return cuts
@@ -108,24 +114,32 @@ def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | Non
     return cuts
 
 
-def _take(a: Ints, b: Ints, max_rows: int) -> tuple[Ints, Ints, Ints]:
+def _take(a: Ints, b: Ints, max_rows: int, n_points: int) -> tuple[Ints, Ints, Ints]:
     """About as many of the first pairs as have few rows: those rows, and the pairs as places among them."""
-    rows, places = np.unique(np.concatenate([a, b]), return_inverse=True)
-    if len(rows) <= max_rows or len(a) == 1:
-        return rows, places[: len(a)], places[len(a) :]
-    half = len(a) // 2
-    return _take(a[:half], b[:half], max_rows)
+    taken = np.zeros(n_points, dtype=bool)
+    taken[a] = taken[b] = True
+    rows = np.flatnonzero(taken)
+    if len(rows) > max_rows and len(a) > 1:
+        half = len(a) // 2
+        return _take(a[:half], b[:half], max_rows, n_points)
+    places = np.empty(n_points, np.int64)
+    places[rows] = np.arange(len(rows))
+    return rows, places[a], places[b]
 
 
 def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: Cuts) -> Cuts:
     """The cuts so far and those for the pairs (a, b) of rows of ``values``."""
-    n, more = len(cuts), cuts.padded(len(a))
-    total = int(cut_pairs(values, a, b, n, more.feature, more.sign, more.threshold, more.origin))
-    if total < 0:
-        pair = -1 - total
-        raise AssertionError(f"rows {rows[a[pair]]} and {rows[b[pair]]} are equal: no cut can separate them")
-    more.origin[n:total] = rows[a[more.origin[n:total]]]
-    return more.head(total)
+    done = 0
+    while done < len(a):
+        new = Cuts.room(NEW_CUTS)
+        thresholds, offsets = cuts.by_feature(values.shape[1])
+        step, n_new = cut_pairs(values, a[done:], b[done:], thresholds, offsets, *new.arrays())
+        if n_new == step == 0:
+            raise AssertionError(f"rows {rows[a[done]]} and {rows[b[done]]} are equal: no cut can separate them")
+        feature, sign, threshold, origin = (column[:n_new] for column in new.arrays())
+        cuts = cuts.append(Cuts(feature, sign, threshold, rows[origin]))
+        done += step
+    return cuts
 
 
 class Stall:

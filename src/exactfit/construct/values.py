@@ -44,6 +44,7 @@ Matrix = Any
 Floats = NDArray[np.float64]
 
 COLUMN_TILE = 512
+TILE_WORK = 2**28
 KEPT_BYTES = 2**28
 U64 = 2.0**-53
 OWN_SHARE = 2.0**-40
@@ -62,6 +63,7 @@ class Values:
 
     def __post_init__(self) -> None:
         n, d = self.planes.weights.shape
+        self.step = max(16, min(COLUMN_TILE, TILE_WORK // (n * d)))
         self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
         self.share = OWN_SHARE if self.activation.is_own else 1.05 * (n + 4) * U64
         rough = ~exact_rows(self.planes.weights)
@@ -75,8 +77,8 @@ class Values:
         """Values (n, columns) and errors (columns,) of one tile of columns."""
         if self._kept is not None and index in self._kept:
             return self._kept[index]
-        start = index * COLUMN_TILE
-        points = dense_rows(self.X, self.rows[start : start + COLUMN_TILE])
+        start = index * self.step
+        points = dense_rows(self.X, self.rows[start : start + self.step])
         made = self.values(points), self.errors(points)
         if self._kept is not None:
             self._kept[index] = made
@@ -113,11 +115,11 @@ class Values:
             index, low, high = piece
             values, errors = self.tile(index)
             lowest, where = np.full(len(masks), np.inf), np.full(len(masks), -1)
-            part = slice(low - index * COLUMN_TILE, high - index * COLUMN_TILE)
+            part = slice(low - index * self.step, high - index * self.step)
             lowest_sums(np.ascontiguousarray(values[:, part]), errors[part], self.share, masks, low, lowest, where)
             return lowest, where
 
-        pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop)]
+        pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop, self.step)]
         lowest, where = first_lowest(self.threads.map(work, pieces))
         own = np.array([self.heights(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
         return np.where(own < lowest, lowest, 0.0), where
@@ -132,14 +134,14 @@ class Values:
         out = np.empty((len(anchors), len(selected)))
 
         def work(index: int) -> None:
-            here = np.flatnonzero(selected // COLUMN_TILE == index)
+            here = np.flatnonzero(selected // self.step == index)
             values, errors = self.tile(index)
-            at = selected[here] - index * COLUMN_TILE
+            at = selected[here] - index * self.step
             part = np.empty((len(masks), len(here)))
             highest_sums(np.ascontiguousarray(values[:, at]), errors[at], self.share, masks, part)
             out[:, here] = part
 
-        self.threads.map(work, np.unique(selected // COLUMN_TILE).tolist())
+        self.threads.map(work, np.unique(selected // self.step).tolist())
         return out
 
     def crowding(self, anchor: int, rest: Pieces) -> Columns:
@@ -148,12 +150,12 @@ class Values:
         mask = masks_of(self.patterns, np.array([anchor]))
         found = []
         for start, stop in rest:
-            for index, low, high in _tile_pieces(start, stop):
+            for index, low, high in _tile_pieces(start, stop, self.step):
                 values, errors = self.tile(index)
                 upper = np.empty((1, values.shape[1]))
                 highest_sums(values, errors, self.share, mask, upper)
                 lower = (upper[0] - errors) / (1 + self.share) * (1 - self.share) - errors
-                columns = index * COLUMN_TILE + np.flatnonzero(lower * (1 - 1e-12) <= own)
+                columns = index * self.step + np.flatnonzero(lower * (1 - 1e-12) <= own)
                 found.append(columns[(columns >= low) & (columns < high)])
         return np.concatenate(found)
 
@@ -168,9 +170,10 @@ def _norms(rows: Floats) -> Floats:
     return norms
 
 
-def _tile_pieces(start: int, stop: int) -> list[tuple[int, int, int]]:
-    first, last = start // COLUMN_TILE, (stop - 1) // COLUMN_TILE
-    return [(k, max(start, k * COLUMN_TILE), min(stop, (k + 1) * COLUMN_TILE)) for k in range(first, last + 1)]
+def _tile_pieces(start: int, stop: int, step: int) -> list[tuple[int, int, int]]:
+    """A range of columns cut at the tiles' edges: (tile, first column, column after the last)."""
+    first, last = start // step, (stop - 1) // step
+    return [(k, max(start, k * step), min(stop, (k + 1) * step)) for k in range(first, last + 1)]
 
 
 def exact_rows(weights: NDArray[Any]) -> NDArray[np.bool_]:
