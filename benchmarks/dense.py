@@ -40,9 +40,12 @@ def first_layer(X: Any, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
 
 def fit(
     X: Any, y: np.ndarray, targets: tuple[int, ...], weights: np.ndarray, biases: np.ndarray, orders: list[np.ndarray],
-    most_candidates: int | None = None,
+    most_seconds: float = np.inf,
 ) -> DenseResult:  # fmt: skip
-    """Lines 2-10 for every target class; ``orders`` holds each class's rows in the order of candidates."""
+    """Lines 2-10 for every target class; ``orders`` holds each class's rows in the order of candidates.
+
+    Stops after ``most_seconds`` and says so.
+    """
     result = DenseResult()
     began = time.perf_counter()
     phi = first_layer(X, weights, biases)
@@ -54,9 +57,8 @@ def fit(
         for row in order:
             if not uncovered[row]:
                 continue
-            if most_candidates is not None and result.examined >= most_candidates:
-                result.complete = False
-                result.cover_seconds = time.perf_counter() - began
+            if time.perf_counter() - began > most_seconds:
+                result.complete, result.cover_seconds = False, time.perf_counter() - began
                 return result
             result.examined += 1
             counts = phi @ (1 - phi[row])

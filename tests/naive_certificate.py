@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from exactfit._bits import BitMatrix
-from exactfit.activations import RELU, THRESHOLD, Activation
+from exactfit.activations import THRESHOLD, Activation
 from exactfit.network import Decoder, Dense, Layer, Masks, Network
 
 Sum = Callable[[list[np.floating], np.random.Generator], np.floating]
@@ -111,7 +111,9 @@ def built(X, y, weights, bias, activation: Activation = THRESHOLD, one_sided: bo
     For the threshold, limits are the exact minimum over the rest; for ReLU, half the float64 minimum.
     """
     n_classes = int(max(y)) + 1
-    blank = network_of(weights, bias, np.zeros((0, len(bias))), [], np.zeros((1, 0)), Decoder("sign", (0, 1)), activation)
+    blank = network_of(
+        weights, bias, np.zeros((0, len(bias))), [], np.zeros((1, 0)), Decoder("sign", (0, 1)), activation
+    )
     values = [heights(blank, x) for x in X]
     masks, limits, owners = [], [], []
     for row in range(len(X)):

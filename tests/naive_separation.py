@@ -35,6 +35,16 @@ def open_matrices(
     return matrices
 
 
+def open_matrix(
+    y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[NDArray[np.uint64]]
+) -> NDArray[np.bool_]:
+    """The open pairs after whole blocks: no bit off in a and on in b."""
+    is_open = all_pairs(y, targets)
+    for words in blocks:
+        is_open &= (words[None, :] & ~words[:, None]) == 0
+    return is_open
+
+
 def cut_separates(x_a: NDArray[np.float64], x_b: NDArray[np.float64], cut: tuple[int, int, float]) -> bool:
     """Whether a is on the off side of the cut and b on the positive one."""
     j, s, t = cut

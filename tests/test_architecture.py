@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "exactfit"
 ROOMS = (
     ("__init__", "__main__"),
     ("cli",),
+    ("demo",),
     ("plots", "experiments"),
     ("comparison", "suspects"),
     ("tables",),
@@ -27,6 +28,7 @@ ROOMS = (
     ("construct",),
     ("certificate",),
     ("network", "outcome"),
+    ("_projections",),
     ("activations", "_sides"),
     ("_bits", "exceptions"),
     ("_kernels", "_parallel", "_progress", "_version"),

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from constructors import CONSTRUCTORS, PROBLEMS
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
@@ -23,7 +24,6 @@ from exactfit.network import Decoder, Dense, Layer, Masks, Network
 
 HALF = Fraction(1, 2)
 ALL = ("exact", "float64", "float32")
-relaxed = settings(deadline=None, max_examples=60)
 
 
 def small_problem(rng: np.random.Generator, d: int = 2, n: int = 9, points: int = 10, classes: int = 3, law="gauss"):
@@ -71,7 +71,6 @@ def flipped(network: Network, index: int, unit: int, bit: int) -> Network:
     return changed(network, index, weights=Masks(BitMatrix.from_bool(bits), network.layers[index].weights.sign))
 
 
-@relaxed
 @given(problems)
 def test_errors_slack_and_radius_are_those_of_the_naive_twin(drawn) -> None:
     network, X, y = problem_of(drawn)
@@ -88,7 +87,6 @@ def test_errors_slack_and_radius_are_those_of_the_naive_twin(drawn) -> None:
         assert certificate.robust_radius >= math.sqrt(square) * (1 - 1e-9) - 1e-15
 
 
-@relaxed
 @given(problems)
 def test_what_is_safe_is_right_and_float32_implies_nothing_less(drawn) -> None:
     network, X, y = problem_of(drawn)
@@ -102,7 +100,6 @@ def test_what_is_safe_is_right_and_float32_implies_nothing_less(drawn) -> None:
         assert (other.slack, other.robust_radius) == (exact.slack, exact.robust_radius)
 
 
-@settings(deadline=None, max_examples=40)
 @given(problems, st.sampled_from([np.float32, np.float64]))
 def test_no_evaluation_contradicts_a_row_called_safe(drawn, form) -> None:
     network, X, y = problem_of(drawn)
@@ -210,6 +207,16 @@ def test_ties_on_a_grid_are_safe_where_sums_are_exact() -> None:
     assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, True)
 
 
+@pytest.mark.parametrize(("step", "safe"), [(1, True), (4096, False)])
+def test_ties_on_a_grid_are_open_where_products_have_too_many_digits(step, safe) -> None:
+    low, high = float(step + 1), float(step + 3)
+    network = naive.network_of([[low, -high]], [0.0], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
+    certificate = certify(network, np.array([[high, low]]), [0])
+    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, safe)
+    scaled = certify(network, np.array([[high, low]]) * 2.0**-1070, [0])
+    assert (scaled.holds, scaled.float64_safe, scaled.float32_safe) == (True, False, False)
+
+
 def test_cuts_through_points_are_safe_where_the_points_are_float32_numbers() -> None:
     X = np.array([[0.1], [0.3], [0.7]])
     y = np.array([0, 1, 0])
@@ -257,6 +264,18 @@ def test_threads_tiles_and_layout_change_nothing(wide) -> None:
     for arithmetic in ("float64", "float32"):
         one, two = (certify(network, X, y, arithmetic=arithmetic, n_jobs=jobs) for jobs in (1, 2))
         assert one.to_dict() == two.to_dict()
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_construction_is_confirmed(name, problem) -> None:
+    X, y = PROBLEMS[problem]()
+    made = CONSTRUCTORS[name](X, y, 0)
+    certificate = certify(made.network, X, y)
+    assert certificate.holds == made.outcome.interpolates
+    assert certificate.errors.tolist() == made.trace.uncovered.tolist()
+    assert certificate.errors.tolist() == np.flatnonzero(made.network.decide(X) != y).tolist()
+    assert (certificate.note == "") == (not made.network.layers[0].activation.is_own)
 
 
 def fitted(labels) -> tuple[SimpleNamespace, np.ndarray, np.ndarray]:

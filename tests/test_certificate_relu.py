@@ -5,7 +5,7 @@ from fractions import Fraction
 import naive_certificate as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit.activations import RELU
@@ -32,7 +32,6 @@ problems = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(problems)
 def test_errors_slack_and_safety_agree_with_the_naive_twin(drawn) -> None:
     network, X, y = drawn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_separation import open_matrices
+from naive_separation import open_matrices, open_matrix
 from numpy.typing import NDArray
 
 from exactfit._parallel import Threads
@@ -94,16 +94,42 @@ def test_more_points_than_a_tile(threads: Threads, n: int, budget: int) -> None:
         check(y, [0, 1, 2], blocks, OpenPairs(y, [0, 1, 2], threads=threads, budget=budget))
 
 
-def test_small_pieces_and_chunks(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(separation, "PIECE", 100)
-    monkeypatch.setattr(separation, "CHUNK", 10)
-    monkeypatch.setattr(separation, "RUNS_PER_CALL", 1)
+@pytest.mark.parametrize("budget", [0, 1000, 2**24])
+@pytest.mark.parametrize("n_bits", [6, 14, 40])
+def test_many_tiles(threads: Threads, n_bits: int, budget: int) -> None:
+    """Enough children that tiles share leading bits and are skipped whole, some within a group only."""
+    rng = np.random.default_rng(n_bits)
+    n = 16 * separation.TILE + 77
+    y = rng.integers(0, 3, n)
+    keep = np.bitwise_or.reduce(single_bits(n_bits // 2, rng))
+    blocks = [any_words(n, rng) & keep | single_bits(n, rng) for _ in range(3)]
+    pairs = OpenPairs(y, [0, 2], threads=threads, budget=budget)
+    for k, words in enumerate(blocks, start=1):
+        pairs.add(words)
+        expected = open_matrix(y, [0, 2], blocks[:k])
+        assert pairs.n_point_pairs() == expected.sum()
+        np.testing.assert_array_equal(point_pairs(pairs), np.argwhere(expected))
+
+
+@pytest.mark.parametrize("name", ["PIECE", "CHUNK", "RUNS_PER_CALL"])
+def test_pieces_of_work_do_not_show(threads: Threads, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separation, name, 10)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 150)
     blocks = [KINDS[kind](150, rng) for kind in ("last bit", "nested", "sparse", "one bit")]
     for budget in BUDGETS:
-        pairs = OpenPairs(y, [0, 1], threads=threads, budget=budget)
-        check(y, [0, 1], blocks, pairs)
+        check(y, [0, 1], blocks, OpenPairs(y, [0, 1], threads=threads, budget=budget))
+
+
+@pytest.mark.parametrize("budget", [0, 2**24])
+def test_the_width_ends_at_any_bit(threads: Threads, budget: int) -> None:
+    for last in range(1, 128):
+        # Bit last - 1 separates row 0 from row 2, and bit last separates row 1 from it.
+        patterns = [0, 1 << (last - 1), 3 << (last - 1)]
+        pairs = OpenPairs(np.array([0, 0, 1]), [0], threads=threads, budget=budget)
+        for block in range(2):
+            pairs.add(np.array([(pattern >> (64 * block)) % 2**64 for pattern in patterns], dtype=np.uint64))
+        assert pairs.needed_width() == last + 1
 
 
 def test_chunks_are_bounded(monkeypatch: pytest.MonkeyPatch, threads: Threads) -> None:

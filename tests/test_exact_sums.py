@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from naive_certificate import affine
 
@@ -19,7 +19,6 @@ def side(w, x, b) -> tuple[int, float]:
     return exact_side(np.array(w), np.array(x), float(b), np.empty(BINS, dtype=np.int64))
 
 
-@settings(deadline=None, max_examples=300)
 @given(vectors, finite)
 @example(([1e300, -1e300], [1e8, 1e8]), 5e-324)
 @example(([1e-300, 1e-300], [1e-300, -1e-300]), 0.0)
@@ -35,7 +34,6 @@ def test_signs_are_exact_over_the_whole_range(vectors, b) -> None:
         assert Fraction(size) >= abs(exact) * (1 - Fraction(2) ** -45)
 
 
-@settings(deadline=None, max_examples=200)
 @given(vectors)
 def test_what_cancels_is_zero_and_what_is_left_is_seen(vectors) -> None:
     w, x = vectors
@@ -49,7 +47,6 @@ def test_many_terms_do_not_overflow_a_digit() -> None:
     assert side(ones, -ones, 0.0)[0] == -1
 
 
-@settings(deadline=None, max_examples=200)
 @given(finite.filter(bool))
 def test_a_number_is_an_odd_multiple_of_its_quantum(number: float) -> None:
     ratio = Fraction(number) / Fraction(2) ** quantum(number)
@@ -57,7 +54,6 @@ def test_a_number_is_an_odd_multiple_of_its_quantum(number: float) -> None:
     assert ratio.numerator % 2 == 1
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(finite, min_size=1, max_size=6))
 @example([0.0, -0.0])
 @example([5e-324])
@@ -71,5 +67,3 @@ def test_facts_of_a_row(row: list[float]) -> None:
         assert Fraction(norm) ** 2 >= square
         assert Fraction(norm) ** 2 <= square * (1 + Fraction(2) ** -40) or norm < 1e-300
     assert facts.quanta[0] == min((quantum(value) for value in row if value), default=ANY_QUANTUM)
-    with np.errstate(over="ignore"):
-        assert facts.fits[0] == all(np.float64(np.float32(value)) == value for value in row)

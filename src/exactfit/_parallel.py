@@ -26,6 +26,18 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _take_control() -> None:
+    """Make this thread the one that OpenBLAS takes limits from.
+
+    Newer versions of threadpoolctl ignore, silently, all threads but the first that ever
+    set a limit; but the last to leave may be another one than the first to enter.
+    """
+    for library in _controller().lib_controllers:
+        release = getattr(library, "clear_controlling_thread", None)
+        if release is not None:
+            release(force=True)
+
+
 @contextmanager
 def single_threaded_blas(needed: bool = True) -> Iterator[None]:
     """One BLAS thread for as long as anyone in this process is inside.
@@ -39,6 +51,7 @@ def single_threaded_blas(needed: bool = True) -> Iterator[None]:
     global _limited, _limiter  # noqa: PLW0603  (one count for the whole process)
     with _lock:
         if _limited == 0:
+            _take_control()
             _limiter = _controller().limit(limits=1, user_api="blas")
         _limited += 1
     try:
@@ -47,7 +60,9 @@ def single_threaded_blas(needed: bool = True) -> Iterator[None]:
         with _lock:
             _limited -= 1
             if _limited == 0:
+                _take_control()
                 _limiter.restore_original_limits()
+                _take_control()  # and leave it to whoever wants it next
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -186,20 +186,25 @@ class _HighDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        n, d = self.weights.shape
+        d = self.weights.shape[1]
         self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
         self.reference = self._reference()
-        shifted, errors = self.biases.copy(), np.zeros(n)
-        if self.reference.any():
-            kernels.shift_biases(self.weights, self.biases, self.reference, shifted, errors)
         self.scaled = np.zeros((self.n_padded, d), dtype=np.float32)
-        factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        kernels.scale_rows(self.weights, np.zeros(d), self.scaled, factors, norms)
-        summing = 1.01 * (len(self.blocks) + 2) * U64
-        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + 3) * U32 + summing)
+        self.factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
+        kernels.scale_rows(self.weights, np.zeros(d), self.scaled, self.factors, norms)
+        self.summing = 1.01 * (len(self.blocks) + 2) * U64
+        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + 3) * U32 + self.summing)
+        self.shift(self.biases)
+
+    def shift(self, biases: Floats) -> None:
+        """Take these biases: t = b + <w, c> in scaled units, and how far it may be off."""
+        self.biases = biases
+        shifted, errors = biases.copy(), np.zeros(len(biases))
+        if self.reference.any():
+            kernels.shift_biases(self.weights, biases, self.reference, shifted, errors)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.offsets = _pad(shifted, self.n_padded) * factors
-            self.doubts = _pad(errors + summing * np.abs(shifted), self.n_padded) * factors
+            self.offsets = _pad(shifted, self.n_padded) * self.factors
+            self.doubts = _pad(errors + self.summing * np.abs(shifted), self.n_padded) * self.factors
 
     def _reference(self) -> Floats:
         """A point in the middle of the data, so that a common offset does not blunt the bound."""
@@ -218,17 +223,22 @@ class _HighDimension(_Filter):
         factors, norms = np.empty(len(tile)), np.empty(len(tile))
         kernels.scale_rows(tile, self.reference, scaled, factors, norms)
         for low in range(0, self.n_padded, COLUMN_TILE):
-            self._decide(tile, scaled, factors, norms, start, slice(low, min(low + COLUMN_TILE, self.n_padded)))
+            part = slice(low, min(low + COLUMN_TILE, self.n_padded))
+            self.decide(self._multiply(scaled, part), tile, factors, norms, start, part)
 
-    def _decide(
-        self, tile: Floats, scaled: NDArray[np.float32], factors: Floats, norms: Floats, start: int, part: slice
-    ) -> None:
-        width = part.stop - part.start
-        products = np.empty((len(self.blocks), len(tile), width), dtype=np.float32)
+    def _multiply(self, scaled: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
+        """Products with some hyperplanes, block by block of features."""
+        products = np.empty((len(self.blocks), len(scaled), part.stop - part.start), dtype=np.float32)
         with np.errstate(all="ignore"):
             for product, block in zip(products, self.blocks, strict=True):
                 np.matmul(scaled[:, block], self.scaled[part, block].T, out=product)
-        open_bits = np.empty((width // WORD_BITS, len(tile)), dtype=np.uint64)
+        return products
+
+    def decide(
+        self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
+    ) -> None:
+        """Sides of a tile of points and some hyperplanes, from the products of their blocks."""
+        open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
         tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
         first_word = part.start // WORD_BITS
         kernels.decide_products(

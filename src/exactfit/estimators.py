@@ -202,8 +202,11 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         )  # fmt: skip
 
     def _check_data(self, X: Matrix, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
-        points, labels = self._validate(X, y=y)
-        check_classification_targets(labels)
+        points, labels = self._validate(X, y=_without_mask(y))
+        try:
+            check_classification_targets(labels)
+        except TypeError as error:
+            raise DataError(f"y must hold labels of one kind: {error}") from error
         return points, labels
 
     def _validate(self, X: Matrix, **options: Any) -> Any:
@@ -336,6 +339,12 @@ def _seed(random_state: Any) -> int | None:
     return None if random_state is None else int(random_state)
 
 
+def _without_mask(y: Any) -> Any:
+    """Labels of pandas' nullable types as NumPy's, where scikit-learn would make floats of them."""
+    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    return y.to_numpy(dtype=dtype) if isinstance(dtype, np.dtype) else y
+
+
 def _target_code(target: Any, classes: NDArray[Any]) -> Any:
     """The class code of a target label; None and "all" as they are."""
     if target is None or (isinstance(target, str) and target == "all"):
@@ -392,11 +401,11 @@ def _refuse_inexact_integers(given: Matrix, columns: Iterable[int]) -> None:
             )
 
 
-def _large_columns(X: Matrix) -> NDArray[np.intp]:
+def _large_columns(X: Matrix) -> Iterable[int]:
     """Columns with a number of 2^53 or more in size."""
     if sp.issparse(X):
-        return np.unique(X.indices[np.abs(X.data) >= EXACT_INTEGERS])
-    return np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS))
+        return map(int, np.unique(X.indices[np.abs(X.data) >= EXACT_INTEGERS]))
+    return map(int, np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS)))
 
 
 def _column(given: Matrix, column: int) -> tuple[Any, NDArray[Any]]:
@@ -405,7 +414,7 @@ def _column(given: Matrix, column: int) -> tuple[Any, NDArray[Any]]:
         return column, given.tocsc()[:, [column]].toarray().ravel()
     if hasattr(given, "columns") and hasattr(given, "to_numpy"):
         values = given.iloc[:, column] if hasattr(given, "iloc") else given[:, column]
-        return given.columns[column], np.asarray(values)
+        return list(given.columns)[column], np.asarray(values)
     array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
     return column, array[:, column]
 

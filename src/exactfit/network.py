@@ -230,7 +230,13 @@ def _apply(activation: Activation, sums: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_floats(signal: Signal) -> NDArray[np.float64]:
-    return signal.to_bool().astype(np.float64) if isinstance(signal, BitMatrix) else signal
+    if isinstance(signal, BitMatrix):
+        return signal.to_bool().astype(np.float64)
+    if signal.dtype != object:
+        return signal
+    if any(abs(value) > 2**53 for value in signal.flat):
+        raise ValueError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
+    return signal.astype(np.float64)
 
 
 def _as_integers(signal: Signal) -> NDArray[np.object_]:

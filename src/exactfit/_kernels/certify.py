@@ -43,14 +43,12 @@ class Facts(NamedTuple):
     """Of every row of a matrix: what bounds need to know.
 
     ``norms`` are upper bounds of the Euclidean norms, ``terms`` the numbers of entries
-    other than zero; all entries are multiples of 2^``quanta``; ``fits`` says that they
-    are float32 numbers.
+    other than zero; all entries are multiples of 2^``quanta``.
     """
 
     norms: Any
     terms: Any
     quanta: Any
-    fits: Any
 
 
 class Planes(NamedTuple):
@@ -64,14 +62,13 @@ class Planes(NamedTuple):
     bias: Any
     norms: Any
     quanta: Any
-    fits: Any
     bias_quanta: Any
     columns: Any
     signs: Any
 
 
 @compiled
-def find_facts(matrix, norms, terms, quanta, fits):
+def find_facts(matrix, norms, terms, quanta):
     """Fill the arrays of :class:`Facts`.
 
     A row is scaled by a power of two to largest entry in [1/2, 1). Then d squares, d
@@ -80,14 +77,13 @@ def find_facts(matrix, norms, terms, quanta, fits):
     """
     d = matrix.shape[1]
     for i in range(matrix.shape[0]):
-        largest, count, lowest, fit = 0.0, 0, ANY_QUANTUM, True
+        largest, count, lowest = 0.0, 0, ANY_QUANTUM
         for j in range(d):
             entry = np.float64(matrix[i, j])
             if entry != 0.0:
                 largest = max(largest, abs(entry))
                 count += 1
                 lowest = min(lowest, quantum(entry))
-                fit = fit and np.float64(np.float32(entry)) == entry
         exponent = math.frexp(largest)[1]
         square = 0.0
         for j in range(d):
@@ -95,7 +91,7 @@ def find_facts(matrix, norms, terms, quanta, fits):
             square += part * part
         norm = math.ldexp(math.sqrt(square) * (1.0 + (d + 8) * 2.0**-52), exponent)
         norms[i] = norm if largest == 0.0 else norm + 5e-324
-        terms[i], quanta[i], fits[i] = count, lowest, fit
+        terms[i], quanta[i] = count, lowest
 
 
 @compiled
@@ -168,7 +164,7 @@ def examine_closely(value, points, i, rows, planes, j, bins):
     near64 = error_bound(gamma(terms, FLOAT64.unit), size, points.norms[i], planes.norms[j], FLOAT64)
     near32 = error_bound(gamma(terms, FLOAT32.unit), size, points.norms[i], planes.norms[j], FLOAT32)
     exact64 = sums_exactly(size, points, i, planes, j, FLOAT64)
-    exact32 = points.fits[i] and planes.fits[j] and sums_exactly(size, points, i, planes, j, FLOAT32)
+    exact32 = sums_exactly(size, points, i, planes, j, FLOAT32)
     if exact64:
         on, gap = value > 0, abs(value)
     elif abs(value) > near64:

@@ -222,14 +222,30 @@ def last_separating_bit(scan, ids, best):
 
 
 @compiled
-def tightest_cuts(row, n_cuts, feature, sign, threshold, above, below):
+def tightest_cuts(row, thresholds, offsets, above, below):
     """Of the cuts that have the row on their off side, the nearest one per feature and sign.
 
-    Any point beyond ``above[j]``, or short of ``below[j]``, is separated from the row.
+    Any point beyond ``above[j]``, or short of ``below[j]``, is separated from the row. The
+    thresholds of feature j's cuts are sorted: those of sign -1 begin at ``offsets[2 * j]``,
+    those of sign 1 at ``offsets[2 * j + 1]``.
     """
-    above[:] = np.inf
-    below[:] = -np.inf
-    for c in range(n_cuts):
+    for j in range(row.shape[0]):
+        begin, middle, end = offsets[2 * j], offsets[2 * j + 1], offsets[2 * j + 2]
+        above[j], below[j] = np.inf, -np.inf
+        if begin < middle:
+            at = begin + np.searchsorted(thresholds[begin:middle], row[j], side="right")
+            if at > begin:
+                below[j] = thresholds[at - 1]
+        if middle < end:
+            at = middle + np.searchsorted(thresholds[middle:end], row[j], side="left")
+            if at < end:
+                above[j] = thresholds[at]
+
+
+@compiled
+def tighten(row, n_new, feature, sign, threshold, above, below):
+    """The same for further cuts in any order."""
+    for c in range(n_new):
         j, t = feature[c], threshold[c]
         if sign[c] > 0 and row[j] <= t:
             above[j] = min(above[j], t)
@@ -267,27 +283,29 @@ def widest_feature(a, b):
 
 
 @compiled
-def cut_pairs(values, a, b, n_cuts, feature, sign, threshold, origin):
-    """Append a cut for every pair (row a[p], row b[p]) of values that no cut before it separates.
+def cut_pairs(values, a, b, thresholds, offsets, feature, sign, threshold, origin):
+    """A new cut for every pair (row a[p], row b[p]) of values that no cut before it separates.
 
-    The first ``n_cuts`` entries hold the cuts so far, and there is room for one more
-    per pair; ``origin`` is set to the pair's number p. Returns the new number of cuts, or
-    -1 - p if the two rows of pair p are equal.
+    ``thresholds`` and ``offsets`` are the cuts so far, as in `tightest_cuts`. New ones go
+    to the last four arrays, ``origin`` being the row of values. Stops when these are full, or at a
+    pair of equal rows. Returns how many pairs are done and how many cuts are new.
     """
     above, below = np.empty(values.shape[1]), np.empty(values.shape[1])
+    n_new = 0
     for p in range(a.shape[0]):
         here, there = values[a[p]], values[b[p]]
         if p == 0 or a[p] != a[p - 1]:
-            tightest_cuts(here, n_cuts, feature, sign, threshold, above, below)
+            tightest_cuts(here, thresholds, offsets, above, below)
+            tighten(here, n_new, feature, sign, threshold, above, below)
         if beyond(there, above, below):
             continue
         j, width = widest_feature(here, there)
-        if not width > 0.0:
-            return -1 - p
-        feature[n_cuts], threshold[n_cuts], origin[n_cuts] = j, here[j], p
+        if n_new == feature.shape[0] or not width > 0.0:
+            return p, n_new
+        feature[n_new], threshold[n_new], origin[n_new] = j, here[j], a[p]
         if there[j] > here[j]:
-            sign[n_cuts], above[j] = 1, here[j]
+            sign[n_new], above[j] = 1, here[j]
         else:
-            sign[n_cuts], below[j] = -1, here[j]
-        n_cuts += 1
-    return n_cuts
+            sign[n_new], below[j] = -1, here[j]
+        n_new += 1
+    return a.shape[0], n_new

@@ -25,10 +25,11 @@ By Cauchy and Schwarz S <= |w| |x| + |b|, which is enough for a first look at al
 at once; norms are rounded up. Overflow cannot occur while S and both norms are below a
 quarter of the format's range; beyond, the bound counts as infinite.
 
-If w and x need no rounding, all their entries and b are multiples of powers of two with
-common multiple 2^q (for the products: of the sum of exponents), 2^q >= eta, and
-S <= 2^(q + digits), then every partial sum is a multiple of 2^q that the format holds: each
-evaluation is exact. That settles points on hyperplanes for data and weights on a grid.
+Let the entries of w be multiples of 2^r, those of x of 2^s, the products and b of 2^q with
+q <= r + s, none of these powers below eta, and S <= 2^(q + digits). Then every partial sum is a
+multiple of 2^q that the format holds, and so are w_j and x_j where their product is not zero,
+since |x_j| <= S / |w_j| <= 2^(s + digits): each evaluation is exact. That settles points on
+hyperplanes for data and weights on a grid.
 
 A coordinate cut (weights zero but for one +1 or -1) adds two numbers and otherwise zeros.
 One rounded addition has the sign of the exact one, so only rounding the entry and the bias
@@ -58,7 +59,7 @@ PLANE_BLOCK = 1024
 def facts_of(matrix: NDArray[Any]) -> Facts:
     """What bounds need to know of each row."""
     n = matrix.shape[0]
-    facts = Facts(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool))
+    facts = Facts(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
     find_facts(matrix, *facts)
     return facts
 
@@ -72,8 +73,7 @@ class FirstLayer:
             raise DataError("the network holds NaN or infinity in its first layer")
         own, of_bias = facts_of(self.weights), facts_of(self.bias[:, None])
         self.columns, self.signs = _cuts(self.weights, own)
-        self.norms, self.quanta, self.fits = own.norms, own.quanta, own.fits
-        self.bias_quanta = of_bias.quanta
+        self.norms, self.quanta, self.bias_quanta = own.norms, own.quanta, of_bias.quanta
 
     def __len__(self) -> int:
         return len(self.bias)
@@ -86,7 +86,6 @@ class FirstLayer:
             bias=self.bias[part],
             norms=self.norms[part],
             quanta=self.quanta[part],
-            fits=self.fits[part],
             bias_quanta=self.bias_quanta[part],
             columns=self.columns[part],
             signs=self.signs[part],

@@ -194,7 +194,8 @@ class _FirstLayer:
             return np.full(len(cuts), np.inf if worst else 1.0)
         exponents = math.frexp(32 * worst)[1] - np.frexp(np.minimum(gaps, np.finfo(np.float64).max))[1] + 1
         with np.errstate(over="ignore"):
-            return np.ldexp(1.0, np.maximum(exponents, 0))
+            scales: NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponents, 0))
+        return scales
 
     def _refuse(self, n: int, pairs: OpenPairs | None) -> None:
         reason = "" if self.widths.asked else " (what memory allows)"

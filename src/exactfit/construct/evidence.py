@@ -113,7 +113,8 @@ class Counts:
 
     def select(self, columns: Columns | slice) -> NDArray[np.uint64]:
         """The patterns of some columns, side by side."""
-        return np.ascontiguousarray(self.patterns.words[:, columns])
+        words = self.patterns.words
+        return np.ascontiguousarray(words[:, columns]) if isinstance(columns, slice) else words.take(columns, axis=1)
 
     def heights(self, anchors: Columns, selected: NDArray[np.uint64]) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""

@@ -202,7 +202,7 @@ class OpenPairs:
         """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
         degrees = self._degrees()[self._child]
         points = np.flatnonzero(degrees)
-        members = self._rows[np.argsort(self._child, kind="stable")]
+        members = self._rows[np.argsort(self._child)]
         for lo, hi in _cut(degrees[points], CHUNK):
             yield self._point_pairs(points[lo:hi], members)
 

@@ -1,0 +1,1 @@
+"""Benchmarks: exactfit beside a dense NumPy form, in one run. ``python -m benchmarks.run --help``."""

@@ -1,0 +1,97 @@
+"""What this machine can do, measured in the same run as everything else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import njit
+
+from exactfit._kernels.compile import popcount
+from exactfit._kernels.cover import lowest_counts
+from exactfit._kernels.sides import decide_products
+
+REPEATS = 5
+
+
+def best_of(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Seconds of the fastest of a few runs."""
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+@njit(nogil=True)
+def plain_loop(words, mask, repeats):
+    """The best plain loop: and, count, add, on data that stays in the first-level cache."""
+    total = 0
+    for _ in range(repeats):
+        for w in range(words.shape[0]):
+            total += popcount(words[w] & mask[w])
+    return total
+
+
+def _on_threads(work: Callable[[int], object], threads: int) -> Callable[[], object]:
+    def run() -> object:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, range(threads)))
+
+    return run
+
+
+def word_rate(threads: int) -> float:
+    """Words per second of the plain loop on so many threads."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 2**63, (threads, 1024), dtype=np.uint64)
+    plain_loop(words[0], words[0], 1)
+    repeats = 100_000
+    seconds = best_of(_on_threads(lambda k: plain_loop(words[k], words[-1 - k], repeats), threads))
+    return threads * repeats * 1024 / seconds
+
+
+def kernel_rate(n_words: int, threads: int, columns: int = 63_000, masks: int = 32) -> float:
+    """Words per second of the cover kernel for rows of so many words."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 2**63, (n_words, columns), dtype=np.uint64)
+    given = rng.integers(0, 2**63, (masks, n_words), dtype=np.uint64)
+    edges = np.linspace(0, columns, threads + 1).astype(int)
+
+    def work(k: int) -> None:
+        lowest = np.full(masks, np.iinfo(np.int64).max)
+        lowest_counts(words, edges[k], edges[k + 1], given, lowest, np.zeros(masks, dtype=np.int64))
+
+    run = _on_threads(work, threads)
+    run()
+    return n_words * columns * masks / best_of(run)
+
+
+def gemm_seconds(n_points: int, d: int, width: int) -> float:
+    """One float32 GEMM of this shape on all of BLAS's threads; large ones are timed on a part of the rows."""
+    rows = min(n_points, max(512, int(2e10 / (2 * d * width))))
+    rng = np.random.default_rng(0)
+    left = rng.standard_normal((rows, d), dtype=np.float32)
+    right = rng.standard_normal((d, width), dtype=np.float32)
+    out = np.empty((rows, width), dtype=np.float32)
+    return best_of(lambda: np.matmul(left, right, out=out), 3) * n_points / rows
+
+
+def packing_rate(threads: int) -> float:
+    """Entries per second of the packing kernel with its exactness test."""
+    rng = np.random.default_rng(0)
+    products = rng.standard_normal((threads, 1, 512, 1024), dtype=np.float32)
+    ones, bounds, zeros = np.ones(512), np.full(1024, 1e-6), np.zeros(1024)
+    words, doubts = np.zeros((threads, 16, 512), np.uint64), np.zeros((threads, 16, 512), np.uint64)
+    full = np.uint64(2**64 - 1)
+
+    def work(k: int) -> None:
+        for _ in range(20):
+            decide_products(products[k], ones, ones, bounds, zeros, zeros, 0, 0, full, words[k], doubts[k])
+
+    run = _on_threads(work, threads)
+    run()
+    return threads * 20 * 512 * 1024 / best_of(run)

@@ -1,0 +1,123 @@
+"""What must be true of a loaded model, and no rule of its parts would notice."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import Certificate
+from ..certificate.detectors import read_detectors
+from ..construct import Trace
+from ..estimators import InterpolatingClassifier, _target_code
+from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
+from .container import refuse_unless
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+NUMBERS = (*FLOATS, np.dtype(np.int64))
+
+
+def check_types(record: Any) -> None:
+    """Refuse a dataclass with a value of another type than its annotation says."""
+    for name, hint in get_type_hints(type(record)).items():
+        refuse_unless(_fits(getattr(record, name), hint), f"{type(record).__name__}.{name} has the wrong type or value")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in parts
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(element, parts[0]) for element in value)
+    if origin is np.ndarray:  # rows and counts: the only arrays that records have
+        return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == 1
+    return type(value) is hint
+
+
+def check_network(network: Network) -> None:
+    """Refuse a network that could not be evaluated, or not as it was."""
+    refuse_unless(len(network.layers) > 0 and network.n_features > 0, "its network takes no features")
+    refuse_unless(_fits(network.input_map, InputMap), f"its input map {network.input_map!r} is unknown")
+    for index, layer in enumerate(network.layers):
+        refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
+    check_types(network.decoder)
+    refuse_unless(_decodes(network.decoder, network.widths[-1]), "its decoder does not fit its last layer")
+
+
+def _is_sound(layer: Layer) -> bool:
+    weights = layer.weights
+    if isinstance(weights, Dense) and not _are_finite(weights.values, 2, FLOATS):
+        return False
+    if isinstance(weights, Sparse) and not _are_finite(weights.matrix.data, 1, FLOATS):
+        return False
+    if isinstance(weights, Masks) and weights.sign not in (-1, 1):
+        return False
+    return layer.bias.dtype == object or _are_finite(layer.bias, 1, NUMBERS)
+
+
+def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    return values.ndim == ndim and values.dtype in dtypes and bool(np.isfinite(values).all())
+
+
+def _decodes(decoder: Decoder, n_outputs: int) -> bool:
+    n_classes, n_levels = len(decoder.classes), len(decoder.levels)
+    expected = {"sign": (1, 2, 0), "one_hot": (n_classes, n_classes, 0), "nearest": (1, n_classes, n_classes)}
+    fits = expected[decoder.kind] == (n_outputs, n_classes, n_levels) and n_classes > 0
+    return fits and min(decoder.classes) >= 0 and bool(np.isfinite(decoder.levels).all())
+
+
+def check_trace(trace: Trace, network: Network) -> None:
+    """Refuse a trace that speaks of what cannot be."""
+    check_types(trace)
+    parts = [getattr(trace, part.name) for part in fields(trace)]
+    refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts), "its trace holds negative numbers")
+    lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
+    refuse_unless(len(lengths) == 1, "its trace does not say the same about all detectors")
+    known = np.isin(trace.detector_classes, network.decoder.classes).all()
+    refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
+
+
+def check_classifier(model: InterpolatingClassifier) -> None:
+    """Refuse a classifier whose parts do not belong together."""
+    _check_detectors(model)
+    _check_certificate(model.certificate_, model.network_)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        named = len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
+        refuse_unless(named, f"its feature names are not {model.n_features_in_} strings")
+    model._check_parameters()
+    _target_code(model.target, model.classes_)
+
+
+def _check_detectors(model: InterpolatingClassifier) -> None:
+    network, n_labels = model.network_, len(model.classes_)
+    activation = network.layers[0].activation
+    form = activation is not None and read_detectors(network, activation) is not None
+    refuse_unless(form, "its network is not of the form that a classifier has")
+    _, detectors, output = network.layers
+    refuse_unless(bool((detectors.bias > 0).all()), "its network has a detector with a limit that is not positive")
+    refuse_unless(_speaks_of(n_labels, network.decoder), f"its network does not decide between its {n_labels} labels")
+    claims = cast(Masks, output.weights).bits.to_bool()
+    owners = np.asarray(network.decoder.classes)[claims.argmax(axis=0)]
+    fits = (claims.sum(axis=0) == 1).all() and np.array_equal(owners, model.trace_.detector_classes)
+    refuse_unless(bool(fits), "its network and its trace have different detectors")
+
+
+def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
+    if n_labels == 2:
+        return decoder.classes == (0, 1) or (decoder.kind == "sign" and decoder.classes == (1, 0))
+    return decoder.kind == "one_hot" and max(decoder.classes) < n_labels  # a class without points has no output
+
+
+def _check_certificate(certificate: Certificate, network: Network) -> None:
+    check_types(certificate)
+    errors = certificate.errors
+    inside = not len(errors) or (errors[0] >= 0 and errors[-1] < certificate.n_samples and (np.diff(errors) > 0).all())
+    count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
+    refuse_unless(bool(inside and count), "its certificate contradicts itself")
+    refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")

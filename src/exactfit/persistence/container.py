@@ -1,0 +1,176 @@
+"""The file: a header that is JSON and some tensors, to bytes and back."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from .._version import __version__
+from ..exceptions import ModelFileError, ParameterError
+
+Header = dict[str, Any]
+Tensors = dict[str, NDArray[Any]]
+
+FORMAT = 1
+KEY = "exactfit"
+FOREIGN = "not a model that exactfit saved"
+LARGEST_HEADER = 100_000_000  # safetensors reads no longer one
+
+# What parts that do not fit raise on the way. Not MemoryError: sizes are checked before they are used.
+MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def refuse_unless(fine: bool, reason: str) -> None:
+    """Refuse a file; the reason goes on from "cannot load ...:"."""
+    if not fine:
+        raise ModelFileError(reason)
+
+
+def canonical(plain: Any) -> str:
+    """The one text that we write for something that JSON can hold."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_item)
+
+
+def _item(scalar: Any) -> Any:
+    if isinstance(scalar, np.generic):
+        return scalar.item()
+    raise TypeError(f"{scalar!r} cannot be kept in a file")
+
+
+def little_endian(tensor: NDArray[Any]) -> NDArray[Any]:
+    """The tensor as it lies in a file."""
+    return np.ascontiguousarray(tensor).astype(tensor.dtype.newbyteorder("<"), copy=False)
+
+
+def facts(tensor: NDArray[Any]) -> Header:
+    """What a header says about a tensor."""
+    little = little_endian(tensor)
+    content = little.data if little.size else b""
+    return {"dtype": little.dtype.str, "shape": list(little.shape), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _digest(header: Header) -> str:
+    return hashlib.sha256(canonical(header).encode()).hexdigest()
+
+
+def write(path: Path, header: Header, tensors: Tensors) -> None:
+    """Write a file aside, then put it in place; on any failure nothing is left behind."""
+    octets = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
+    if int.from_bytes(octets[:8], "little") > LARGEST_HEADER:
+        raise ParameterError("this model cannot be saved: its labels and feature names are longer than a header may be")
+    _write_aside(Path(os.path.realpath(path)), octets)  # a link stays, and what it points to is replaced
+
+
+def _write_aside(path: Path, octets: bytes) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "cannot save the model: there is no such folder", str(path.parent))
+    aside = path.with_name(f".exactfit-{secrets.token_hex(8)}.tmp")
+    try:
+        with aside.open("xb") as file:
+            file.write(octets)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot save the model: {error.strerror}", str(path)) from error
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlast a power cut, where a folder can be opened and synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read(path: Path) -> tuple[Header, Tensors]:
+    """Header (without its digest) and tensors of a file that is as it was written."""
+    refuse_unless(not path.is_dir(), "it is a folder")
+    with path.open("rb") as file:
+        header = _read_header(file)
+        file.seek(0)
+        octets = file.read()
+    try:
+        tensors = safetensors.numpy.load(octets)
+    except (SafetensorError, *MISFITS) as error:
+        raise ModelFileError(f"it is damaged or cut off: {error}") from error
+    refuse_unless(tensors.keys() == header["tensors"].keys(), "it does not hold the tensors that it lists")
+    for name, tensor in tensors.items():
+        refuse_unless(facts(tensor) == header["tensors"][name], f"it is damaged: tensor {name!r} has changed")
+    return header, tensors
+
+
+def _read_header(file: BinaryIO) -> Header:
+    octets = _read_octets(file)
+    outer = _parse(octets, f"it is damaged, or {FOREIGN}: its header is not JSON")
+    notes = outer.pop("__metadata__", None)
+    text = notes.get(KEY) if isinstance(notes, dict) else None
+    refuse_unless(isinstance(text, str), f"it is {FOREIGN}")
+    header = _parse(str(text).encode(), "it is damaged: its header is not JSON")
+    _refuse_newer(header)  # before all that a newer format may do in another way
+    same = _is_plain(octets, outer, str(text)) and _is_sealed(str(text), header)
+    refuse_unless(same, "it is damaged or edited: its header does not match its digest")
+    return header
+
+
+def _read_octets(file: BinaryIO) -> bytes:
+    """The header of a safetensors file."""
+    start = file.read(8)
+    refuse_unless(len(start) > 0, "it is empty")
+    size = int.from_bytes(start, "little")
+    refuse_unless(len(start) == 8 and size <= LARGEST_HEADER, f"it is {FOREIGN}, nor any other safetensors file")
+    octets = file.read(size)
+    refuse_unless(len(octets) == size, f"it is cut off, or {FOREIGN}")
+    return octets
+
+
+def _parse(octets: bytes, otherwise: str) -> Header:
+    try:
+        plain = json.loads(octets.decode())
+    except MISFITS as error:
+        raise ModelFileError(otherwise) from error
+    refuse_unless(isinstance(plain, dict), otherwise)
+    return dict(plain)
+
+
+def _is_plain(octets: bytes, outer: Header, text: str) -> bool:
+    """Whether the safetensors header is what safetensors writes around our text, byte for byte."""
+    layout = json.dumps({"__metadata__": {KEY: text}, **outer}, separators=(",", ":"), ensure_ascii=False).encode()
+    known = all(entry.keys() == {"dtype", "shape", "data_offsets"} for entry in outer.values())
+    return known and octets == layout + b" " * (-len(layout) % 8)
+
+
+def _is_sealed(text: str, header: Header) -> bool:
+    """Whether the text is canonical and matches its digest, which is taken out of the header."""
+    in_form = canonical(header) == text
+    return header.pop("digest", None) == _digest(header) and in_form
+
+
+def _refuse_newer(header: Header) -> None:
+    version, saved = header.get("format"), header.get("saved_with")
+    if type(version) is not int or version < 1:
+        raise ModelFileError("it is damaged: its header names no format")
+    if version > FORMAT:
+        versions = saved.get("versions") if isinstance(saved, dict) else None
+        writer = versions.get("exactfit") if isinstance(versions, dict) else "of a later version"
+        raise ModelFileError(
+            f"exactfit {writer} wrote it in format {version}, and exactfit {__version__} reads up to format {FORMAT}: "
+            "upgrade exactfit"
+        )

@@ -1,0 +1,145 @@
+"""Models as header and tensors, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..activations import Activation, as_activation
+from ..certificate import Certificate
+from ..construct import Construction, Trace
+from ..estimators import InterpolatingClassifier
+from ..exceptions import ParameterError
+from ..network import Network
+from ..outcome import Outcome
+from .checks import check_classifier, check_network, check_trace
+from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
+
+Lookup = Callable[[str], Activation]
+
+LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
+LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
+LARGEST_LABELS = 2**28
+
+
+def describe(model: Any) -> tuple[Header, Tensors]:
+    """Everything that a model holds, as a header that JSON can hold and tensors as they lie in a file."""
+    header, tensors = _encode(model)
+    tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
+    header["tensors"] = {name: facts(tensor) for name, tensor in tensors.items()}
+    plain: Header = json.loads(canonical(header))
+    if plain != header:  # JSON joins two halves of a character into one
+        raise ParameterError("this model cannot be saved: its labels or feature names hold text that is not Unicode")
+    return plain, tensors
+
+
+def rebuild(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
+    """The model of a description, if the model's own description is the same."""
+    model = _decode(header, tensors, look_up)
+    again, _ = describe(model)
+    for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
+        same = canonical(header.get(name)) == canonical(again.get(name))
+        refuse_unless(same, f"{name!r} in its header does not describe the model that it holds")
+    return model
+
+
+def _encode(model: Any) -> tuple[Header, Tensors]:
+    if isinstance(model, Network):
+        return _encode_network(model)
+    if isinstance(model, Construction):
+        return _encode_construction(model)
+    if type(model) is InterpolatingClassifier:  # a subclass may hold more than we know of
+        check_is_fitted(model, "network_")
+        return _encode_classifier(model)
+    raise ParameterError(f"save takes an InterpolatingClassifier, Construction or Network, got {type(model).__name__}")
+
+
+def _encode_network(network: Network) -> tuple[Header, Tensors]:
+    header = {"format": FORMAT, "kind": "network", "network": network.header(), "network_digest": network.digest}
+    return header, {f"network.{name}": tensor for name, tensor in network.tensors().items()}
+
+
+def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
+    header, tensors = _encode_network(made.network)
+    parts = {part.name: getattr(made.trace, part.name) for part in fields(made.trace)}
+    arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+    counts = {name: part for name, part in parts.items() if name not in arrays}
+    header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
+    return header, tensors | {f"trace.{name}": array for name, array in arrays.items()}
+
+
+def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]:
+    header, tensors = _encode_construction(Construction(model.network_, model.outcome_, model.trace_))
+    certificate = model.certificate_.to_dict()
+    tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
+    names = getattr(model, "feature_names_in_", None)
+    header |= {
+        "kind": "classifier",
+        "certificate": certificate,
+        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
+        "feature_names": None if names is None else list(names),
+        "parameters": _encode_parameters(model),
+    }
+    return header, tensors
+
+
+def _encode_parameters(model: InterpolatingClassifier) -> Header:
+    parameters: Header = model.get_params(deep=False)
+    parameters["activation"] = as_activation(parameters["activation"]).name
+    if is_generator(parameters["random_state"]):
+        parameters["random_state"] = None
+    return parameters
+
+
+def is_generator(random_state: Any) -> bool:
+    """Whether a random_state is a running generator, whose state is no option that a file could keep."""
+    return isinstance(random_state, np.random.RandomState | np.random.Generator)
+
+
+def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
+    network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
+    check_network(network)
+    if header["kind"] == "network":
+        return network
+    trace = Trace(**_under("trace.", tensors), **header["trace"])
+    check_trace(trace, network)
+    made = Construction(network, Outcome(header["outcome"]), trace)
+    return made if header["kind"] == "construction" else _decode_classifier(header, tensors, made, look_up)
+
+
+def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
+    model = InterpolatingClassifier(**header["parameters"])
+    activation = look_up(header["parameters"]["activation"])
+    model.activation = activation if activation.is_own else activation.name
+    model.classes_ = _decode_labels(**header["classes"])
+    model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
+    model.interpolates_ = made.outcome.interpolates
+    model.width_, model.n_detectors_ = made.network.widths[:2]
+    model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
+    model.anchors_ = made.trace.anchors
+    model.certificate_ = Certificate.from_dict({**header["certificate"], "errors": tensors["certificate.errors"]})
+    model.n_features_in_ = made.network.n_features
+    if header["feature_names"] is not None:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    check_classifier(model)
+    return model
+
+
+def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
+    refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
+    kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
+    refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
+    refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
+    refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
+    return np.array(values, dtype=dtype)

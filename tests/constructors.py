@@ -1,0 +1,104 @@
+"""ONE list of ready-made constructions: certificate, persistence, export and clone tests all run over it.
+
+``CONSTRUCTORS`` maps a name to a callable ``(X, y, rng) -> Construction``; every option appears with every other
+at least once. ``PROBLEMS`` maps a name to a callable ``() -> (X, y)``. With two classes "one" builds detectors for
+the rarer class only, "all" for both; with more classes both mean all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_moons
+
+from exactfit.activations import Activation
+from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+
+Build = Callable[[NDArray[Any], NDArray[Any], Any], Construction]
+Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
+
+
+def squared_relu(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An activation of one's own."""
+    return np.maximum(t, 0.0) ** 2
+
+
+OWN = Activation("squared_relu", squared_relu)
+WIDTH = 200
+
+
+def _fixed(recipe: Recipe, width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
+    return fixed_width(X, y, width, recipe, rng)
+
+
+def _adaptive(recipe: Recipe, min_width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
+    return adaptive_width(X, y, recipe, rng, min_width=min_width)
+
+
+def _make(activation: str | Activation, width: str, selection: str, law: str, target: str) -> tuple[str, Build]:
+    name = activation if isinstance(activation, str) else "own"
+    one_or_all: Any = "all" if target == "all" else None
+    recipe = Recipe(activation=activation, selection=selection, hyperplanes=law, target=one_or_all)
+    build = partial(_fixed, recipe, WIDTH) if width == "fixed" else partial(_adaptive, recipe, 0)
+    return f"{name}-{width}-{selection}-{law}-{target}", build
+
+
+CONSTRUCTORS: dict[str, Build] = dict([
+    _make("threshold", "fixed", "random", "gaussian", "one"),
+    _make("threshold", "fixed", "greedy", "bisector", "all"),
+    _make("threshold", "adaptive", "random", "gaussian", "all"),
+    _make("threshold", "adaptive", "greedy", "bisector", "one"),
+    _make("relu", "fixed", "random", "bisector", "all"),
+    _make("relu", "fixed", "greedy", "gaussian", "one"),
+    _make("relu", "adaptive", "random", "bisector", "one"),
+    _make("relu", "adaptive", "greedy", "gaussian", "all"),
+    _make(OWN, "fixed", "random", "gaussian", "all"),
+    _make(OWN, "fixed", "greedy", "bisector", "one"),
+    _make(OWN, "adaptive", "random", "gaussian", "one"),
+    _make(OWN, "adaptive", "greedy", "bisector", "all"),
+])
+CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
+CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)
+# Too few hyperplanes: some points are missed, or all of them, and there may be no detector at all.
+CONSTRUCTORS["threshold-too-narrow"] = partial(_fixed, Recipe(), 2)
+CONSTRUCTORS["relu-too-narrow"] = partial(_fixed, Recipe(activation="relu", target="all"), 2)
+
+
+def two_moons() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Two classes in the plane."""
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    return X, y.astype(np.int64)
+
+
+def three_classes() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Three classes in twenty dimensions, more than there are points of a class."""
+    rng = np.random.default_rng(1)
+    y = np.arange(45) % 3
+    return rng.standard_normal((45, 20)) + y[:, None], y
+
+
+def close_pairs() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Points of different labels one float64 apart: nothing but coordinate cuts separates them."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.5, 1.0, (12, 3))
+    near = X.copy()
+    near[:, 1] = np.nextafter(near[:, 1], 2.0)
+    return np.concatenate([X, near]), np.repeat([0, 1], 12)
+
+
+def grid() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """A chessboard, with some squares twice."""
+    X = np.array([[i, j] for i in range(5) for j in range(4)] + [[0, 0], [4, 3], [0, 0]], dtype=np.float64)
+    return X, X.sum(axis=1).astype(np.int64) % 2
+
+
+PROBLEMS: dict[str, Problem] = {
+    "two moons": two_moons,
+    "three classes": three_classes,
+    "close pairs": close_pairs,
+    "grid": grid,
+}

@@ -1,0 +1,415 @@
+"""Slow, obvious twins of the kernels and the algorithms: exact fractions, plain loops, one hyperplane at a time.
+
+Rows are numbered as in the data; sums of float64 are written out, because their order is part of the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from naive_separation import all_pairs, coordinate_cuts, open_after
+
+HYPERPLANES, ORDER = 0, 1
+U = 2.0**-53
+
+
+# ---- Sides and counts ------------------------------------------------------------------------------------
+
+
+def exact(w, x, b):
+    """<w, x> + b as a fraction."""
+    return sum((Fraction(float(wj)) * Fraction(float(xj)) for wj, xj in zip(w, x, strict=True)), Fraction(float(b)))
+
+
+def side(w, x, b):
+    """Whether x lies on the positive side; a point on the hyperplane does not."""
+    return exact(w, x, b) > 0
+
+
+def sides(X, W, B):
+    """The side of every point (row) and hyperplane (column)."""
+    return np.array([[side(w, x, b) for w, b in zip(W, B, strict=True)] for x in X], dtype=bool).reshape(len(X), len(B))
+
+
+def count(mask, bits):
+    """How many masked bits are on."""
+    return sum(1 for m, bit in zip(mask, bits, strict=True) if m and bit)
+
+
+# ---- Random hyperplanes ----------------------------------------------------------------------------------
+
+
+def stream(seed, *key):
+    """The random numbers of one purpose."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
+
+
+def ordered_sum(values):
+    """Added up from the left, each step rounded (Python's own sum may do better than that)."""
+    total = 0.0
+    for value in values:
+        total += float(value)
+    return total
+
+
+def dot(w, x):
+    """<w, x>, products rounded and then added up from the left."""
+    return ordered_sum(float(wj) * float(xj) for wj, xj in zip(w, x, strict=True))
+
+
+def mean(X):
+    """The mean of the rows."""
+    return np.array([ordered_sum(column) / len(X) for column in X.T])
+
+
+def norm(x):
+    """Euclidean norm; scaled by a power of two, so that squares neither overflow nor vanish."""
+    exponent = math.frexp(max(abs(float(xj)) for xj in x))[1]
+    scaled = [math.ldexp(float(xj), -exponent) for xj in x]
+    return math.ldexp(math.sqrt(dot(scaled, scaled)), exponent)
+
+
+def radius(X, origin):
+    """The largest distance from the origin."""
+    return max(norm(x - origin) for x in X)
+
+
+def gaussian_block(rng, X, recipe):
+    """The paper's law."""
+    origin = mean(X) if recipe.center else np.zeros(X.shape[1])
+    reach = radius(X, origin) if recipe.max_bias == "radius" else recipe.max_bias
+    weights = rng.standard_normal((64, X.shape[1])).astype(np.float32)
+    biases = [reach * b for b in rng.uniform(-1.0, 1.0, 64)]
+    return weights, [b - dot(w, origin) if recipe.center else b for w, b in zip(weights, biases, strict=True)]
+
+
+def bisector_block(rng, X, y, targets):
+    """Halfway between a random point of a target class and a random one of another class."""
+    members = {k: np.flatnonzero(y == k) for k in set(y.tolist())}
+    others = {k: np.concatenate([members[j] for j in sorted(members) if j != k]) for k in targets}
+    n_pairs = np.array([len(members[k]) * len(others[k]) for k in targets], dtype=float)
+    classes = [targets[c] for c in rng.choice(len(targets), 64, p=n_pairs / n_pairs.sum())]
+    here = rng.integers(0, [len(members[k]) for k in classes])
+    there = rng.integers(0, [len(others[k]) for k in classes])
+    weights, biases = [], []
+    for k, h, t in zip(classes, here, there, strict=True):
+        a, b = X[members[k][h]], X[others[k][t]]
+        normal = b - a
+        exponent = math.frexp(np.abs(normal).max())[1]
+        weights.append(np.ldexp(normal, -exponent).astype(np.float32))
+        biases.append(-dot(weights[-1], a + normal / 2))
+    return np.array(weights), biases
+
+
+def hyperplanes(X, y, targets, recipe, seed):
+    """Hyperplanes without end, one at a time."""
+    block = 0
+    while True:
+        rng = stream(seed, HYPERPLANES, block)
+        weights, biases = (
+            bisector_block(rng, X, y, targets) if recipe.hyperplanes == "bisector" else gaussian_block(rng, X, recipe)
+        )
+        yield from zip(weights.astype(np.float64), biases, strict=True)
+        block += 1
+
+
+# ---- What detectors count --------------------------------------------------------------------------------
+
+
+class Counts:
+    """The threshold activation: a mask's count at a point, which is its own bound from below and above."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def low(self, anchor, point):
+        return count(~self.bits[anchor], self.bits[point])
+
+    high = low
+
+    def stored(self, limit, _highest):
+        return limit
+
+
+class Values:
+    """Real-valued activations: a mask's sum at a point, less or more what rounding may have done."""
+
+    def __init__(self, X, W, B, bits, activation):
+        n, d = W.shape
+        self.bits = bits
+        self.values = [[float(activation(np.array([dot(w, x) + b]))[0]) for w, b in zip(W, B, strict=True)] for x in X]
+        self.share = 2.0**-40 if activation.is_own else 1.05 * (n + 4) * U
+        rate = 0.0 if activation.is_own else 1.05 * (d + 2) * U
+        rough = [not is_single_power_of_two(w) for w in W]
+        slope = rate * math.fsum(norm(w) for w, r in zip(W, rough, strict=True) if r)
+        offset = rate * math.fsum(abs(b) for b, r in zip(B, rough, strict=True) if r) + (1e-300 if rate else 0.0)
+        self.errors = [slope * norm(x) + offset for x in X]
+
+    def value(self, anchor, point):
+        return ordered_sum(v for v, on in zip(self.values[point], self.bits[anchor], strict=True) if not on)
+
+    def low(self, anchor, point):
+        v = self.value(anchor, point)
+        return v - self.share * v - self.errors[point]
+
+    def high(self, anchor, point):
+        v = self.value(anchor, point)
+        return v + self.share * v + self.errors[point]
+
+    def stored(self, limit, highest):
+        return roundest(highest, limit)
+
+    def crowding(self, anchor, rest):
+        """Points of the rest that are not for sure above the anchor."""
+        own, found = self.high(anchor, anchor), []
+        for point in rest:
+            e = self.errors[point]
+            lower = (self.high(anchor, point) - e) / (1 + self.share) * (1 - self.share) - e
+            if lower * (1 - 1e-12) <= own:
+                found.append(point)
+        return found
+
+
+def is_single_power_of_two(w):
+    nonzero = [abs(float(wj)) for wj in w if wj != 0]
+    return len(nonzero) == 1 and math.frexp(nonzero[0])[0] == 0.5
+
+
+def roundest(low, high):
+    """The largest number in (low, high] with as few significant bits as possible."""
+    fraction, exponent = math.frexp(high)
+    digits = int(fraction * 2**53)
+    for dropped in range(52, -1, -1):
+        number = math.ldexp(digits >> dropped << dropped, exponent - 53)
+        if number > low:
+            return number
+    raise AssertionError("there is no number in between")
+
+
+# ---- The second layer ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Cover:
+    anchors: list = field(default_factory=list)
+    limits: list = field(default_factory=list)
+    witnesses: list = field(default_factory=list)
+    coverage: list = field(default_factory=list)
+    uncovered: list = field(default_factory=list)
+    n_rejected: int = 0
+
+    def accept(self, evidence, anchor, limit, witness, claimed):
+        self.anchors.append(anchor)
+        self.limits.append(evidence.stored(limit, max(evidence.high(anchor, x) for x in [*claimed, anchor])))
+        self.witnesses.append(witness)
+        self.coverage.append(len(claimed))
+
+
+def limit_of(evidence, anchor, rest):
+    """The smallest count over the rest and the first to attain it; 0 where the anchor is not below it."""
+    limit, witness = math.inf, None
+    for x in rest:
+        if evidence.low(anchor, x) < limit:
+            limit, witness = evidence.low(anchor, x), x
+    return (limit if evidence.high(anchor, anchor) < limit else 0), witness
+
+
+def random_cover(evidence, target, rest, order):
+    """Algorithm 2, lines 2-10."""
+    cover, uncovered = Cover(), set(target)
+    for anchor in order:
+        if anchor not in uncovered:
+            continue
+        limit, witness = limit_of(evidence, anchor, rest)
+        if not limit > 0:
+            cover.n_rejected += 1
+            continue
+        claimed = {x for x in uncovered if evidence.high(anchor, x) < limit}
+        uncovered -= claimed
+        cover.accept(evidence, anchor, limit, witness, claimed)
+    cover.uncovered = sorted(uncovered)
+    return cover
+
+
+def greedy_cover(evidence, target, rest, order, memory):
+    """Always the candidate of the pool that claims most uncovered points, the lowest row on a tie."""
+    cover, uncovered, untried = Cover(), set(target), list(order)
+    capacity = max(1, memory // (8 * math.ceil(len(target) / 64)))
+    while uncovered and untried:
+        pool = []
+        for anchor in sorted(untried[:capacity]):
+            limit, witness = limit_of(evidence, anchor, rest)
+            if limit > 0:
+                pool.append((anchor, limit, witness, {x for x in target if evidence.high(anchor, x) < limit}))
+            else:
+                cover.n_rejected += 1
+        while pool:
+            anchor, limit, witness, claims = max(pool, key=lambda candidate: len(candidate[3] & uncovered))
+            claimed = claims & uncovered
+            if not claimed:
+                break
+            uncovered -= claimed
+            cover.accept(evidence, anchor, limit, witness, claimed)
+        untried = [x for x in untried[capacity:] if x in uncovered]
+    cover.uncovered = sorted(uncovered)
+    return cover
+
+
+def choose_targets(y, target):
+    sizes = np.bincount(y)
+    if len(sizes) > 2 or target == "all":
+        return list(range(len(sizes)))
+    if target is None:
+        return [0] if sizes[0] < sizes[1] else [1]
+    return [target]
+
+
+def cover_classes(evidence, y, targets, recipe, seed):
+    """One versus many: a cover for every target class (Section 4.4)."""
+    by_class = [int(row) for row in np.argsort(y, kind="stable")]
+    covers = []
+    for k in targets:
+        target = [row for row in by_class if y[row] == k]
+        rest = [row for row in by_class if y[row] != k]
+        order = [target[place] for place in stream(seed, ORDER, k).permutation(len(target))]
+        if recipe.selection == "greedy":
+            covers.append(greedy_cover(evidence, target, rest, order, recipe.greedy_memory))
+        else:
+            covers.append(random_cover(evidence, target, rest, order))
+    return covers
+
+
+# ---- The algorithms --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Made:
+    """What a construction comes down to."""
+
+    W: np.ndarray
+    b: np.ndarray
+    anchors: list
+    limits: list
+    witnesses: list
+    coverage: list
+    classes: list
+    uncovered: list
+    n_rejected: int
+    n_rescued: int
+
+    @property
+    def width(self):
+        return len(self.b)
+
+
+def gather(X, W, B, bits, activation):
+    return Counts(bits) if activation.is_threshold else Values(X, W, B, bits, activation)
+
+
+def put_together(W, B, targets, covers, n_rescued):
+    def joined(name):
+        return [item for cover in covers for item in getattr(cover, name)]
+
+    classes = [k for k, cover in zip(targets, covers, strict=True) for _ in cover.anchors]
+    return Made(
+        W, np.array(B), joined("anchors"), joined("limits"), joined("witnesses"), joined("coverage"), classes,
+        sorted(joined("uncovered")), sum(cover.n_rejected for cover in covers), n_rescued,
+    )  # fmt: skip
+
+
+def algorithm_2(X, y, width, recipe, seed):
+    """A first layer of given width; points may stay uncovered."""
+    targets = choose_targets(y, recipe.target)
+    source = hyperplanes(X, y, targets, recipe, seed)
+    W, B = zip(*(next(source) for _ in range(width)), strict=True)
+    W = np.array(W)
+    evidence = gather(X, W, B, sides(X, W, B), recipe.s)
+    return put_together(W, B, targets, cover_classes(evidence, y, targets, recipe, seed), 0)
+
+
+def algorithm_1(X, y, recipe, seed, min_width=0, rescue=True):
+    """One hyperplane at a time until all pairs are separated; coordinate cuts where that stalls."""
+    targets = choose_targets(y, recipe.target)
+    source = hyperplanes(X, y, targets, recipe, seed)
+    is_open, were_open = all_pairs(y, targets), {}
+    W, B, bits = np.empty((0, X.shape[1])), [], np.empty((len(X), 0), dtype=bool)
+    while is_open.any() or len(B) < min_width:
+        n = len(B)
+        if n % 512 == 0:
+            were_open[n] = int(is_open.sum())
+            if rescue and n >= max(min_width, 1024) and 2 * were_open[n] > were_open[n - 512]:
+                break
+        w, b = next(source)
+        on = sides(X, [w], [b])
+        is_open = open_after(is_open, on[:, 0])
+        W, B, bits = np.vstack([W, w]), [*B, b], np.hstack([bits, on])
+    drawn = len(B)
+    pairs = [(int(a), int(b)) for a, b in np.argwhere(is_open)]
+    for _ in range(5):
+        if pairs:
+            W, B, bits = add_cuts(X, W, B, bits, recipe.s, pairs)
+        evidence = gather(X, W, B, bits, recipe.s)
+        covers = cover_classes(evidence, y, targets, recipe, seed)
+        pairs = crowded_pairs(y, targets, evidence, covers)
+        if not pairs:
+            break
+    return put_together(W, B, targets, covers, len(B) - drawn)
+
+
+def add_cuts(X, W, B, bits, activation, pairs):
+    """Cuts through the first point of every pair that none before separates."""
+    worst = 0.0 if activation.is_threshold else max(Values(X, W, B, bits, activation).errors)
+    for (feature, sign, threshold), _ in coordinate_cuts(X, pairs):
+        scale = 1.0
+        if worst > 0:
+            gap = min(g for g in (sign * (float(x[feature]) - threshold) for x in X) if g > 0)
+            scale = 2.0 ** max(0, math.frexp(32 * worst)[1] - math.frexp(gap)[1] + 1)
+        w = np.zeros(X.shape[1])
+        w[feature] = sign * scale
+        b = -sign * scale * threshold
+        W, B, bits = np.vstack([W, w]), [*B, b], np.hstack([bits, sides(X, [w], [b])])
+    return W, B, bits
+
+
+def crowded_pairs(y, targets, evidence, covers):
+    """Uncovered points, each with the points of the rest that crowd it."""
+    pairs = []
+    for k, cover in zip(targets, covers, strict=True):
+        rest = [row for row in range(len(y)) if y[row] != k]
+        pairs += [(a, b) for a in cover.uncovered for b in evidence.crowding(a, rest)]
+    return sorted(pairs)
+
+
+def class_slack(X, W, B, masks, limits, outputs, n_outputs, activation):
+    """For every point and output the largest (limit - 1/2 - count) / limit, or (limit - value) / limit."""
+    best = np.full((len(X), n_outputs), -np.finfo(np.float64).max)
+    for p, x in enumerate(X):
+        if activation.is_threshold:
+            bits = sides([x], W, B)[0]
+            heights = [count(mask, bits) + 0.5 for mask in masks]
+        else:
+            values = [float(activation(np.array([dot(w, x) + b]))[0]) for w, b in zip(W, B, strict=True)]
+            heights = [ordered_sum(v for v, m in zip(values, mask, strict=True) if m) for mask in masks]
+        for height, limit, output in zip(heights, limits, outputs, strict=True):
+            best[p, output] = max(best[p, output], (limit - height) / limit)
+    return best
+
+
+def assert_same(construction, twin):
+    """The construction is, number for number, what the twin came to."""
+    first, detectors, _ = construction.network.layers
+    trace = construction.trace
+    np.testing.assert_array_equal(first.weights.values.astype(np.float64), twin.W)
+    np.testing.assert_array_equal(first.bias, twin.b)
+    assert trace.anchors.tolist() == twin.anchors
+    assert detectors.bias.tolist() == twin.limits
+    assert trace.witnesses.tolist() == twin.witnesses
+    assert trace.coverage.tolist() == twin.coverage
+    assert trace.detector_classes.tolist() == twin.classes
+    assert trace.uncovered.tolist() == twin.uncovered
+    assert trace.n_rejected == twin.n_rejected
+    assert (trace.n_drawn, trace.n_rescued) == (twin.width - twin.n_rescued, twin.n_rescued)
+    assert construction.outcome.interpolates == (not twin.uncovered)

@@ -1,0 +1,553 @@
+"""The classifier: scikit-learn's own checks, its contract, exact answers, and fits in odd places."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from unittest import SkipTest
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_moons
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from threadpoolctl import threadpool_info
+
+from exactfit import (
+    Activation,
+    ConflictWarning,
+    ContradictoryLabelsError,
+    InterpolatingClassifier,
+    InterpolationWarning,
+    Outcome,
+    ParameterError,
+    certify,
+)
+
+LOWEST = np.finfo(np.float64).min
+
+
+def digits(n=300):
+    """Ten classes, whole numbers from 0 to 16: the same in every type, with many points on hyperplanes."""
+    X, y = load_digits(return_X_y=True)
+    return X[:n], y[:n]
+
+
+def moons(n=200):
+    X, y = make_moons(n, noise=0.1, random_state=0)
+    return X.astype(np.float32).astype(np.float64), y
+
+
+# ---------------------------------------------------------------- scikit-learn's own checks
+
+CONFLICTING = dict.fromkeys(
+    ("check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+    "fits equal rows with different labels, which the default refuses",
+)
+SKIPPED = {"check_array_api_input": "array API input is behind a switch that is off by default"}
+
+LENIENT = [
+    InterpolatingClassifier(conflicts="majority"),
+    InterpolatingClassifier(500, conflicts="majority"),
+    InterpolatingClassifier(activation="relu", conflicts="majority"),
+    InterpolatingClassifier(selection="greedy", conflicts="majority"),
+]
+
+
+def run(estimator, check):
+    try:
+        check(estimator)
+    except SkipTest:
+        pytest.skip(SKIPPED[check.func.__name__])  # a check without an entry there may not be skipped
+
+
+@parametrize_with_checks([InterpolatingClassifier()], expected_failed_checks=lambda _: CONFLICTING)
+def test_scikit_learn_checks(estimator, check):
+    run(estimator, check)
+
+
+# The three sparse checks have conflicts, and say nothing of how they should be told.
+@pytest.mark.filterwarnings("ignore::exactfit.exceptions.ConflictWarning")
+# Three checks draw X ~ N(100, 1) with random labels, which takes a fixed width of many thousands.
+@pytest.mark.filterwarnings("ignore::exactfit.exceptions.InterpolationWarning")
+@parametrize_with_checks(LENIENT)
+def test_scikit_learn_checks_with_majority(estimator, check):
+    run(estimator, check)
+
+
+def test_over_fifty_scikit_learn_checks_run():
+    names = [check.func.__name__ for _, check in estimator_checks_generator(InterpolatingClassifier())]
+    assert len([name for name in names if name not in SKIPPED]) > 50
+    assert set(CONFLICTING) <= set(names)
+
+
+# ---------------------------------------------------------------- what fit leaves behind
+
+
+def test_fitted_attributes():
+    X, y = digits()
+    names = [f"pixel{j}" for j in range(X.shape[1])]
+    model = InterpolatingClassifier(random_state=0).fit(pd.DataFrame(X, columns=names), y)
+    widths = model.network_.widths
+    assert model.outcome_ is Outcome.INTERPOLATES
+    assert model.interpolates_
+    assert (model.width_, model.n_detectors_, len(model.classes_)) == widths
+    np.testing.assert_array_equal(model.classes_, np.arange(10))
+    np.testing.assert_array_equal(model.detectors_per_class_, np.bincount(y[model.anchors_]))
+    assert model.detectors_per_class_.sum() == model.n_detectors_
+    assert model.n_features_in_ == 64
+    assert model.feature_names_in_.tolist() == names
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu"])
+def test_fit_leaves_a_certificate_by_construction_that_certify_confirms(activation):
+    X, y = moons()
+    labels = np.array(["no", "yes"])[y]
+    model = InterpolatingClassifier(activation=activation, random_state=0).fit(X, labels)
+    left, again = model.certificate_, certify(model, X, labels)
+    assert (left.proof, left.arithmetic, left.holds, left.n_samples, left.n_errors) == (
+        "construction", "exact", True, len(y), 0,
+    )  # fmt: skip
+    assert (left.float64_safe, left.float32_safe, left.robust_radius, left.note) == (None, None, None, "")
+    assert again.holds
+    assert (left.data_digest, left.network_digest) == (again.data_digest, again.network_digest)
+    assert left.slack == again.slack == 0.5 if activation == "threshold" else np.isnan(left.slack)
+
+
+def test_a_users_own_activation_is_proved_by_evaluation_only():
+    X, y = moons()
+    squared = Activation("squared", lambda t: np.maximum(t, 0.0) ** 2)
+    model = InterpolatingClassifier(activation=squared, random_state=0).fit(X, y)
+    assert model.certificate_.holds
+    assert model.certificate_.note == certify(model, X, y).note == "by evaluation only"
+
+
+@pytest.mark.parametrize("options", [{}, {"width": 3000}, {"selection": "greedy"}, {"hyperplanes": "bisector"}])
+@pytest.mark.parametrize("data", [digits, moons])
+def test_training_points_are_never_missed(options, data):
+    X, y = data()
+    model = InterpolatingClassifier(random_state=0, **options).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+    np.testing.assert_array_equal(model.network_.decide(X), y)
+
+
+def test_an_integer_width_is_the_width():
+    X, y = digits()
+    assert InterpolatingClassifier(700, random_state=0).fit(X, y).width_ == 700
+    assert InterpolatingClassifier(min_width=700, random_state=0).fit(X, y).width_ == 700
+
+
+# ---------------------------------------------------------------- which class gets detectors
+
+
+@pytest.mark.parametrize(
+    ("target", "counts", "detected"),
+    [
+        (None, (20, 30), [True, False]),
+        (None, (30, 20), [False, True]),
+        (None, (25, 25), [False, True]),
+        ("cat", (20, 30), [True, False]),
+        ("dog", (20, 30), [False, True]),
+        ("all", (20, 30), [True, True]),
+    ],
+)
+def test_target_names_the_class_that_gets_detectors(target, counts, detected):
+    y = np.repeat(["cat", "dog"], counts)
+    X = np.random.default_rng(0).standard_normal((len(y), 3))
+    model = InterpolatingClassifier(target=target, random_state=0).fit(X, y)
+    assert (model.detectors_per_class_ > 0).tolist() == detected
+    np.testing.assert_array_equal(model.predict(X), y)
+    np.testing.assert_array_equal(model.decision_function(X) > 0, y == "dog")
+
+
+@pytest.mark.parametrize("target", [True, 1, 1.0, np.int64(1)])
+def test_target_is_found_by_equality(target):
+    X, y = moons()
+    assert InterpolatingClassifier(target=target).fit(X, y).detectors_per_class_[0] == 0
+
+
+@pytest.mark.parametrize("target", ["bird", 2, [1], np.array([0, 1])])
+def test_a_target_that_is_no_label_is_refused(target):
+    X, y = moons()
+    with pytest.raises(ParameterError, match=r"target must be one of \[0, 1\], 'all' or None"):
+        InterpolatingClassifier(target=target).fit(X, y)
+
+
+def test_a_target_among_many_classes_is_refused():
+    X, y = digits()
+    with pytest.raises(ParameterError, match="target=3 needs a problem of two classes, this one has 10"):
+        InterpolatingClassifier(target=3).fit(X, y)
+
+
+# ---------------------------------------------------------------- decision_function and predict
+
+
+def naive_slack(model, X):
+    """Per class the largest (limit - 1/2 - count) / limit, one detector and one point at a time."""
+    first, detectors, _ = model.network_.layers
+    on, masks = first(X).to_bool(), detectors.weights.bits.to_bool()
+    slack = np.full((len(X), len(model.classes_)), LOWEST)
+    for mask, limit, k in zip(masks, detectors.bias, model.trace_.detector_classes, strict=True):
+        for i, bits in enumerate(on):
+            slack[i, k] = max(slack[i, k], (limit - 0.5 - np.count_nonzero(bits & mask)) / limit)
+    return slack
+
+
+def test_decision_function_is_the_largest_relative_slack():
+    X, y = digits(150)
+    model = InterpolatingClassifier(random_state=0).fit(X[:100], y[:100])
+    slack = naive_slack(model, X)
+    np.testing.assert_array_equal(model.decision_function(X), slack)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[slack.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("target", [0, 1, "all"])
+def test_two_classes_have_one_column_that_is_positive_for_the_last(target):
+    X, y = moons()
+    model = InterpolatingClassifier(target=target, random_state=0).fit(X[:150], y[:150])
+    no, yes = naive_slack(model, X).T
+    expected = {0: -no, 1: yes, "all": yes - no}[target]
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    np.testing.assert_array_equal(model.predict(X), (expected > 0).astype(int))
+
+
+def test_relu_slack_has_the_sign_of_the_networks_own_output():
+    X, y = moons()
+    model = InterpolatingClassifier(activation="relu", random_state=0).fit(X, y)
+    anywhere = np.random.default_rng(1).uniform(-3, 3, (500, 2))
+    np.testing.assert_array_equal(model.predict(anywhere), model.network_.decide(anywhere))
+
+
+def test_a_class_without_detectors_comes_last():
+    X = np.array([[0.0], [100.0], [100.1], [100.2]])  # few hyperplanes, none of them between the last three
+    with pytest.warns(InterpolationWarning, match="3 of 4"):
+        model = InterpolatingClassifier(8, random_state=0).fit(X, list("abcd"))
+    np.testing.assert_array_equal(model.detectors_per_class_ > 0, [True, False, False, False])
+    decisions = model.decision_function(X)
+    assert (decisions[:, 1:] == LOWEST).all()
+    assert decisions[:, 0].min() > LOWEST
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_detectors_at_all(n_classes):
+    X = np.array([[0.0], [1.0], [2.0]])
+    with pytest.warns(InterpolationWarning):
+        model = InterpolatingClassifier(1, max_bias=0.0, center=False, target=None, random_state=0).fit(
+            X + 1.0, np.arange(3) % n_classes
+        )
+    assert model.n_detectors_ == 0
+    assert model.certificate_.slack == np.inf
+    assert np.isfinite(model.decision_function(X)).all()
+    assert len(model.predict(X)) == 3
+
+
+# ---------------------------------------------------------------- warnings and conflicts
+
+
+def test_missed_points_are_counted_and_the_remedy_is_named():
+    X, y = moons()
+    with pytest.warns(InterpolationWarning) as caught:
+        model = InterpolatingClassifier(4, random_state=0).fit(X, y)
+    missed = model.certificate_.n_errors
+    assert missed == (model.predict(X) != y).sum() > 0
+    assert f"{missed} of 200 training points are missed" in str(caught[0].message)
+    assert 'width="adaptive"' in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert not model.interpolates_
+    assert not model.certificate_.holds
+    assert model.outcome_ is Outcome.POINTS_MISSED
+    np.testing.assert_array_equal(model.certificate_.errors, certify(model, X, y).errors)
+
+
+def conflicting():
+    """Rows 0, 2, 5 are equal with labels b, a, b; rows 1, 4 with labels a, c; row 3 is alone."""
+    return np.array([[0.0, 1.0], [2.0, 2.0], [-0.0, 1.0], [5.0, 5.0], [2.0, 2.0], [0.0, 1.0]]), list("baaccb")
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_contradictory_labels_are_refused_with_their_rows(convert):
+    X, y = conflicting()
+    with pytest.raises(ContradictoryLabelsError, match="2 conflicts") as caught:
+        InterpolatingClassifier().fit(convert(X), y)
+    assert caught.value.pairs == ((0, 2), (1, 4))
+    assert "(0, 2), (1, 4)" in str(caught.value)
+
+
+def test_the_first_ten_conflicts_are_shown():
+    X = np.repeat(np.arange(15.0), 2)[:, None]
+    with pytest.raises(ValueError, match="15 conflicts") as caught:
+        InterpolatingClassifier().fit(X, np.tile([0, 1], 15))
+    assert "(18, 19) and 5 more" in str(caught.value)
+    assert "(20, 21)" not in str(caught.value)
+
+
+def test_the_majority_decides_a_conflict():
+    X, y = conflicting()
+    with pytest.warns(ConflictWarning, match="2 groups of equal points carry different labels; 2 rows") as caught:
+        model = InterpolatingClassifier(conflicts="majority", random_state=0).fit(X, y)
+    assert caught[0].filename == __file__
+    assert "".join(model.predict(X)) == "babcab"  # a tie goes to the first of the classes
+    np.testing.assert_array_equal(model.certificate_.errors, [2, 4])
+    assert not model.certificate_.holds
+    assert not model.interpolates_
+    assert model.outcome_ is Outcome.CONFLICTS_OVERRULED
+    np.testing.assert_array_equal(certify(model, X, y).errors, [2, 4])
+
+
+def test_points_missed_and_points_overruled_are_both_errors():
+    X, y = moons()
+    X, y = np.vstack([X, X[:1], X[:1]]), np.append(y, [1 - y[0], y[0]])
+    with pytest.warns(InterpolationWarning), pytest.warns(ConflictWarning):
+        model = InterpolatingClassifier(4, conflicts="majority", random_state=0).fit(X, y)
+    assert model.outcome_ is Outcome.POINTS_MISSED
+    np.testing.assert_array_equal(model.certificate_.errors, certify(model, X, y).errors)
+    np.testing.assert_array_equal(model.certificate_.errors, np.flatnonzero(model.predict(X) != y))
+    assert 200 in model.certificate_.errors
+
+
+@pytest.mark.parametrize("width", ["adaptive", 200])
+@pytest.mark.parametrize("survivors", [2, 3])
+def test_a_class_that_loses_all_its_points_stays_without_detectors(width, survivors):
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [2.0]])
+    y = np.array([3, 3, 1, 0, 0 if survivors == 2 else 4])
+    with pytest.warns(ConflictWarning, match="1 rows"):
+        model = InterpolatingClassifier(width, conflicts="majority", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, np.unique(y))
+    np.testing.assert_array_equal(model.predict(X), [3, 3, 3, 0, y[-1]])
+    assert model.decision_function(X).shape == (5, survivors + 1)
+    assert (model.decision_function(X)[:, 1] == LOWEST).all()
+    assert model.detectors_per_class_[1] == 0
+    assert model.detectors_per_class_.sum() == model.n_detectors_
+    np.testing.assert_array_equal(model.certificate_.errors, [2])
+    np.testing.assert_array_equal(certify(model, X, y).errors, [2])
+
+
+def test_one_class_left_after_majorities_is_refused():
+    with pytest.warns(ConflictWarning), pytest.raises(ValueError, match="only one class is left"):
+        InterpolatingClassifier(conflicts="majority").fit([[1.0], [1.0], [2.0]], [0, 1, 0])
+
+
+# ---------------------------------------------------------------- exactness
+
+HOLDINGS = {
+    "float64": np.asarray,
+    "float32": lambda X: X.astype(np.float32),
+    "Fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "CSR": sp.csr_array,
+    "CSR matrix, float32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "CSC": sp.csc_array,
+    "frame": pd.DataFrame,
+}
+MODELS = {
+    "adaptive": (digits, InterpolatingClassifier(random_state=3)),
+    "fixed": (digits, InterpolatingClassifier(600, random_state=3)),
+    "bisector": (digits, InterpolatingClassifier(hyperplanes="bisector", random_state=3)),
+    "greedy": (moons, InterpolatingClassifier(selection="greedy", target="all", random_state=3)),
+    "relu": (moons, InterpolatingClassifier(activation="relu", random_state=3)),
+    "relu, many classes": (digits, InterpolatingClassifier(activation="relu", random_state=3)),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def fitted(request):
+    data, model = MODELS[request.param]
+    X, y = data()
+    return clone(model).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_batches_change_nothing(fitted, size):
+    model, X, y = fitted
+    parts = [X[start : start + size] for start in range(0, len(X), size)]
+    np.testing.assert_array_equal(np.concatenate([model.predict(part) for part in parts]), y)
+    decisions = np.concatenate([model.decision_function(part) for part in parts])
+    np.testing.assert_array_equal(decisions, model.decision_function(X))
+
+
+def test_threads_change_nothing(fitted):
+    model, X, y = fitted
+    expected = model.decision_function(X)
+    for n_jobs in (1, 2, -1):
+        again = clone(model).set_params(n_jobs=n_jobs).fit(X, y)
+        assert again.network_.digest == model.network_.digest
+        np.testing.assert_array_equal(again.decision_function(X), expected)
+
+
+def test_the_order_of_rows_changes_nothing(fitted):
+    model, X, y = fitted
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(model.predict(X[order]), y[order])
+    np.testing.assert_array_equal(model.decision_function(X[order]), model.decision_function(X)[order])
+
+
+@pytest.mark.parametrize("holding", HOLDINGS)
+def test_how_the_numbers_are_held_changes_nothing(fitted, holding):
+    model, X, y = fitted
+    held = HOLDINGS[holding](X)
+    again = clone(model).fit(held, y)
+    assert again.network_.digest == model.network_.digest
+    assert again.certificate_.data_digest == model.certificate_.data_digest
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X has feature names")  # the model was fitted without any
+        np.testing.assert_array_equal(model.predict(held), y)
+        np.testing.assert_array_equal(model.decision_function(held), model.decision_function(X))
+
+
+def test_another_seed_gives_another_network(fitted):
+    model, X, y = fitted
+    assert clone(model).set_params(random_state=4).fit(X, y).network_.digest != model.network_.digest
+
+
+# ---------------------------------------------------------------- among other tools
+
+
+def test_pickle_and_clone(fitted):
+    model, X, _ = fitted
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.network_.digest == model.network_.digest
+    assert not hasattr(clone(model), "network_")
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_pipeline():
+    X, y = digits()
+    pipeline = make_pipeline(StandardScaler(), InterpolatingClassifier(random_state=0)).fit(X, y)
+    assert pipeline.score(X, y) == 1.0
+
+
+# A narrow width may miss points of a fold.
+@pytest.mark.filterwarnings("ignore::exactfit.exceptions.InterpolationWarning")
+def test_grid_search_over_width_and_bias():
+    X, y = moons()
+    grid = {"width": ["adaptive", 8, 300], "max_bias": ["radius", 0.5, 2.0]}
+    search = GridSearchCV(InterpolatingClassifier(random_state=0), grid, cv=3, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 9
+    assert search.best_score_ > 0.9
+
+
+def test_a_progress_bar_is_for_standard_error(capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if there were a terminal
+    X, y = digits()
+    InterpolatingClassifier(verbose=1, random_state=0).fit(X, y)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "hyperplanes" in err
+    assert "detectors" in err
+
+
+def test_what_others_print_beside_a_progress_bar_stays_on_standard_output(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    def talkative(t):
+        print("value")
+        return np.maximum(t, 0.0)
+
+    X, y = moons()
+    InterpolatingClassifier(activation=talkative, verbose=1, random_state=0).fit(X, y)
+    out, err = capsys.readouterr()
+    assert set(out.split()) == {"value"}
+    assert "value" not in err
+
+
+def test_silence_is_the_default(capfd):
+    X, y = digits()
+    InterpolatingClassifier(random_state=0).fit(X, y).predict(X)
+    assert capfd.readouterr() == ("", "")
+
+
+def blas_threads():
+    return [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_two_fits_at_once(n_jobs):
+    X, y = digits()
+    seeds = [0, 1] * 4
+    alone = [InterpolatingClassifier(random_state=seed).fit(X, y).network_.digest for seed in (0, 1)]
+    before = blas_threads()
+    with ThreadPoolExecutor(2) as pool:
+        models = pool.map(lambda seed: InterpolatingClassifier(random_state=seed, n_jobs=n_jobs).fit(X, y), seeds)
+        assert [model.network_.digest for model in models] == [alone[seed] for seed in seeds]
+    assert blas_threads() == before != []
+
+
+def test_fits_in_loky_workers():
+    X, y = digits()
+    alone = InterpolatingClassifier(random_state=0).fit(X, y)
+    fits = [joblib.delayed(InterpolatingClassifier(random_state=0, n_jobs=n_jobs).fit)(X, y) for n_jobs in (1, 2)]
+    for model in joblib.Parallel(n_jobs=2, backend="loky")(fits):
+        assert model.network_.digest == alone.network_.digest
+        np.testing.assert_array_equal(model.decision_function(X), alone.decision_function(X))
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_fits_in_dask_workers(processes):
+    distributed = pytest.importorskip("distributed")
+    X, y = moons()
+    alone = InterpolatingClassifier(random_state=0).fit(X, y)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=processes, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        fits = [client.submit(InterpolatingClassifier(random_state=0, n_jobs=n_jobs).fit, X, y) for n_jobs in (1, 2)]
+        for model in client.gather(fits):
+            assert model.network_.digest == alone.network_.digest
+            np.testing.assert_array_equal(model.decision_function(X), alone.decision_function(X))
+
+
+LONG_FIT = """
+import signal, sys
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from exactfit import InterpolatingClassifier
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((20_000, 200)), rng.integers(0, 2, 20_000)
+model = InterpolatingClassifier(4000, n_jobs=int(sys.argv[1]), random_state=0).fit(X[:200], y[:200])
+check_is_fitted(model)
+print("fitting", flush=True)
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+try:
+    check_is_fitted(model)
+except NotFittedError:
+    print("not fitted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for one child process")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs):
+    command = [sys.executable, "-c", LONG_FIT, str(n_jobs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "fitting\n"
+        time.sleep(0.5)  # the whole fit takes some seconds
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.readline()
+        waited = time.monotonic() - sent
+        rest, errors = process.stdout.read(), process.stderr.read()
+    assert (said, rest, errors) == ("interrupted\n", "not fitted\n", "")
+    assert waited < 3.0  # a tenth of a second, with room for a busy machine

@@ -1,0 +1,126 @@
+"""Threads keep order, pass errors on, and leave BLAS as they found it."""
+
+from __future__ import annotations
+
+import threading
+
+import joblib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import ThreadpoolController
+
+from exactfit._parallel import SERIAL, Threads, n_threads, single_threaded_blas, split
+
+
+def blas_threads():
+    found = [lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+    assert found, "NumPy came without a BLAS that tells its threads"
+    return found
+
+
+@pytest.fixture
+def two_blas_threads():
+    """A limit other than one, whatever the machine, to come back to."""
+    # Not as a context: threadpoolctl would then keep other threads from setting limits of their own.
+    limiter = ThreadpoolController().limit(limits=2, user_api="blas")
+    before = blas_threads()
+    yield before if set(before) != {1} else pytest.skip("this BLAS has one thread only")
+    limiter.restore_original_limits()
+
+
+def test_blas_is_limited_inside_and_restored_after(two_blas_threads):
+    with single_threaded_blas():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == two_blas_threads
+
+
+def test_blas_is_left_alone_where_it_is_not_needed(two_blas_threads):
+    with single_threaded_blas(needed=False):
+        assert blas_threads() == two_blas_threads
+
+
+def test_blas_is_restored_after_an_error(two_blas_threads):
+    with pytest.raises(ZeroDivisionError), single_threaded_blas():
+        raise ZeroDivisionError
+    assert blas_threads() == two_blas_threads
+
+
+@pytest.mark.parametrize("first_out", [0, 1], ids=["first in leaves first", "last in leaves first"])
+def test_two_overlapping_uses_in_two_threads_restore_blas(two_blas_threads, first_out):
+    inside, leave, outside = ([threading.Event(), threading.Event()] for _ in range(3))
+    end = threading.Event()
+
+    def use(k):
+        with single_threaded_blas():
+            inside[k].set()
+            leave[k].wait(30)
+        outside[k].set()
+        end.wait(30)  # a thread that lives on is not to keep others from lifting the limit
+
+    for k in range(2):
+        threading.Thread(target=use, args=(k,), daemon=True).start()
+        assert inside[k].wait(30)
+    leave[first_out].set()
+    assert outside[first_out].wait(30)
+    still_inside = blas_threads()
+    leave[1 - first_out].set()
+    assert outside[1 - first_out].wait(30)
+    all_outside = blas_threads()
+    end.set()
+    assert set(still_inside) == {1}, "one was still inside, but no longer protected"
+    assert all_outside == two_blas_threads
+
+
+def test_uses_within_one_another_restore_blas(two_blas_threads):
+    with single_threaded_blas():
+        with single_threaded_blas():
+            pass
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == two_blas_threads
+
+
+@given(st.integers(-5, 50), st.integers(1, 200), st.integers(1, 60))
+def test_split_cuts_into_nearly_equal_ranges_that_follow_each_other(start, length, parts):
+    ranges = split(start, start + length, parts)
+    assert len(ranges) == min(parts, length)
+    assert [k for low, high in ranges for k in range(low, high)] == list(range(start, start + length))
+    sizes = [high - low for low, high in ranges]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_map_keeps_the_order(n_jobs):
+    with Threads(n_jobs) as threads:
+        assert threads.count == n_jobs
+        assert threads.map(lambda k: k * k, range(100)) == [k * k for k in range(100)]
+
+
+def test_map_runs_on_more_than_one_thread():
+    barrier = threading.Barrier(2, timeout=30)  # breaks unless two are inside at once
+    with Threads(2) as threads:
+        threads.map(lambda _: barrier.wait(), range(2))
+
+
+def test_serial_work_stays_on_the_calling_thread():
+    with Threads(1) as threads:
+        names = threads.map(lambda _: threading.current_thread(), range(3))
+    assert set(names) == {threading.current_thread()}
+    assert SERIAL.map(str, [1, 2]) == ["1", "2"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_map_passes_errors_on(n_jobs):
+    def work(k):
+        return 1 // (3 - k)
+
+    with Threads(n_jobs) as threads, pytest.raises(ZeroDivisionError):
+        threads.map(work, range(6))
+
+
+def test_n_jobs_as_in_scikit_learn():
+    assert n_threads(None) == n_threads(1) == 1
+    assert n_threads(3) == 3
+    assert n_threads(-1) == joblib.cpu_count()
+    with joblib.parallel_config(n_jobs=2):
+        assert n_threads(None) == 2

@@ -1,0 +1,98 @@
+"""What the README shows is what comes out, and what the documents name is there."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_architecture import ROOMS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PICTURE = ROOT / "docs" / "images" / "two-moons.png"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_session_gives_the_output_that_is_shown() -> None:
+    (session,) = blocks("pycon")
+    parsed = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
+    report: list[str] = []
+    assert len(parsed.examples) >= 5
+    assert sum(example.source.count("\n") for example in parsed.examples) <= 10
+    assert doctest.DocTestRunner(optionflags=0).run(parsed, out=report.append).failed == 0, "".join(report)
+
+
+def test_the_session_ends_in_a_certificate() -> None:
+    (session,) = blocks("pycon")
+    assert session.count("certificate: holds for all 1797 points (proof: recomputed, exact arithmetic)") == 1
+
+
+def test_sizes_are_those_that_the_command_prints() -> None:
+    assert "`python examples/sizes.py`" in README
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "sizes.py")],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in README.splitlines() if line.startswith("|")]
+    assert done.stdout.splitlines() == shown
+
+
+def test_the_picture_is_there_and_small() -> None:
+    assert f"]({PICTURE.relative_to(ROOT).as_posix()})" in README
+    assert PICTURE.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([^)#:]+)\)|python (\S+\.py)", README))))
+def test_files_that_are_named_exist(path: tuple[str, str]) -> None:
+    assert (ROOT / "".join(path)).is_file()
+
+
+@pytest.mark.parametrize("target", re.findall(r"^make (\w+)$", README, flags=re.MULTILINE))
+def test_make_has_the_targets(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_both_commands_are_named() -> None:
+    assert "make demo\nmake test\n" in README
+    assert "python -m exactfit demo\n" in README
+
+
+def rooms_drawn() -> list[Path]:
+    """Every file and folder of the drawing in the architecture: two spaces for each folder that it is in."""
+    source, *lines = re.findall(r"^```\n(src/exactfit/\n.*?)^```$", ARCHITECTURE, re.DOTALL | re.MULTILINE)[
+        0
+    ].splitlines()
+    paths, folder = [], ROOT / source
+    for line in lines:
+        inside = folder if line.startswith("    ") else ROOT / source
+        names = re.findall(r"(?:^|\s)(\w+\.py|\w+/)(?=\s)", line)
+        paths += [inside / name for name in names]
+        if names[0].endswith("/"):
+            folder = paths[-1]
+    return paths
+
+
+def test_the_rooms_that_are_drawn_are_there() -> None:
+    drawn = rooms_drawn()
+    assert len(drawn) > 40
+    assert [str(path) for path in drawn if not path.exists()] == []
+
+
+def test_the_direction_of_imports_is_the_one_that_is_enforced() -> None:
+    (chain,) = re.findall(r"^```\n(__init__, .*?)^```$", ARCHITECTURE, re.DOTALL | re.MULTILINE)
+    written = [tuple(line.split(", ")) for line in chain.splitlines()]
+    rooms = {room for line in written for room in line}
+    assert written == [kept for line in ROOMS if (kept := tuple(room for room in line if room in rooms))]
