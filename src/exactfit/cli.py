@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from .demo import Exhibit
 
 
+DEMO = Path("exactfit-demo")
+
+
 class ExitCode(IntEnum):
     """How the program ends; see the top of this file."""
 
@@ -103,9 +106,7 @@ def _options(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = Path(
-        "exactfit-demo"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
     debug: Debug = False,
 ) -> None:
@@ -114,7 +115,7 @@ def demo(
 
     shown = []
     for name in show.DATA:
-        _say(f"{name}: building the network and its certificate (the first run compiles, and takes longer) ...")
+        _say(f"{name}: building and certifying (the first run compiles, which takes a while) ...")
         shown.append(show.exhibit(name, seed))
         _print_exhibit(shown[-1])
     _print(f"picture: {show.draw(shown[0], output)}")

@@ -15,7 +15,7 @@ from .estimators import InterpolatingClassifier
 
 Data = tuple[NDArray[np.float64], NDArray[Any]]
 
-PICTURE_SIZE = 6.4, 4.3
+PICTURE_SIZE = 6.4, 4.6
 
 
 def two_moons() -> Data:
@@ -95,7 +95,7 @@ def draw(shown: Exhibit, folder: Path) -> Path:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=PICTURE_SIZE)
-        ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots())
+        ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots(), resolution=600)
         sizes = shown.sizes()
         ax.set_title(f"{shown.name}: {sizes['hyperplanes']} hyperplanes, {sizes['detectors']} detectors")
         folder.mkdir(parents=True, exist_ok=True)

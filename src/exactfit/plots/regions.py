@@ -15,11 +15,11 @@ from ..certificate import data_digest
 from ..construct.recipe import check_whole
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Masks, Network
-from .style import GREY, INK, PALETTE, color, marker, need_matplotlib, shade, style, tint
+from .style import GREY, INK, color, marker, need_matplotlib, shade, style, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -28,8 +28,9 @@ MARGIN = 0.06
 GRID_TILE = 2**15
 REGION_TINT = 0.25
 DETECTOR_TINT = 0.45
-UNDECIDED = (0.9, 0.9, 0.9)
-N_DETECTOR_COLORS = len(PALETTE) - 1  # black is for points and outlines
+WHITE = 1.0, 1.0, 1.0
+HATCH = "////"  # where a network is undecided
+DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5)  # of the palette, neighbours unlike in hue; black is for points and outlines
 SQUARE_UP_TO = 4.0
 PICTURE_WIDTH = 6.0
 LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
@@ -166,7 +167,7 @@ class DecisionRegionDisplay:
 
         with style() if ax is None else nullcontext():
             self.ax_: Axes = plt.subplots(figsize=self._figure_size())[1] if ax is None else ax
-            self.figure_: Figure = self.ax_.get_figure(root=True)  # type: ignore[assignment]  # an axes is in a figure
+            self.figure_: Figure | SubFigure = self.ax_.figure
             self._draw_plane()
             self._draw_lines()
             self._draw_points()
@@ -186,22 +187,31 @@ class DecisionRegionDisplay:
         return PICTURE_WIDTH, min((PICTURE_WIDTH - 0.8) / self._aspect(), PICTURE_WIDTH) + 1.2
 
     def _draw_plane(self) -> None:
-        plain = self.fires is not None
-        tints = [(1.0, 1.0, 1.0) if plain else tint(k, REGION_TINT) for k in range(len(self.classes))]
-        image = np.array([*tints, UNDECIDED])[self.regions]
+        n_classes = len(self.classes)
+        tints = [WHITE if self.fires is not None else tint(k, REGION_TINT) for k in range(n_classes)]
+        image = np.array([*tints, WHITE])[self.regions]
         for k, fires in enumerate(() if self.fires is None else self.fires):
-            own = k % N_DETECTOR_COLORS
+            own = DETECTOR_COLORS[k % len(DETECTOR_COLORS)]
             image[fires] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[fires])
             self._outline(fires, color(own))
-        for k in range(len(self.classes)):
+        for k in range(n_classes if self.fires is None or n_classes == 2 else 0):
             self._outline(self.regions == k, INK)
         self.ax_.imshow(image, origin="lower", extent=self.extent, interpolation="bilinear", zorder=0)
+        if self.fires is None and (self.regions < 0).any():
+            undecided = self.ax_.contourf(
+                *self._axes(), self.regions < 0, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2
+            )
+            undecided.set_edgecolor(GREY)
+            undecided.set_linewidth(0.0)
+
+    def _axes(self) -> tuple[Floats, Floats]:
+        """Coordinates of the grid's columns and rows."""
+        rows, columns = self.regions.shape
+        return _centres(self.extent[:2], columns), _centres(self.extent[2:], rows)
 
     def _outline(self, where: NDArray[np.bool_], line_color: str) -> None:
         if where.any() and not where.all():
-            rows, columns = where.shape
-            x, y = _centres(self.extent[:2], columns), _centres(self.extent[2:], rows)
-            self.ax_.contour(x, y, where, levels=[0.5], colors=[line_color], linewidths=0.7, zorder=1)
+            self.ax_.contour(*self._axes(), where, levels=[0.5], colors=[line_color], linewidths=0.7, zorder=1)
 
     def _draw_lines(self) -> None:
         for *weights, bias in self.lines:
@@ -216,15 +226,19 @@ class DecisionRegionDisplay:
 
     def _draw_points(self) -> None:
         size = float(np.clip(12000 / len(self.points), 9, 36))
+        star_size = float(np.clip(4500 / max(len(self.anchors), 1), 60, 170))
         plain = self.fires is not None
-        for k, face in enumerate(self._faces()):
-            own = self.points[self.codes == k]
-            edge = "white" if plain else shade(k)
-            self.ax_.scatter(*own.T, s=size, marker=marker(k), c=face, edgecolors=edge, linewidths=0.3, zorder=2)
-        for k, face in enumerate(self._faces()):
-            stars = self.points[self.anchors[self.codes[self.anchors] == k]]
-            edge = "white" if plain else INK
-            self.ax_.scatter(*stars.T, s=170, marker="*", c=face, edgecolors=edge, linewidths=0.9, zorder=3)
+        for k in range(len(self.classes)):
+            self._scatter(np.flatnonzero(self.codes == k), k, marker(k), size, "white" if plain else shade(k), 2.0)
+        for k in range(len(self.classes)):
+            rows = self.anchors[self.codes[self.anchors] == k]
+            self._scatter(rows, k, "*", star_size, "white" if plain else INK, 3.0)
+
+    def _scatter(self, rows: Codes, k: int, shape: str, size: float, edge: Any, zorder: float) -> None:
+        x, y = self.points[rows].T
+        width = 0.3 if size < 60 else 0.9
+        face = self._faces()[k]
+        self.ax_.scatter(x, y, s=size, marker=shape, color=face, edgecolors=edge, linewidths=width, zorder=zorder)
 
     def _frame(self) -> None:
         left, right, bottom, top = self.extent
@@ -245,10 +259,15 @@ class DecisionRegionDisplay:
             handles.append(mark("*", INK, 10, "anchor"))
         if len(self.lines):
             handles.append(Line2D([], [], color=GREY, linewidth=0.8, label="hyperplane"))
-        if (self.regions < 0).any():
-            handles.append(Patch(facecolor=UNDECIDED, edgecolor=GREY, linewidth=0.5, label="undecided"))
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": LEGEND_DROP}
-        self.ax_.legend(handles=handles, ncols=min(5, len(handles)), **below)
+        if self.fires is None and (self.regions < 0).any():
+            handles.append(Patch(facecolor="white", edgecolor=GREY, linewidth=0.5, hatch=HATCH, label="undecided"))
+        self.ax_.legend(
+            handles=handles,
+            ncols=min(4, len(handles)),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            borderaxespad=LEGEND_DROP,
+        )
 
 
 def _network(model: Any) -> Network:
@@ -341,7 +360,7 @@ def _lines(network: Network, count: int) -> Floats:
     if not isinstance(first.weights, Dense) or network.input_map != "identity":
         raise ParameterError("hyperplanes can be drawn for a dense first layer on the features themselves only")
     table = np.column_stack([first.weights.values, first.bias]).astype(np.float64)[:count]
-    return table[(table[:, :2] != 0).any(axis=1)]
+    return table[np.flatnonzero((table[:, :2] != 0).any(axis=1))]
 
 
 def _anchors(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:

@@ -13,7 +13,9 @@ from typing import Any
 
 from ..exceptions import MissingDependencyError
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+Channels = tuple[float, float, float]
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
 INK = "#222222"
 GREY = "#8C8C8C"
@@ -24,6 +26,8 @@ _SETTINGS: dict[str, Any] = {
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
     "savefig.dpi": 160,
+    "savefig.bbox": "tight",  # nothing is cut off, whatever the aspect of the axes
+    "savefig.pad_inches": 0.08,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same picture everywhere
     "font.size": 10,
@@ -83,23 +87,27 @@ def need_matplotlib() -> Any:
 
 
 def color(index: int) -> str:
-    """The colour of class ``index``.
+    """The colour of class ``index``: the palette, then the palette made lighter, then all over again.
 
     Examples
     --------
     >>> from exactfit.plots.style import color, marker
-    >>> color(0), marker(0), color(8), marker(8)
-    ('#0072B2', 'o', '#0072B2', '>')
+    >>> color(0), marker(0)
+    ('#0072B2', 'o')
+    >>> color(8), marker(8)
+    ('#73B1D5', '>')
     """
-    return PALETTE[index % len(PALETTE)]
+    own = PALETTE[index % len(PALETTE)]
+    lighter = index // len(PALETTE) % 2 == 1
+    return _hexadecimal(_towards(_channels(own), 1.0, 0.45)) if lighter else own
 
 
 def marker(index: int) -> str:
-    """The marker of class ``index``; with the colour it is unique up to 88 classes."""
+    """The marker of class ``index``; with the colour it is unique up to 176 classes."""
     return MARKERS[index % len(MARKERS)]
 
 
-def tint(index: int, strength: float) -> tuple[float, float, float]:
+def tint(index: int, strength: float) -> Channels:
     """The colour of class ``index`` mixed with white: 0 is white, 1 the colour itself.
 
     Examples
@@ -108,17 +116,32 @@ def tint(index: int, strength: float) -> tuple[float, float, float]:
     >>> tint(7, 0.25)
     (0.75, 0.75, 0.75)
     """
-    red, green, blue = (1 - strength * (1 - channel) for channel in _channels(index))
-    return red, green, blue
+    return _towards(_channels(color(index)), 1.0, 1 - strength)
 
 
-def shade(index: int, strength: float = 0.6) -> tuple[float, float, float]:
-    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
-    red, green, blue = (strength * channel for channel in _channels(index))
-    return red, green, blue
+def shade(index: int, strength: float = 0.6) -> Channels:
+    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself.
+
+    Examples
+    --------
+    >>> from exactfit.plots.style import shade
+    >>> shade(0, 0.0)
+    (0.0, 0.0, 0.0)
+    """
+    return _towards(_channels(color(index)), 0.0, 1 - strength)
 
 
-def _channels(index: int) -> tuple[float, float, float]:
+def _channels(hexadecimal: str) -> Channels:
     """Red, green and blue, from 0 to 1."""
-    red, green, blue = (int(color(index)[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    red, green, blue = (int(hexadecimal[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
+
+def _hexadecimal(channels: Channels) -> str:
+    return "#" + "".join(f"{round(255 * channel):02X}" for channel in channels)
+
+
+def _towards(channels: Channels, end: float, share: float) -> Channels:
+    """A share of the way to white (1) or black (0)."""
+    red, green, blue = (channel + share * (end - channel) for channel in channels)
     return red, green, blue

@@ -1,0 +1,37 @@
+"""How large the networks are: the table of the README.
+
+``python examples/sizes.py [runs]`` fits Two Moons and the digits with some options, once for every
+seed 0, 1, ..., and prints the median over the runs of the number of hyperplanes, detectors and parameters.
+"""
+
+import sys
+from statistics import median
+
+from exactfit import InterpolatingClassifier
+from exactfit.demo import DATA
+
+OPTIONS = {
+    "the defaults": {},
+    '`selection="greedy"`': {"selection": "greedy"},
+    '`hyperplanes="bisector"`': {"hyperplanes": "bisector"},
+    "`min_width=1000`": {"min_width": 1000},
+    '`min_width=1000, selection="greedy"`': {"min_width": 1000, "selection": "greedy"},
+}
+
+
+def sizes(X, y, seed, options):
+    """Hyperplanes, detectors and parameters of one network, which fits every point."""
+    model = InterpolatingClassifier(random_state=seed, **options).fit(X, y)
+    assert model.interpolates_
+    return model.width_, model.n_detectors_, model.network_.n_parameters
+
+
+runs = int(sys.argv[1]) if len(sys.argv) > 1 else 25
+print("| data | options | hyperplanes | detectors | parameters |")
+print("| --- | --- | ---: | ---: | ---: |")
+for name, load in DATA.items():
+    X, y = load()
+    for label, options in OPTIONS.items():
+        table = zip(*(sizes(X, y, seed, options) for seed in range(runs)), strict=True)
+        hyperplanes, detectors, parameters = (f"{median(column):,.0f}" for column in table)
+        print(f"| {name} | {label} | {hyperplanes} | {detectors} | {parameters} |")
