@@ -47,20 +47,22 @@ def _make(activation: str | Activation, width: str, selection: str, law: str, ta
     return f"{name}-{width}-{selection}-{law}-{target}", build
 
 
-CONSTRUCTORS: dict[str, Build] = dict([
-    _make("threshold", "fixed", "random", "gaussian", "one"),
-    _make("threshold", "fixed", "greedy", "bisector", "all"),
-    _make("threshold", "adaptive", "random", "gaussian", "all"),
-    _make("threshold", "adaptive", "greedy", "bisector", "one"),
-    _make("relu", "fixed", "random", "bisector", "all"),
-    _make("relu", "fixed", "greedy", "gaussian", "one"),
-    _make("relu", "adaptive", "random", "bisector", "one"),
-    _make("relu", "adaptive", "greedy", "gaussian", "all"),
-    _make(OWN, "fixed", "random", "gaussian", "all"),
-    _make(OWN, "fixed", "greedy", "bisector", "one"),
-    _make(OWN, "adaptive", "random", "gaussian", "one"),
-    _make(OWN, "adaptive", "greedy", "bisector", "all"),
-])
+CONSTRUCTORS: dict[str, Build] = dict(
+    [
+        _make("threshold", "fixed", "random", "gaussian", "one"),
+        _make("threshold", "fixed", "greedy", "bisector", "all"),
+        _make("threshold", "adaptive", "random", "gaussian", "all"),
+        _make("threshold", "adaptive", "greedy", "bisector", "one"),
+        _make("relu", "fixed", "random", "bisector", "all"),
+        _make("relu", "fixed", "greedy", "gaussian", "one"),
+        _make("relu", "adaptive", "random", "bisector", "one"),
+        _make("relu", "adaptive", "greedy", "gaussian", "all"),
+        _make(OWN, "fixed", "random", "gaussian", "all"),
+        _make(OWN, "fixed", "greedy", "bisector", "one"),
+        _make(OWN, "adaptive", "random", "gaussian", "one"),
+        _make(OWN, "adaptive", "greedy", "bisector", "all"),
+    ]
+)
 CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
 CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)
 # Too few hyperplanes: some points are missed, or all of them, and there may be no detector at all.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from exactfit.construct import Recipe
+
 ONE_UP = float(np.nextafter(1.0, 2.0))
 
 # Grids make ties, neighbours need rescue, and far from the origin everything is a close call.
@@ -35,3 +37,17 @@ def problems(draw, *, kinds=tuple(COORDINATES), max_points=10, max_features=3, m
 
 
 seeds = st.integers(0, 2**32)
+
+
+def recipes(**options):
+    """Recipes of every kind, but for the options that are given."""
+    choices = {
+        "max_bias": st.sampled_from(["radius", 0.0, 0.5, 3.0]),
+        "center": st.booleans(),
+        "hyperplanes": st.sampled_from(["gaussian", "bisector"]),
+        "selection": st.sampled_from(["random", "greedy"]),
+        "greedy_memory": st.sampled_from([1, 16, 24, 2**20]),
+        "target": st.sampled_from([None, "all"]),
+        "n_jobs": st.sampled_from([1, 2]),
+    }
+    return st.builds(Recipe, **choices | {name: st.just(value) for name, value in options.items()})

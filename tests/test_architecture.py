@@ -31,7 +31,7 @@ ROOMS = (
     ("_projections",),
     ("activations", "_sides"),
     ("_bits", "exceptions"),
-    ("_kernels", "_parallel", "_progress", "_version"),
+    ("_kernels", "_parallel", "_progress", "_statistics", "_version"),
 )
 LINE = {room: line for line, rooms in enumerate(ROOMS) for room in rooms}
 

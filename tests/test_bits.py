@@ -24,7 +24,9 @@ def test_number_of_words(n_bits, words):
     assert n_words(n_bits) == words
 
 
-@pytest.mark.parametrize(("n_bits", "word"), [(1, 1), (2, 3), (63, 2**63 - 1), (64, 2**64 - 1), (65, 1), (128, 2**64 - 1)])
+@pytest.mark.parametrize(
+    ("n_bits", "word"), [(1, 1), (2, 3), (63, 2**63 - 1), (64, 2**64 - 1), (65, 1), (128, 2**64 - 1)]
+)
 def test_bits_in_use_in_the_last_word(n_bits, word):
     assert int(last_word(n_bits)) == word
 
@@ -35,7 +37,9 @@ def test_bit_i_is_bit_i_mod_64_of_word_i_div_64(bit):
     flags[1, bit] = True
     words = BitMatrix.from_bool(flags).words
     assert words.shape == (3, 3)
-    assert [int(word) for word in words[:, 1]] == [2 ** (bit - 64 * w) if 0 <= bit - 64 * w < 64 else 0 for w in range(3)]
+    assert [int(word) for word in words[:, 1]] == [
+        2 ** (bit - 64 * w) if 0 <= bit - 64 * w < 64 else 0 for w in range(3)
+    ]
     assert not words[:, [0, 2]].any()
 
 

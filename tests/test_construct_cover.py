@@ -47,7 +47,7 @@ class Table:
 class TableTwin:
     def __init__(self, table):
         self.table = table.table
-        self.stored = lambda limit, highest: table.stored_limit(limit, highest)
+        self.stored = table.stored_limit
 
     def low(self, anchor, point):
         return self.table[anchor, point]
@@ -120,7 +120,11 @@ def test_more_points_than_a_word_has(case):
 @given(tables(), st.booleans())
 def test_detectors_fire_on_their_anchor_and_never_on_the_rest(case, greedy):
     table, target, rest, order = case
-    made = greedy_cover(table, target, rest, order, 10**6, silent) if greedy else random_cover(table, target, rest, order, silent)
+    made = (
+        greedy_cover(table, target, rest, order, 10**6, silent)
+        if greedy
+        else random_cover(table, target, rest, order, silent)
+    )
     claimed = set()
     for anchor, limit, witness in zip(made.anchors, made.limits, made.witnesses, strict=True):
         assert table.table[anchor, anchor] < limit
@@ -229,7 +233,11 @@ def test_counts_limits_and_witnesses(monkeypatch, width, n_jobs):
 
 
 def test_joined_pieces_name_the_first_that_has_the_smallest():
-    parts = [(np.array([3, 1]), np.array([10, 11])), (np.array([2, 1]), np.array([20, 21])), (np.array([2, 5]), np.array([30, 31]))]
+    parts = [
+        (np.array([3, 1]), np.array([10, 11])),
+        (np.array([2, 1]), np.array([20, 21])),
+        (np.array([2, 5]), np.array([30, 31])),
+    ]
     lowest, where = first_lowest(parts)
     assert lowest.tolist() == [2, 1]
     assert where.tolist() == [20, 11]

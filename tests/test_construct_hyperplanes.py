@@ -57,7 +57,9 @@ def test_seeds_of_every_kind():
 
 
 def test_a_generator_gives_a_new_root_each_time_and_the_same_ones_again():
-    roots = [[seed_sequence(rng).entropy for _ in range(2)] for rng in (np.random.default_rng(1), np.random.default_rng(1))]
+    roots = [
+        [seed_sequence(rng).entropy for _ in range(2)] for rng in (np.random.default_rng(1), np.random.default_rng(1))
+    ]
     assert roots[0] == roots[1]
     assert roots[0][0] != roots[0][1]
 
@@ -126,7 +128,7 @@ def test_gaussian_weights_and_uniform_biases():
 
 
 def test_biases_reach_as_far_as_the_data():
-    X = np.random.default_rng(4).standard_normal((50, 3)) + [5, 0, 0]
+    X = np.random.default_rng(4).standard_normal((50, 3)) + 5
     far = np.linalg.norm(X, axis=1).max()
     biases = gaussian_source(X, center=False).first(3200).biases
     assert 0.99 * far < np.abs(biases).max() <= far
@@ -180,7 +182,7 @@ def test_bisectors_of_points_of_any_size():
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(center=False), Recipe(hyperplanes="bisector")])
 def test_data_that_overflow_are_refused_with_a_remedy(recipe):
     X = np.array([[1.7e308, 1.7e308], [-1.7e308, 1.7e308], [1.7e308, 0.0]])
-    with pytest.raises(DataError, match="too large.*Scale them down"):
+    with pytest.raises(DataError, match=r"too large.*Scale them down"):
         drawn(X, np.array([0, 1, 1]), [0, 1], recipe, 0, 64)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_separation import open_matrices, open_matrix
+from naive_separation import n_group_pairs, open_matrices, open_matrix
 from numpy.typing import NDArray
 
 from exactfit._parallel import Threads
@@ -63,14 +63,19 @@ def point_pairs(pairs: OpenPairs) -> NDArray[np.int64]:
     return np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
 
 
-def check(y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[Words], pairs: OpenPairs) -> None:
+def check(
+    y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[Words], threads: Threads, budget: int = 2**24
+) -> None:
     matrices = open_matrices(y, targets, blocks)
+    pairs = OpenPairs(y, targets, threads=threads, budget=budget)
     for n, words in enumerate([None, *blocks]):
         if words is not None:
             pairs.add(words)
         expected = np.argwhere(matrices[64 * n])
         assert pairs.closed == (len(expected) == 0)
         assert pairs.n_point_pairs() == len(expected)
+        groups = n_group_pairs(matrices[64 * n], y, blocks[:n])
+        assert pairs.n_group_pairs() == ((groups, True) if n == 0 or groups <= budget else (budget + 1, False))
         np.testing.assert_array_equal(point_pairs(pairs), expected)
         if pairs.closed:
             assert pairs.needed_width() == next(k for k, open_ in enumerate(matrices) if not open_.any())
@@ -81,17 +86,17 @@ def check(y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[Words],
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_agrees_with_the_naive_twin(threads: Threads, budget: int, problem) -> None:
     y, targets, blocks = problem
-    check(y, targets, blocks, OpenPairs(y, targets, threads=threads, budget=budget))
+    check(y, targets, blocks, threads, budget)
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("budget", [7, 2**24])
 @pytest.mark.parametrize("n", [separation.TILE - 1, separation.TILE, 3 * separation.TILE + 5])
 def test_more_points_than_a_tile(threads: Threads, n: int, budget: int) -> None:
     rng = np.random.default_rng(n)
     for make in KINDS.values():
         y = rng.integers(0, 3, n)
-        blocks = [make(n, rng) & rng.integers(0, 2**64, dtype=np.uint64) for _ in range(3)]
-        check(y, [0, 1, 2], blocks, OpenPairs(y, [0, 1, 2], threads=threads, budget=budget))
+        blocks = [make(n, rng) & rng.integers(0, 2**64, dtype=np.uint64) for _ in range(2)]
+        check(y, [0, 1, 2], blocks, threads, budget)
 
 
 @pytest.mark.parametrize("budget", [0, 1000, 2**24])
@@ -118,7 +123,7 @@ def test_pieces_of_work_do_not_show(threads: Threads, name: str, monkeypatch: py
     y = rng.integers(0, 2, 150)
     blocks = [KINDS[kind](150, rng) for kind in ("last bit", "nested", "sparse", "one bit")]
     for budget in BUDGETS:
-        check(y, [0, 1], blocks, OpenPairs(y, [0, 1], threads=threads, budget=budget))
+        check(y, [0, 1], blocks, threads, budget)
 
 
 @pytest.mark.parametrize("budget", [0, 2**24])
@@ -169,7 +174,7 @@ def test_every_point_its_own_class(threads: Threads) -> None:
     assert pairs.n_group_pairs() == (n * (n - 1), True)
     assert pairs._level.first.size <= 2 * n  # not one entry per pair of classes
     rng = np.random.default_rng(0)
-    check(y, range(n), [any_words(n, rng) for _ in range(2)], OpenPairs(y, range(n), threads=threads))
+    check(y, range(n), [any_words(n, rng) for _ in range(2)], threads)
 
 
 def test_one_class_needs_nothing(threads: Threads) -> None:

@@ -122,7 +122,9 @@ def test_integer_weights_refuse_what_they_would_have_to_round():
 @pytest.mark.parametrize("activation", [None, THRESHOLD], ids=["linear", "threshold"])
 def test_integers_too_large_for_float64_are_not_rounded_on_the_way(activation):
     layer = Layer(Dense(np.array([[1.0]])), np.array([-1.0]), activation)
-    assert np.asarray(Layer(Dense(np.array([[1.0]])), np.array([-1.0]), None)(whole([[2**53]]))).tolist() == [[2.0**53 - 1]]
+    assert np.asarray(Layer(Dense(np.array([[1.0]])), np.array([-1.0]), None)(whole([[2**53]]))).tolist() == [
+        [2.0**53 - 1]
+    ]
     with pytest.raises(ValueError, match="need a layer of integer weights"):
         layer(whole([[2**53 + 1]]))
 
@@ -163,7 +165,9 @@ def test_nearest_takes_the_nearest_level_and_the_first_on_a_tie():
 
 
 def tiny_network(**changes):
-    first = Layer(Dense(np.array([[1.0, -1.0], [0.5, 2.0], [-1.0, 0.0]], dtype=np.float32)), np.array([0.0, -1.0, 2.0]), RELU)
+    first = Layer(
+        Dense(np.array([[1.0, -1.0], [0.5, 2.0], [-1.0, 0.0]], dtype=np.float32)), np.array([0.0, -1.0, 2.0]), RELU
+    )
     second = Layer(masks([[1, 0, 1], [1, 1, 0]]), np.array([1.5, 2.5]), RELU)
     output = Layer(masks([[1, 1]]), np.zeros(1, dtype=np.int64), None)
     return replace(Network((first, second, output), Decoder("sign", (1, 0))), **changes)
@@ -260,7 +264,9 @@ NETWORKS = {
     "squares": lambda: tiny_network(input_map="append_squared_norm"),
     "integers and sparse": integers_and_sparse,
 }
-NETWORKS |= {name: lambda build=build: build(*PROBLEMS["three classes"](), 0).network for name, build in CONSTRUCTORS.items()}
+NETWORKS |= {
+    name: lambda build=build: build(*PROBLEMS["three classes"](), 0).network for name, build in CONSTRUCTORS.items()
+}
 
 
 def look_up(name):

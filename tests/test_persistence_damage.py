@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from saved_models import NETWORKS, fitted
 
 from exactfit import ModelFileError, Network, load, save
+from exactfit.construct import Construction, Trace
+from exactfit.outcome import Outcome
 from exactfit.persistence import container
 from exactfit.persistence.own import STANDARD
 
@@ -361,6 +363,7 @@ SPARSE, INTEGERS = f"{W0}indices", f"{W0}text"
         ("nearest", put("network", "decoder", "levels", ["1.0", "2.0"])),
         ("nearest", put("network", "decoder", "levels", [1.0, 2.0])),
         ("nearest", put("network", "decoder", "classes", [])),
+        ("dense", put("network", "input_map", "eval")),
         ("own", put("network", "layers", 0, "activation", "relu")),
         ("own", put("saved_with", "activations", {})),
         ("own", put("saved_with", "activations", {"squared_relu": [0.0001]})),
@@ -370,6 +373,20 @@ SPARSE, INTEGERS = f"{W0}indices", f"{W0}text"
 def test_what_no_network_is_is_refused(name: str, change: Forge, path: Path) -> None:
     save(NETWORKS[name](), path)
     forged((path).read_bytes(), path, change)
+
+
+def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
+    one = np.zeros(1, dtype=np.int64)
+    save(Construction(NETWORKS["dense"](), Outcome.INTERPOLATES, Trace(one, one, one, one)), path)
+    message = forged(path.read_bytes(), path, swap("trace.detector_classes", lambda codes: codes + 2))
+    assert "detectors for a class that its network does not know" in message
+
+
+def test_a_tensor_that_is_not_listed_is_refused(path: Path) -> None:
+    save(NETWORKS["dense"](), path)
+    header, tensors = container.read(path)
+    container.write(path, header, tensors | {"extra": np.zeros(3)})
+    assert "does not hold the tensors that it lists" in refused(path, path.read_bytes())
 
 
 def test_more_in_the_safetensors_header_is_refused(small: bytes, path: Path) -> None:

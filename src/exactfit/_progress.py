@@ -25,7 +25,8 @@ def progress_bar(show: bool) -> Iterator[Progress]:
 
     columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TimeRemainingColumn()]
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    # What others print meanwhile stays where they print it: in a pipe it is data.
+    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         tasks: dict[str, Any] = {}
 
         def tell(what: str, done: int, total: int | None) -> None:

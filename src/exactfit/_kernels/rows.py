@@ -28,7 +28,7 @@ def norm(row, origin):
     largest = 0.0
     for j in range(row.shape[0]):
         largest = max(largest, abs(row[j] - origin[j]))
-    if largest == 0.0 or largest == np.inf:
+    if largest in (0.0, np.inf):
         return largest
     exponent = math.frexp(largest)[1]
     half = math.ldexp(1.0, -(exponent // 2))

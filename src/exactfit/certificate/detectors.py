@@ -16,6 +16,7 @@ from .bounds import FirstLayer
 Codes = NDArray[np.int64]
 
 LARGEST_LIMIT = 2**60
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,26 +47,26 @@ class Detectors:
 
     def positions(self, codes: Codes) -> Codes:
         """Where each class index stands among ``classes``, -1 where it does not."""
-        positions = np.full(len(codes), -1, dtype=np.int64)
-        for position, code in enumerate(self.classes):
-            positions[codes == code] = position
-        return positions
+        classes = np.asarray(self.classes, dtype=np.int64)
+        order = np.argsort(classes)
+        places = np.searchsorted(classes[order], codes).clip(max=len(classes) - 1)
+        return np.where(classes[order[places]] == codes, order[places], -1).astype(np.int64)
 
 
 def read_detectors(network: Network, activation: Activation) -> Detectors | None:
     """The parts of a network of the paper's form with this activation throughout; None for any other network."""
-    if len(network.layers) != 3 or network.input_map != "identity" or len(set(network.decoder.classes)) == 0:
+    if len(network.layers) != 3 or network.input_map != "identity":
         return None
     first, second, last = network.layers
-    if not isinstance(first.weights, Dense) or first.bias.dtype.kind != "f" or first.activation != activation:
+    if (first.activation, second.activation) != (activation, activation):
         return None
-    claims = _claims(last, network.decoder)
-    if claims is None or second.activation != activation or not _detects(second, activation):
+    planes, masks, claims = _planes(first), _masks(second, activation), _claims(last, network.decoder)
+    if planes is None or masks is None or claims is None:
         return None
     owners, used = np.nonzero(claims)
     return Detectors(
-        planes=FirstLayer(first.weights.values, first.bias),
-        masks=second.weights.bits.take(used),  # type: ignore[union-attr]  # _detects has looked
+        planes=planes,
+        masks=masks.take(used),
         limits=second.bias[used],
         owners=owners.astype(np.int64),
         classes=network.decoder.classes,
@@ -73,13 +74,21 @@ def read_detectors(network: Network, activation: Activation) -> Detectors | None
     )
 
 
-def _detects(layer: Layer, activation: Activation) -> bool:
-    """Whether units are limit - masked sum: whole limits for bits, finite ones for numbers."""
-    if not isinstance(layer.weights, Masks) or layer.weights.sign != -1:
-        return False
-    if activation.is_threshold:
-        return layer.bias.dtype.kind == "i" and bool((np.abs(layer.bias) <= LARGEST_LIMIT).all())
-    return layer.bias.dtype.kind == "f" and bool(np.isfinite(layer.bias).all())
+def _planes(layer: Layer) -> FirstLayer | None:
+    """The hyperplanes of a dense layer of floats; None for others."""
+    weights, bias = layer.weights, layer.bias
+    if not isinstance(weights, Dense) or {weights.values.dtype.kind, bias.dtype.kind} != {"f"}:
+        return None
+    return FirstLayer(weights.values, bias)
+
+
+def _masks(layer: Layer, activation: Activation) -> BitMatrix | None:
+    """The masks of units limit - masked sum, limits whole for bits and finite for numbers; None for others."""
+    weights, limits = layer.weights, layer.bias
+    kind, largest = ("i", LARGEST_LIMIT) if activation.is_threshold else ("f", LARGEST_FLOAT)
+    if not isinstance(weights, Masks) or weights.sign != -1 or limits.dtype.kind != kind:
+        return None
+    return weights.bits if bool(((limits >= -largest) & (limits <= largest)).all()) else None
 
 
 def _claims(layer: Layer, decoder: Decoder) -> NDArray[np.bool_] | None:
@@ -87,7 +96,7 @@ def _claims(layer: Layer, decoder: Decoder) -> NDArray[np.bool_] | None:
     weights, n_classes = layer.weights, len(decoder.classes)
     if not isinstance(weights, Masks) or layer.activation is not None or layer.bias.any():
         return None
-    if len(set(decoder.classes)) != n_classes:
+    if n_classes == 0 or len(set(decoder.classes)) != n_classes:
         return None
     expected = {"sign": (-1, 1, 2), "one_hot": (1, n_classes, n_classes)}.get(decoder.kind)
     if expected != (weights.sign, layer.n_units, n_classes):

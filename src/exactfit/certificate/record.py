@@ -37,7 +37,8 @@ class Certificate:
         bound; None if not examined.
     arithmetic : {"exact", "float64", "float32"}
         In exact arithmetic on the stored numbers, or in every evaluation in that format:
-        in any order of sums, with or without fused multiply-adds or flushing to zero.
+        in any order of sums, with or without fused multiply-adds or flushing to zero (but
+        not in narrower formats that some hardware calls float32, such as TF32).
     proof : {"construction", "recomputed"}
         By the construction's own integers, or again from the network and the data alone.
     float64_safe, float32_safe : bool or None

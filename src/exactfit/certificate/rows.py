@@ -33,6 +33,8 @@ class Points:
             X = X.tocsr()
         elif not _is_frame(X):
             X = np.asarray(X)
+        if not _is_frame(X) and X.dtype.kind == "c":
+            raise DataError("X must hold real numbers, got complex ones")
         if len(X.shape) != 2:
             raise DataError(f"X must have rows and columns, got shape {tuple(X.shape)}")
         return cls(X)

@@ -40,6 +40,14 @@ class Trace:
         Hyperplanes drawn at random.
     n_rescued : int
         Coordinate cuts added after the draws had stalled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> trace = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), rng=0).trace
+    >>> trace.anchors, trace.coverage, trace.n_rescued
+    (array([1]), array([1]), 0)
     """
 
     anchors: Rows = field(default_factory=_no_rows)

@@ -1,0 +1,360 @@
+"""Algorithm 1: it ends interpolating or raises, with the width of the loop that draws one hyperplane at a time."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from constructors import OWN, PROBLEMS
+from hypothesis import event, given
+from hypothesis import strategies as st
+from strategies import FOR_VALUES, problems, recipes, seeds
+
+from exactfit import Outcome, _sides
+from exactfit.construct import Recipe, adaptive, adaptive_width, fixed_width
+from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
+
+min_widths = st.sampled_from([0, 0, 1, 64, 100])
+
+
+def interpolates(made, X, y):
+    assert made.outcome is Outcome.INTERPOLATES
+    assert made.trace.uncovered.tolist() == []
+    return made.network.decide(X).tolist() == np.asarray(y).tolist()
+
+
+# ---- Against the twin ------------------------------------------------------------------------------------
+
+
+@given(problems(), recipes(), min_widths, seeds)
+def test_threshold_networks_are_the_twins(problem, recipe, min_width, seed):
+    X, y = problem
+    made = adaptive_width(X, y, recipe, seed, min_width=min_width)
+    event("rescued" if made.trace.n_rescued else "drawn")
+    naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
+    assert interpolates(made, X, y)
+
+
+@given(problems(kinds=FOR_VALUES), recipes(activation="relu"), min_widths, seeds)
+def test_relu_networks_are_the_twins(problem, recipe, min_width, seed):
+    X, y = problem
+    made = adaptive_width(X, y, recipe, seed, min_width=min_width)
+    event("rescued" if made.trace.n_rescued else "drawn")
+    naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
+    assert interpolates(made, X, y)
+
+
+@given(problems(kinds=("interval", "grid")), recipes(activation=OWN), seeds)
+def test_networks_of_ones_own_activation_are_the_twins(problem, recipe, seed):
+    X, y = problem
+    made = adaptive_width(X, y, recipe, seed)
+    naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed))
+    assert interpolates(made, X, y)
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu"])
+@pytest.mark.parametrize("law", ["gaussian", "bisector"])
+def test_fewer_points_than_features(activation, law):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-1, 2, (8, 20)) / 2.0, np.arange(8) % 3
+    recipe = Recipe(activation=activation, hyperplanes=law, selection="greedy")
+    made = adaptive_width(X, y, recipe, 1)
+    naive.assert_same(made, naive.algorithm_1(X, y, recipe, 1))
+    assert interpolates(made, X, y)
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu"])
+def test_close_pairs_in_the_twin(activation):
+    """Random draws stall and coordinate cuts finish, scaled for real values."""
+    X = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5], [0.25, 0.5], [0.25, np.nextafter(0.5, 0.0)], [0.0, 0.0]])
+    y = np.array([0, 1, 1, 0, 0])
+    recipe = Recipe(activation=activation, target="all")
+    made = adaptive_width(X, y, recipe, 3)
+    assert made.trace.n_rescued > 0
+    naive.assert_same(made, naive.algorithm_1(X, y, recipe, 3))
+    assert interpolates(made, X, y)
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu", OWN], ids=["threshold", "relu", "own"])
+@pytest.mark.parametrize("selection", ["random", "greedy"])
+@pytest.mark.parametrize("d", [2, 30])
+def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation, selection, d):
+    rng = np.random.default_rng(d)
+    X = rng.integers(-40, 40, (700, d)) / 8
+    X = np.unique(X, axis=0)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 0] > 3)
+
+    def digest(points, n_jobs):
+        recipe = Recipe(activation=activation, selection=selection, n_jobs=n_jobs)
+        made = adaptive_width(points, y, recipe, rng=5)
+        return made.network.digest, made.trace.witnesses.tolist()
+
+    expected = digest(X, 1)
+    assert digest(X, 2) == expected
+    monkeypatch.setattr(_sides._LowDimension, "row_tile", 100)
+    monkeypatch.setattr(_sides._HighDimension, "row_tile", 100)
+    monkeypatch.setattr(adaptive, "BATCH_BLOCKS", 1)
+    assert digest(sp.csr_array(X), 2) == expected
+    assert digest(X.astype(np.float32), 1) == expected
+
+
+# ---- Close pairs -----------------------------------------------------------------------------------------
+
+
+def pairs_at_distance(gap, size, n, d, seed):
+    """n points and as many of the other label, each at a distance of ``gap`` (None: one ulp) in one feature."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.5, 1.0, (n, d))
+    near = X.copy()
+    feature = rng.integers(0, d, n)
+    rows = np.arange(n)
+    near[rows, feature] = np.nextafter(X[rows, feature], 2.0) if gap is None else X[rows, feature] + gap
+    power = 2.0 ** round(np.log2(size))  # a power of two keeps the pairs as close as they are
+    return power * np.concatenate([X, near]), np.repeat([0, 1], n)
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-12, None])
+@pytest.mark.parametrize(
+    ("activation", "size"), [("threshold", 1.0), ("threshold", 1e-300), ("threshold", 1e300), ("relu", 1.0)]
+)
+@pytest.mark.parametrize("options", [{}, {"hyperplanes": "bisector"}, {"target": "all", "center": False}])
+def test_close_pairs_are_interpolated(gap, activation, size, options):
+    for d in (1, 2, 20):
+        X, y = pairs_at_distance(gap, size, 15, d, d)
+        assert (X[:15] != X[15:]).any(axis=1).all()
+        assert interpolates(adaptive_width(X, y, Recipe(activation=activation, **options), rng=d), X, y)
+
+
+@pytest.mark.parametrize("gap", [1e-20, 1e-60, 1e-200, 1e-300])
+def test_relu_tells_points_apart_that_lie_close_to_zero(gap):
+    X, y = np.array([[0.0, 1.0], [gap, 1.0], [1.0, 0.3]]), np.array([0, 1, 0])
+    assert interpolates(adaptive_width(X, y, Recipe(activation="relu", target="all"), rng=0), X, y)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+@pytest.mark.parametrize("law", ["gaussian", "bisector"])
+def test_relu_on_data_of_any_size(size, law):
+    X, y = size * np.array([[1.0, 1.0], [2.0, 1.0], [0.5, 0.3], [0.9, 1.1]]), np.array([0, 1, 0, 1])
+    made = adaptive_width(X, y, Recipe(activation="relu", target="all", hyperplanes=law), rng=0)
+    assert interpolates(made, X, y)
+    assert made.trace.n_rescued == 0 or size < 1e-299  # where the allowance for underflow is no longer small
+
+
+def test_the_ends_of_float64():
+    X, y = np.array([[0.0], [5e-324], [-5e-324], [8e307], [-8e307]]), np.array([0, 1, 1, 0, 1])
+    assert interpolates(adaptive_width(X, y, Recipe(target="all"), rng=0), X, y)
+
+
+# ---- Widths ----------------------------------------------------------------------------------------------
+
+
+def hard_problem():
+    """Random labels: some hundreds of hyperplanes are needed, the last few for few pairs."""
+    rng = np.random.default_rng(4)
+    return rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("target", [1, "all"])
+def test_the_width_is_where_the_last_pair_is_separated(seed, target):
+    X, y = hard_problem()
+    made = adaptive_width(X, y, Recipe(target=target), rng=seed)
+    width = made.network.widths[0]
+    assert (made.trace.n_drawn, made.trace.n_rescued) == (width, 0)
+    bits = made.network.layers[0](X).to_bool()
+    pairs = [(a, b) for a in range(60) for b in range(60) if y[a] != y[b] and target in ("all", y[a])]
+    needed = max(int(np.argmax(~bits[a] & bits[b])) + 1 for a, b in pairs)
+    assert all((~bits[a] & bits[b]).any() for a, b in pairs)
+    assert width == needed
+
+
+def test_min_width_draws_on_and_changes_nothing_before():
+    X, y = hard_problem()
+    needed = adaptive_width(X, y, rng=0).network.widths[0]
+    for min_width in (1, needed - 1, needed, needed + 1, needed + 200):
+        made = adaptive_width(X, y, rng=0, min_width=min_width)
+        assert made.network.widths[0] == max(needed, min_width)
+        same = fixed_width(X, y, max(needed, min_width), rng=0)
+        assert made.network.digest == same.network.digest
+
+
+def test_max_width_allows_what_is_needed_and_nothing_less():
+    X, y = hard_problem()
+    made = adaptive_width(X, y, rng=0)
+    needed = made.network.widths[0]
+    assert needed > 64
+    assert needed % 64
+    assert adaptive_width(X, y, rng=0, max_width=needed).network.digest == made.network.digest
+    with pytest.raises(WidthLimitError, match=f"max_width={needed - 1} .*still unseparated. Raise max_width"):
+        adaptive_width(X, y, rng=0, max_width=needed - 1)
+
+
+def test_the_error_counts_the_open_pairs_of_groups():
+    X, y = hard_problem()
+    bits = fixed_width(X, y, 64, Recipe(target=1), rng=0).network.layers[0](X).to_bool()
+    open_pairs = {
+        (bits[a].tobytes(), bits[b].tobytes())
+        for a in range(60)
+        for b in range(60)
+        if y[a] == 1 and y[b] == 0 and not (~bits[a] & bits[b]).any()
+    }
+    assert open_pairs
+    with pytest.raises(WidthLimitError) as caught:
+        adaptive_width(X, y, Recipe(target=1), rng=0, max_width=64)
+    message = str(caught.value)
+    assert (
+        f"with 64 hyperplanes, max_width=64 leaves no room, and {len(open_pairs)} pairs of groups of points" in message
+    )
+    assert "Raise max_width, use rescue=True, or scale features" in message
+    assert isinstance(caught.value, ConstructionError)
+
+
+def test_memory_bounds_the_width_where_nobody_else_does(monkeypatch):
+    X, y = hard_problem()
+    monkeypatch.setattr(adaptive, "largest_width", lambda _: 64)
+    with pytest.raises(WidthLimitError, match=r"max_width=64 \(what memory allows\)"):
+        adaptive_width(X, y, rng=0)
+
+
+@pytest.mark.parametrize("max_width", [64, 100, 1500, 2000])
+def test_without_rescue_close_pairs_reach_the_limit(max_width):
+    X, y = PROBLEMS["close pairs"]()
+    at_least_the_close_ones = "1[2-9]" if max_width < 1000 else "12"
+    message = f"max_width={max_width} leaves no room, and {at_least_the_close_ones} pairs of groups of points"
+    with pytest.raises(WidthLimitError, match=message):
+        adaptive_width(X, y, rng=0, rescue=False, max_width=max_width)
+
+
+def test_without_rescue_the_loop_is_the_papers():
+    X, y = hard_problem()
+    assert adaptive_width(X, y, rng=0, rescue=False).network.digest == adaptive_width(X, y, rng=0).network.digest
+
+
+# ---- Rescue ----------------------------------------------------------------------------------------------
+
+
+def test_rescue_begins_when_draws_stall_and_not_before():
+    X, y = PROBLEMS["close pairs"]()
+    made = adaptive_width(X, y, rng=0)
+    assert (made.trace.n_drawn, made.trace.n_rescued) == (1024, 12)
+    assert made.network.widths[0] == 1036
+    weights, bias = made.network.layers[0].weights.values[1024:], made.network.layers[0].bias[1024:]
+    assert (np.count_nonzero(weights, axis=1) == 1).all()
+    # Each goes through a target point, one float64 above its neighbour: on is what lies below it.
+    assert weights[:, 1].tolist() == [-1.0] * 12
+    assert sorted(bias.tolist()) == sorted(X[y == 1, 1].tolist())
+    assert interpolates(made, X, y)
+
+
+@pytest.mark.parametrize(("min_width", "drawn"), [(1000, 1024), (1025, 1536), (1536, 1536), (1537, 2048)])
+def test_rescue_waits_for_min_width(min_width, drawn):
+    X, y = PROBLEMS["close pairs"]()
+    made = adaptive_width(X, y, rng=0, min_width=min_width)
+    assert made.trace.n_drawn == drawn
+
+
+def test_draws_go_on_while_they_halve_the_open_pairs():
+    """512 more hyperplanes keep separating the wide pairs; the narrow one is rescued when they are done."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0.5, 1, (400, 2))
+    near = X + 0.005
+    near[0] = np.nextafter(X[0], 2)
+    X, y = np.concatenate([X, near]), np.repeat([0, 1], 400)
+    made = adaptive_width(X, y, Recipe(target=1), rng=0)
+    assert made.trace.n_drawn > 1024
+    assert made.trace.n_drawn % 512 == 0
+    opened = {}
+    bits = made.network.layers[0](X).to_bool()
+    for n in range(512, made.trace.n_drawn + 1, 512):
+        b = bits[:, :n]
+        off, on = (~b[400:]).astype(np.float32), b[:400].astype(np.float32)
+        opened[n] = int(((off @ on.T) == 0).sum())
+    stalls = [n for n in opened if n >= 1024 and 2 * opened[n] > opened[n - 512]]
+    assert stalls == [made.trace.n_drawn]
+    assert interpolates(made, X, y)
+
+
+def test_cuts_have_to_fit_below_max_width_too():
+    X, y = PROBLEMS["close pairs"]()
+    assert adaptive_width(X, y, rng=0, max_width=1036).trace.n_rescued == 12
+    with pytest.raises(WidthLimitError, match="with 1024 hyperplanes, max_width=1035 leaves no room"):
+        adaptive_width(X, y, rng=0, max_width=1035)
+
+
+def test_cuts_of_real_values_are_scaled_by_powers_of_two():
+    X, y = PROBLEMS["close pairs"]()
+    made = adaptive_width(X, y, Recipe(activation="relu"), rng=0)
+    weights = made.network.layers[0].weights.values[1024:]
+    scales = weights[weights != 0].astype(np.float64)
+    assert len(scales) == made.trace.n_rescued == 12
+    assert (np.frexp(np.abs(scales))[0] == 0.5).all()
+    assert (np.abs(scales) > 1).all()
+
+
+def test_where_rounding_leaves_no_gap_cuts_widen_it():
+    """All pairs are separated by random draws, but by less than the rounding errors of their values."""
+    n_widened = 0
+    for seed in range(30):
+        X = np.array([[1.0, 1.0], [1.0 + 2.0**-48, 1.0], [0.3, 0.2], [0.1, 0.9]])
+        y = np.array([0, 1, 0, 1])
+        recipe = Recipe(activation="relu", target="all", max_bias=0.0, hyperplanes="bisector")
+        made = adaptive_width(X, y, recipe, rng=seed)
+        assert interpolates(made, X, y)
+        if made.trace.n_rescued and made.trace.n_drawn < 1024:
+            n_widened += 1
+            naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed))
+            with pytest.raises(NoGapError, match=r"no room for a limit at rows .*use activation=\"threshold\""):
+                adaptive_width(X, y, recipe, rng=seed, rescue=False)
+    assert n_widened > 3
+
+
+# ---- What every network does -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("activation", ["threshold", "relu", OWN], ids=["threshold", "relu", "own"])
+@pytest.mark.parametrize("selection", ["random", "greedy"])
+def test_it_always_interpolates(problem, activation, selection):
+    X, y = PROBLEMS[problem]()
+    for target in (None, "all"):
+        made = adaptive_width(X, y, Recipe(activation=activation, selection=selection, target=target), rng=6)
+        assert interpolates(made, X, y)
+        assert made.trace.n_rejected == 0
+        assert made.trace.coverage.sum() == np.isin(y, made.trace.detector_classes).sum()
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu"])
+@pytest.mark.parametrize("seed", range(5))
+def test_alternating_points_need_a_detector_for_every_centre(activation, seed):
+    along = np.arange(15) / 14
+    X, y = along[:, None] * [3.0, -4.0] + 0.1, (np.arange(15) + 1) % 2
+    made = adaptive_width(X, y, Recipe(activation=activation, target=1, selection="greedy"), rng=seed)
+    assert interpolates(made, X, y)
+    assert len(made.trace.anchors) == 8
+
+
+def test_contradictory_labels_are_refused_with_their_pairs():
+    X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [-0.0, 0.0], [0.0, -0.0]])
+    with pytest.raises(ContradictoryLabelsError) as caught:
+        adaptive_width(X, np.array([0, 1, 1, 0, 1]), rng=0)
+    assert caught.value.pairs == ((0, 2), (3, 4))
+
+
+def test_labels_at_random_far_from_the_origin():
+    """Gaussian hyperplanes around the origin would need tens of thousands; around the mean they do not."""
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(100, 1, (60, 5)), rng.integers(0, 2, 60)
+    made = adaptive_width(X, y, rng=0)
+    assert interpolates(made, X, y)
+    assert made.network.widths[0] < 2000
+
+
+def test_progress_is_told():
+    told = []
+    X, y = hard_problem()
+    made = adaptive_width(X, y, Recipe(progress=lambda *step: told.append(step)), rng=0)
+    drawn = [done for what, done, total in told if what == "hyperplanes" and total is None]
+    assert drawn == list(range(64, made.network.widths[0] + 64, 64))
+    n = int((y == made.trace.detector_classes[0]).sum())
+    assert told[-1] == ("detectors", n, n)

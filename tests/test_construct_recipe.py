@@ -1,0 +1,217 @@
+"""What a construction cannot use is refused before work begins, and the message names what to change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from exactfit import Recipe, adaptive_width, fixed_width
+from exactfit.activations import RELU
+from exactfit.construct import memory
+from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError, TooLargeError
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
+Y = np.array([0, 1, 0, 1])
+
+BUILDS = {
+    "fixed": lambda X, y, recipe=None, **options: fixed_width(X, y, 64, recipe, rng=0, **options),
+    "adaptive": lambda X, y, recipe=None, **options: adaptive_width(X, y, recipe, rng=0, **options),
+}
+both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', got 'cauchy'"),
+        ({"hyperplanes": None}, "hyperplanes must be one of"),
+        ({"selection": "best"}, "selection must be one of 'random', 'greedy', got 'best'"),
+        ({"greedy_memory": 0}, "greedy_memory must be a whole number >= 1, got 0"),
+        ({"greedy_memory": 1.5}, "greedy_memory must be a whole number >= 1, got 1.5"),
+        ({"greedy_memory": True}, "greedy_memory must be a whole number >= 1, got True"),
+        ({"center": 1}, "center must be True or False, got 1"),
+        ({"center": "mean"}, "center must be True or False, got 'mean'"),
+        ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0, got 0"),
+        ({"n_jobs": 1.0}, "n_jobs must be None or a whole number other than 0, got 1.0"),
+        ({"n_jobs": True}, "n_jobs must be None or a whole number other than 0, got True"),
+        ({"max_bias": -1e-9}, "max_bias must be 'radius' or a finite number >= 0, got -1e-09"),
+        ({"max_bias": np.nan}, "max_bias must be 'radius' or a finite number >= 0, got nan"),
+        ({"max_bias": np.inf}, "max_bias must be 'radius' or a finite number >= 0, got inf"),
+        ({"max_bias": True}, "max_bias must be 'radius' or a finite number >= 0, got True"),
+        ({"max_bias": None}, "max_bias must be 'radius' or a finite number >= 0, got None"),
+        ({"max_bias": "diameter"}, "max_bias must be 'radius' or a number >= 0, got 'diameter'"),
+        ({"activation": "sigmoid"}, "activation must be one of 'threshold', 'relu'"),
+        ({"activation": None}, "activation None has no name"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(ParameterError) as caught:
+        Recipe(**options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_bias": 0}, {"max_bias": np.float32(0.5)}, {"center": np.True_}, {"n_jobs": -1}, {"n_jobs": np.int64(2)}],
+)
+def test_options_that_can(options):
+    Recipe(**options)
+
+
+def test_the_activation_is_looked_up_once():
+    assert Recipe(activation="relu").activation is RELU
+    assert Recipe(activation="relu").s is RELU
+
+
+@both
+@pytest.mark.parametrize(
+    ("points", "labels", "message"),
+    [
+        (X[:0], Y[:0], "X must have at least one row and one column, got shape (0, 2)"),
+        (X[:, :0], Y, "X must have at least one row and one column, got shape (4, 0)"),
+        (X[:, 0], Y, "X must have at least one row and one column, got shape (4,)"),
+        (X, Y[:3], "y must hold one class code for each of the 4 rows of X, got shape (3,)"),
+        (X, Y[:, None], "y must hold one class code for each of the 4 rows of X, got shape (4, 1)"),
+        (X, Y - 1, "y must hold class codes 0, 1, 2, ..."),
+        (X, Y.astype(float), "y must hold class codes 0, 1, 2, ..."),
+        (X, np.array(["a", "b", "a", "b"]), "y must hold class codes 0, 1, 2, ..."),
+        (X, Y * 0, "y must hold at least two classes, with codes 0..K-1 all in use"),
+        (X, Y * 2, "y must hold at least two classes, with codes 0..K-1 all in use"),
+        (X * [1, np.nan], Y, "row 0 of X holds NaN or infinity"),
+        (np.where(X == 3, np.inf, X), Y, "row 3 of X holds NaN or infinity"),
+    ],
+)
+def test_data_that_cannot_be(build, points, labels, message):
+    with pytest.raises(DataError) as caught:
+        build(points, labels)
+    assert message in str(caught.value)
+
+
+@both
+def test_contradictory_labels_are_refused_with_their_pairs(build):
+    twice = np.concatenate([X, X[[3, 0]]])
+    with pytest.raises(ContradictoryLabelsError) as caught:
+        build(twice, np.array([0, 1, 0, 1, 0, 1]))
+    assert caught.value.pairs == ((0, 5), (3, 4))
+    build(twice, np.array([0, 1, 0, 1, 1, 0]))
+
+
+@both
+def test_the_check_for_contradictions_can_be_left_out(build):
+    made = build(X, Y, check=False)
+    assert made.network.digest == build(X, Y).network.digest
+
+
+def test_without_the_check_a_fixed_width_just_misses_contradictions():
+    made = fixed_width(np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1]), 64, Recipe(target=0), rng=0, check=False)
+    assert made.trace.uncovered.tolist() == [0]
+
+
+@both
+@pytest.mark.parametrize("target", [2, -1, "rare", "1", 0.5])
+def test_targets_that_cannot_be(build, target):
+    with pytest.raises(ParameterError, match="target must be a class code, 'all' or None, got"):
+        build(X, Y, Recipe(target=target))
+
+
+@both
+def test_one_target_of_many_classes_is_refused(build):
+    with pytest.raises(ParameterError, match="target=1 needs a problem of two classes, this one has 3"):
+        build(X, np.array([0, 1, 2, 1]), Recipe(target=1))
+
+
+@both
+@pytest.mark.parametrize(
+    ("labels", "target", "classes", "decoder"),
+    [
+        ([0, 1, 1, 1], None, {0}, ("sign", (0, 1))),
+        ([0, 0, 0, 1], None, {1}, ("sign", (1, 0))),
+        ([0, 0, 1, 1], None, {1}, ("sign", (1, 0))),
+        ([0, 0, 0, 1], 0, {0}, ("sign", (0, 1))),
+        ([0, 0, 0, 1], np.int64(1), {1}, ("sign", (1, 0))),
+        ([0, 0, 0, 1], "all", {0, 1}, ("one_hot", (0, 1))),
+        ([0, 1, 2, 1], None, {0, 1, 2}, ("one_hot", (0, 1, 2))),
+        ([0, 1, 2, 1], "all", {0, 1, 2}, ("one_hot", (0, 1, 2))),
+    ],
+)
+def test_which_classes_get_detectors(build, labels, target, classes, decoder):
+    made = build(X, np.array(labels), Recipe(target=target))
+    assert made.outcome.interpolates
+    assert set(made.trace.detector_classes.tolist()) == classes
+    assert (made.network.decoder.kind, made.network.decoder.classes) == decoder
+    assert made.network.decide(X).tolist() == labels
+
+
+@both
+def test_labels_of_any_whole_kind(build):
+    expected = build(X, Y).network.digest
+    for labels in (Y.tolist(), Y.astype(np.uint8), Y.astype(np.int32)):
+        assert build(X, labels).network.digest == expected
+
+
+@both
+def test_data_of_any_layout(build):
+    expected = build(X, Y).network.digest
+    for points in (np.asfortranarray(X), X.astype(np.float32), sp.csr_array(X), sp.csr_matrix(X), X[::-1][::-1]):
+        assert build(points, Y).network.digest == expected
+
+
+@pytest.mark.parametrize("width", [0, -1, 1.5, "8", None, True])
+def test_widths_that_cannot_be(width):
+    with pytest.raises(ParameterError, match="width must be a whole number >= 1"):
+        fixed_width(X, Y, width)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_width": -1}, "min_width must be a whole number >= 0, got -1"),
+        ({"min_width": 2.0}, "min_width must be a whole number >= 0, got 2.0"),
+        ({"max_width": 0}, "max_width must be a whole number >= 1, got 0"),
+        ({"max_width": "many"}, "max_width must be a whole number >= 1, got 'many'"),
+        ({"min_width": 10, "max_width": 9}, "max_width=9 is below min_width=10"),
+    ],
+)
+def test_bounds_of_the_width_that_cannot_be(options, message):
+    with pytest.raises(ParameterError) as caught:
+        adaptive_width(X, Y, **options)
+    assert message in str(caught.value)
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
+    with pytest.raises(
+        TooLargeError, match=r"width=1000000000000000 needs .* bytes for 4 points.*choose a smaller width"
+    ):
+        fixed_width(X, Y, 10**15)
+    with pytest.raises(TooLargeError, match="choose a smaller width"):
+        adaptive_width(X, Y, min_width=10**15)
+
+
+def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
+    assert memory.bytes_for(65, n_points=10, d=3) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
+    assert memory.machine_memory() > 2**20
+    monkeypatch.setattr(memory, "machine_memory", lambda: 100_000)
+    width = memory.largest_width(X)
+    assert width % 64 == 0
+    assert 0 < memory.bytes_for(width, *X.shape) <= 50_000 < memory.bytes_for(width + 64, *X.shape)
+    memory.refuse_too_large(width, X)
+    with pytest.raises(TooLargeError):
+        memory.refuse_too_large(3 * width, X)
+
+
+def test_memory_is_guessed_where_the_system_does_not_tell(monkeypatch):
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert memory.machine_memory() == memory.UNKNOWN_MEMORY
+
+
+@pytest.mark.parametrize("rng", [7, np.int64(7), np.random.SeedSequence(7)])
+def test_equal_seeds_give_equal_networks(rng):
+    assert fixed_width(X, Y, 64, rng=rng).network.digest == fixed_width(X, Y, 64, rng=7).network.digest
+
+
+def test_other_seeds_give_other_networks():
+    digests = {fixed_width(X, Y, 64, rng=seed).network.digest for seed in [*range(5), None, None]}
+    assert len(digests) == 7
+    generator = np.random.default_rng(0)
+    assert fixed_width(X, Y, 64, rng=generator).network.digest != fixed_width(X, Y, 64, rng=generator).network.digest
