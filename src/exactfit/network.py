@@ -136,7 +136,9 @@ Weights = Dense | Masks | Sparse | Integers
 
 def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
     """Python integers as hexadecimal text in bytes."""
-    return np.frombuffer(" ".join(f"{operator.index(value):x}" for value in values.ravel().tolist()).encode(), dtype=np.uint8)
+    return np.frombuffer(
+        " ".join(f"{operator.index(value):x}" for value in values.ravel().tolist()).encode(), dtype=np.uint8
+    )
 
 
 def text_to_integers(text: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.object_]:
