@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="run cases whose name contains one of these words")
     parser.add_argument("--json", help="write the rows to this file")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=max(Console().width, 170))
     rate, packing = calibrate(console)
     rows = []
     for index, case in enumerate(CASES):
