@@ -47,8 +47,9 @@ def open_matrix(
 
 def n_group_pairs(is_open: NDArray[np.bool_], y: NDArray[np.int64], blocks: Sequence[NDArray[np.uint64]]) -> int:
     """How many pairs of groups are open, a group being the points of one class and pattern."""
-    groups = [(int(y[row]), *(int(words[row]) for words in blocks)) for row in range(len(y))]
-    return len({(groups[a], groups[b]) for a, b in np.argwhere(is_open)})
+    _, group = np.unique(np.stack([y.astype(np.uint64), *blocks]), axis=1, return_inverse=True)
+    a, b = np.nonzero(is_open)
+    return len(np.unique(group[a] * len(y) + group[b]))
 
 
 def cut_separates(x_a: NDArray[np.float64], x_b: NDArray[np.float64], cut: tuple[int, int, float]) -> bool:

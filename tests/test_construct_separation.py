@@ -16,7 +16,7 @@ from exactfit.construct import separation
 from exactfit.construct.separation import OpenPairs
 
 Words = NDArray[np.uint64]
-BUDGETS = (0, 1, 7, 2**24)
+BUDGETS = (0, 20, 200, 2**24)
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -63,6 +63,14 @@ def point_pairs(pairs: OpenPairs) -> NDArray[np.int64]:
     return np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
 
 
+def check_open(pairs: OpenPairs, is_open: NDArray[np.bool_], n_groups: int, budget: int) -> None:
+    assert pairs.closed == (not is_open.any())
+    assert pairs.n_point_pairs() == is_open.sum()
+    count, exact = pairs.n_group_pairs()
+    assert count == n_groups <= budget if exact else 0 < count <= n_groups
+    np.testing.assert_array_equal(point_pairs(pairs), np.argwhere(is_open))
+
+
 def check(
     y: NDArray[np.int64], targets: Sequence[int], blocks: Sequence[Words], threads: Threads, budget: int = 2**24
 ) -> None:
@@ -71,12 +79,7 @@ def check(
     for n, words in enumerate([None, *blocks]):
         if words is not None:
             pairs.add(words)
-        expected = np.argwhere(matrices[64 * n])
-        assert pairs.closed == (len(expected) == 0)
-        assert pairs.n_point_pairs() == len(expected)
-        groups = n_group_pairs(matrices[64 * n], y, blocks[:n])
-        assert pairs.n_group_pairs() == ((groups, True) if n == 0 or groups <= budget else (budget + 1, False))
-        np.testing.assert_array_equal(point_pairs(pairs), expected)
+        check_open(pairs, matrices[64 * n], n_group_pairs(matrices[64 * n], y, blocks[:n]), budget if n else 2**24)
         if pairs.closed:
             assert pairs.needed_width() == next(k for k, open_ in enumerate(matrices) if not open_.any())
 
@@ -101,8 +104,9 @@ def test_more_points_than_a_tile(threads: Threads, n: int, budget: int) -> None:
 
 @pytest.mark.parametrize("budget", [0, 1000, 2**24])
 @pytest.mark.parametrize("n_bits", [6, 14, 40])
-def test_many_tiles(threads: Threads, n_bits: int, budget: int) -> None:
+def test_many_tiles(threads: Threads, n_bits: int, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough children that tiles share leading bits and are skipped whole, some within a group only."""
+    monkeypatch.setattr(separation, "RUNS_PER_CALL", 10)
     rng = np.random.default_rng(n_bits)
     n = 16 * separation.TILE + 77
     y = rng.integers(0, 3, n)
@@ -112,8 +116,23 @@ def test_many_tiles(threads: Threads, n_bits: int, budget: int) -> None:
     for k, words in enumerate(blocks, start=1):
         pairs.add(words)
         expected = open_matrix(y, [0, 2], blocks[:k])
-        assert pairs.n_point_pairs() == expected.sum()
-        np.testing.assert_array_equal(point_pairs(pairs), np.argwhere(expected))
+        check_open(pairs, expected, n_group_pairs(expected, y, blocks[:k]), budget)
+
+
+@pytest.mark.parametrize("budget", [0, 1000, 2**24])
+def test_the_width_over_many_tiles_is_the_smallest(threads: Threads, budget: int) -> None:
+    rng = np.random.default_rng(budget)
+    n = 16 * separation.TILE + 77
+    y = rng.integers(0, 3, n)
+    blocks = [any_words(n, rng) for _ in range(2)]
+    pairs = OpenPairs(y, [0, 1, 2], threads=threads, budget=budget)
+    for words in blocks:
+        pairs.add(words)
+    width = pairs.needed_width()
+    for n_bits, is_open in ((width - 1, True), (width, False)):
+        mask = [np.uint64(((1 << n_bits) - 1) >> (64 * block) & (2**64 - 1)) for block in range(2)]
+        cut = [words & used for words, used in zip(blocks, mask, strict=True)]
+        assert open_matrix(y, [0, 1, 2], cut).any() == is_open
 
 
 @pytest.mark.parametrize("name", ["PIECE", "CHUNK", "RUNS_PER_CALL"])
@@ -146,18 +165,17 @@ def test_chunks_are_bounded(monkeypatch: pytest.MonkeyPatch, threads: Threads) -
     assert max(sizes) < 64 + 50
 
 
-def test_group_pairs_are_exact_within_the_budget_and_a_lower_bound_beyond() -> None:
+def test_group_pairs_are_exact_within_the_budget_and_a_lower_bound_beyond(threads: Threads) -> None:
     y = np.array([0, 0, 1, 1])
     words = np.array([0, 0, 0, 1], dtype=np.uint64)
-    with Threads(1) as threads:
-        within, beyond = (OpenPairs(y, [0, 1], threads=threads, budget=budget) for budget in (3, 2))
-        assert within.n_group_pairs() == (2, True)
-        within.add(words)
-        beyond.add(words)
-        # Rows 0 and 1 are one group: open are (01, 2), (2, 01) and (3, 01).
-        assert within.n_group_pairs() == (3, True)
-        assert beyond.n_group_pairs() == (3, False)
-        assert within.n_point_pairs() == beyond.n_point_pairs() == 6
+    within, beyond = (OpenPairs(y, [0, 1], threads=threads, budget=budget) for budget in (1000, 2))
+    assert within.n_group_pairs() == (2, True)
+    within.add(words)
+    beyond.add(words)
+    # Rows 0 and 1 are one group: open are (01, 2), (2, 01) and (3, 01).
+    assert within.n_group_pairs() == (3, True)
+    assert beyond.n_group_pairs() == (1, False)
+    assert within.n_point_pairs() == beyond.n_point_pairs() == 6
 
 
 def test_points_in_no_open_pair_leave(threads: Threads) -> None:
@@ -184,6 +202,12 @@ def test_one_class_needs_nothing(threads: Threads) -> None:
     pairs.add(np.zeros(3, np.uint64))
     assert pairs.needed_width() == 0
     assert list(pairs.iter_point_pairs()) == []
+
+
+def test_no_points_need_nothing(threads: Threads) -> None:
+    pairs = OpenPairs(np.empty(0, np.int64), [0], threads=threads)
+    assert pairs.closed
+    assert pairs.needed_width() == pairs.n_point_pairs() == 0
 
 
 def test_further_blocks_leave_the_width_alone(threads: Threads) -> None:

@@ -31,6 +31,7 @@ Ints = NDArray[np.int64]
 GroupNumbers = NDArray[np.int32]
 
 BUDGET = 2**24
+SAMPLE = 16  # every so many children are tried before all of them
 PIECE = 2**26  # pattern tests in one piece of work: well under 0.3 s
 PIECES_PER_WAVE = 4  # and thread, between two looks at the budget
 RUNS_PER_CALL = 2**20
@@ -120,7 +121,7 @@ class OpenPairs:
     """The ordered pairs (a, b) of points, a in target and b in rest, not yet separated.
 
     A pair is open while no hyperplane has a on its off side and b on its positive side.
-    Results do not depend on the number of threads or the budget.
+    Neither the budget nor the number of threads changes what is open or the width.
 
     Parameters
     ----------
@@ -172,7 +173,12 @@ class OpenPairs:
             return
         self._n_blocks += 1
         self._refine(words[self._rows])
-        found = self._list(self._candidates(), self._budget)
+        ids = self._candidates()
+        # A sample tells at a small part of the cost whether the pairs are too many to be listed.
+        # It may err, but to wait for further blocks is never wrong.
+        found = self._list(ids[::SAMPLE], self._budget // SAMPLE)
+        if found is not None:
+            found = self._list(ids, self._budget)
         self._n_pairs = None if found is None else found.n_pairs
         if found is not None and found.n_pairs > 0:
             self._promote(found)
@@ -189,9 +195,9 @@ class OpenPairs:
         return self._width
 
     def n_group_pairs(self) -> tuple[int, bool]:
-        """How many pairs of groups are open, and whether that is exact or only at least so many."""
+        """How many pairs of groups are open, and whether that is exact; else it is a lower bound."""
         if self._n_pairs is None:
-            return self._budget + 1, False
+            return self._budget // SAMPLE + 1, False
         return self._n_pairs, True
 
     def n_point_pairs(self) -> int:
@@ -269,11 +275,12 @@ class OpenPairs:
     def _degrees(self) -> Ints:
         """For each child a, how many points b are open against it."""
         if self._cached_degrees is None:
-            self._cached_degrees = np.zeros(len(self._sizes), np.int64)
+            degrees = np.zeros(len(self._sizes), np.int64)
             ids = np.empty(0, np.int64) if self.closed else self._candidates()
             work = partial(_weigh_piece, self._scan, self._sizes)
             parts = [part for wave in self._waves(ids) for part in self._threads.map(work, wave)]
-            self._cached_degrees[ids] = np.concatenate([ids[:0], *parts])
+            degrees[ids] = np.concatenate([ids[:0], *parts])
+            self._cached_degrees = degrees
         return self._cached_degrees
 
     def _list(self, ids: Ints, limit: int) -> _Runs | None:
@@ -294,7 +301,7 @@ class OpenPairs:
         runs = scan.indptr
         # A run costs some tests' time of its own, and so does a child.
         work = (tests[runs[1:]] - tests[runs[:-1]]) + 16 * np.diff(runs) + 64
-        pieces = _cut(work[scan.group[ids]] * max(1, len(scan.words)), PIECE)
+        pieces = _cut(work[scan.group[ids]] * len(scan.words), PIECE)
         n = PIECES_PER_WAVE * self._threads.count
         for at in range(0, len(pieces), n):
             yield [ids[lo:hi] for lo, hi in pieces[at : at + n]]

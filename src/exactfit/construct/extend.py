@@ -1,0 +1,308 @@
+"""Lower the limits over a stream of further points (the paper's corollary for infinite sets).
+
+The corollary builds a network on finitely many centres, but takes each limit as the minimum
+over the whole rest set. Here the whole set comes in batches: detectors stay, limits fall to
+the minimum over all rest points that were seen, and a detector whose limit falls to zero is
+dropped. So none fires on a rest point of the stream. That every target point still has a
+detector is what the corollary promises with positive probability only: it is counted.
+
+Limits fall until the last batch, so the target points are examined in a second pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from .._parallel import Threads
+from .._progress import Progress, progress_bar
+from ..certificate import Certificate
+from ..exceptions import DataError
+from ..network import Layer, Masks, Network
+from ..outcome import Outcome
+from .construction import Construction
+from .detectors import Detectors
+from .recipe import check_whole
+from .stream import Batches, Codes, Floats, Stream, StreamDigest, tiles
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Extension:
+    """A construction with limits lowered over a stream, and what became of the points.
+
+    Rows are those of the training data if they were given, then those of the stream, numbered on.
+
+    Attributes
+    ----------
+    construction : Construction
+        The new network; its trace's rows are numbered as here. The witness of a detector whose
+        limit was not lowered is the old one; without training data that of a lowered one is -1.
+    certificate : Certificate
+        About all points that were given.
+    n_training, n_streamed : int
+    n_to_claim : int
+        Points of classes that have detectors, or should have.
+    n_uncovered : int
+        Of these, how many no detector of their class claims.
+    uncovered : ndarray of int64
+        Their rows, the first ``most_reported`` of them.
+    lowered, dropped : ndarray of int64
+        Detectors of the old network whose limit fell, and those dropped because it fell to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit import extend
+    >>> from exactfit.construct import adaptive_width
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> made = adaptive_width(X, y, rng=0, min_width=64)
+    >>> extended = extend(made, [(np.array([[1.6], [0.9], [2.5]]), np.array([0, 1, 0]))], training=(X, y))
+    >>> extended.n_uncovered, extended.certificate.holds
+    (0, True)
+    """
+
+    construction: Construction
+    certificate: Certificate
+    n_training: int
+    n_streamed: int
+    n_to_claim: int
+    n_uncovered: int
+    uncovered: Rows
+    lowered: Rows
+    dropped: Rows
+
+    @property
+    def claimed_share(self) -> float:
+        """Share of the points to claim that a detector of their class claims."""
+        return 1.0 - self.n_uncovered / self.n_to_claim if self.n_to_claim else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_streamed:,} points streamed: {len(self.lowered):,} limits lowered, "
+            f"{len(self.dropped):,} detectors dropped, {self.construction.network.widths[1]:,} left; "
+            f"{self.n_uncovered:,} of {self.n_to_claim:,} points to claim are without a detector"
+        )
+
+
+def extend(
+    construction: Construction, batches: Batches, *, training: tuple[Any, Any] | None = None,
+    most_reported: int = 10**6, n_jobs: int | None = None, verbose: bool = False,
+) -> Extension:  # fmt: skip
+    """Keep the detectors, and lower each limit to the minimum over a stream of further points.
+
+    Memory is needed for one batch and its bits, not for the stream.
+
+    Parameters
+    ----------
+    construction : Construction
+        Made by ``fixed_width`` or ``adaptive_width``.
+    batches : iterable of (X, y), or function that returns one
+        Points and class codes. Gone through twice: an iterator that ends after the first
+        time is refused, and so are batches that differ the second time.
+    training : tuple (X, y), optional
+        The points that the construction was made from: with them, the report and the
+        certificate cover these too.
+    most_reported : int
+        List at most so many uncovered points; all are counted.
+    n_jobs : int or None
+        Threads, as in scikit-learn. Changes no result.
+    verbose : bool
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Extension
+        With a new construction (a new network, with a digest of its own) and certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit import extend
+    >>> from exactfit.construct import fixed_width
+    >>> from exactfit.geometry.worst_cases import make_disc_moons
+    >>> X, y = make_disc_moons(200, noise=0.1, seed=0)
+    >>> made = fixed_width(X, y, 200, rng=0)
+    >>> print(extend(made, lambda: (make_disc_moons(1000, noise=0.1, seed=k) for k in (1, 2)), training=(X, y)))
+    2,000 points streamed: 4 limits lowered, 0 detectors dropped, 5 left; 0 of 1,099 points to claim are without
+    a detector
+    """
+    detectors = Detectors.of(construction.network)
+    most_reported = check_whole("most_reported", most_reported, at_least=0)
+    stream = Stream(batches, training, construction.network.n_features, tuple(sorted(detectors.decoder_classes)))
+    with progress_bar(verbose) as progress, Threads(n_jobs) as threads:
+        lowered = _lower(detectors, stream, threads, progress)
+        claimed = _claim(detectors, lowered, stream, threads, progress, most_reported)
+    n_training = 0 if training is None else len(training[1])
+    return _assemble(construction, detectors, lowered, claimed, n_training, training is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lowered:
+    limits: NDArray[Any]
+    witnesses: Rows
+    n_rows: int
+    fingerprint: str
+
+
+def _lower(detectors: Detectors, stream: Stream, threads: Threads, progress: Progress) -> _Lowered:
+    """First pass: every limit becomes the minimum over all rest points."""
+    limits, witnesses = detectors.limits.copy(), np.full(len(detectors.limits), -1)
+    digest, n_rows = StreamDigest(), 0
+    for X, codes in stream:
+        for wave in _waves(X, codes, threads):
+            found = threads.map(_on_rest(detectors, limits), wave)
+            for (start, points, labels), (lows, where) in zip(wave, found, strict=True):
+                better = lows < limits
+                limits[better], witnesses[better] = lows[better], n_rows + start + where[better]
+                digest.add(points, labels)
+        n_rows += len(codes)
+        progress("limits", n_rows, None)
+    return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
+
+
+def _waves(X: Any, codes: Codes, threads: Threads) -> Any:
+    """Tiles, as many at a time as there are threads."""
+    wave = []
+    for tile in tiles(X, codes):
+        wave.append(tile)
+        if len(wave) == threads.count:
+            yield wave
+            wave = []
+    if wave:
+        yield wave
+
+
+Tile = tuple[int, Floats, Codes]
+
+
+def _on_rest(detectors: Detectors, limits: NDArray[Any]) -> Callable[[Tile], tuple[NDArray[Any], Rows]]:
+    def work(tile: Tile) -> tuple[NDArray[Any], Rows]:
+        _, points, codes = tile
+        lows, where = limits.copy(), np.full(len(limits), -1)
+        for k in detectors.targets:
+            own, rest = detectors.of_class(k), np.flatnonzero(codes != k)
+            if len(own) and len(rest):
+                lows[own], at = detectors.measure.lowest(points[rest], detectors.masks[own], limits[own])
+                where[own] = np.where(at >= 0, rest[at], -1)
+        return lows, where
+
+    return work
+
+
+@dataclass(frozen=True, eq=False)
+class _Claimed:
+    kept: NDArray[np.intp]
+    coverage: Rows
+    n_to_claim: int
+    n_uncovered: int
+    uncovered: Rows
+    digest: str
+
+
+def _claim(
+    detectors: Detectors, lowered: _Lowered, stream: Stream, threads: Threads, progress: Progress, most: int
+) -> _Claimed:
+    """Second pass: which points of the target classes the remaining detectors claim."""
+    kept = np.flatnonzero(lowered.limits > 0)
+    final = replace(detectors, masks=detectors.masks[kept], limits=lowered.limits[kept], owners=detectors.owners[kept])
+    coverage, missed = np.zeros(len(kept), dtype=np.int64), [np.empty(0, dtype=np.int64)]
+    check, digest = StreamDigest(), StreamDigest((lowered.n_rows, stream.n_features))
+    n_rows = n_to_claim = n_uncovered = listed = 0
+    for X, codes in stream:
+        for wave in _waves(X, codes, threads):
+            for tile, firsts in zip(wave, threads.map(_on_targets(final), wave), strict=True):
+                start, points, labels = tile
+                check.add(points, labels)
+                digest.add(points, labels)
+                coverage += np.bincount(firsts[firsts >= 0], minlength=len(kept))
+                n_to_claim += int((firsts >= -1).sum())
+                here = n_rows + start + np.flatnonzero(firsts == -1)
+                n_uncovered += len(here)
+                missed.append(here[: most - listed])
+                listed += len(missed[-1])
+        n_rows += len(codes)
+        progress("points", n_rows, lowered.n_rows)
+    if check.hexdigest() != lowered.fingerprint:
+        raise DataError("the batches gave other points the second time: seed them, so that they repeat")
+    return _Claimed(kept, coverage, n_to_claim, n_uncovered, np.concatenate(missed), digest.hexdigest())
+
+
+def _on_targets(detectors: Detectors) -> Callable[[Tile], Rows]:
+    """For every point the first detector of its class that claims it; -1 for none, -2 if it needs none."""
+
+    def work(tile: Tile) -> Rows:
+        _, points, codes = tile
+        firsts = np.full(len(codes), -2, dtype=np.int64)
+        for k in detectors.targets:
+            own, target = detectors.of_class(k), np.flatnonzero(codes == k)
+            firsts[target] = -1
+            if len(own) and len(target):
+                claims = detectors.measure.claims(points[target], detectors.masks[own], detectors.limits[own])
+                claimed = claims.any(axis=0)
+                firsts[target[claimed]] = own[claims.argmax(axis=0)[claimed]]
+        return firsts
+
+    return work
+
+
+def _assemble(
+    old: Construction, detectors: Detectors, lowered: _Lowered, claimed: _Claimed, n_training: int, with_training: bool
+) -> Extension:
+    kept = claimed.kept
+    fell = lowered.witnesses >= 0
+    witnesses = np.where(fell, lowered.witnesses if with_training else -1, old.trace.witnesses)
+    trace = replace(
+        old.trace, anchors=old.trace.anchors[kept], witnesses=witnesses[kept], coverage=claimed.coverage,
+        detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered,
+    )  # fmt: skip
+    outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
+    made = Construction(_network(old.network, kept, lowered.limits[kept]), outcome, trace)
+    return Extension(
+        construction=made,
+        certificate=_certificate(made, claimed, lowered.n_rows),
+        n_training=n_training,
+        n_streamed=lowered.n_rows - n_training,
+        n_to_claim=claimed.n_to_claim,
+        n_uncovered=claimed.n_uncovered,
+        uncovered=claimed.uncovered,
+        lowered=np.flatnonzero(fell),
+        dropped=np.setdiff1d(np.arange(len(detectors.limits)), kept),
+    )
+
+
+def _network(old: Network, kept: NDArray[np.intp], limits: NDArray[Any]) -> Network:
+    """The old network with some of its detectors, and with new limits."""
+    first, detectors, output = old.layers
+    assert isinstance(detectors.weights, Masks)
+    assert isinstance(output.weights, Masks)
+    fewer = Layer(replace(detectors.weights, bits=detectors.weights.bits.take(kept)), limits, detectors.activation)
+    units = BitMatrix.from_bool(output.weights.bits.to_bool()[:, kept])
+    return replace(old, layers=(first, fewer, replace(output, weights=replace(output.weights, bits=units))))
+
+
+def _certificate(made: Construction, claimed: _Claimed, n_samples: int) -> Certificate:
+    """What the two passes prove."""
+    activation = made.network.layers[0].activation
+    assert activation is not None
+    notes = ["by evaluation only"] if activation.is_own else []
+    if len(claimed.uncovered) < claimed.n_uncovered:
+        notes.append(f"only the first {len(claimed.uncovered)} rows in error are listed")
+    exact_slack = 0.5 if len(made.trace.anchors) else np.inf
+    return Certificate(
+        holds=claimed.n_uncovered == 0,
+        n_samples=n_samples,
+        n_errors=claimed.n_uncovered,
+        errors=claimed.uncovered,
+        slack=exact_slack if activation.is_threshold else np.nan,
+        proof="construction",
+        data_digest=claimed.digest,
+        network_digest=made.network.digest,
+        note="; ".join(notes),
+    )
