@@ -33,6 +33,7 @@ from exactfit import (
     InterpolationWarning,
     Outcome,
     ParameterError,
+    WidthLimitError,
     certify,
 )
 
@@ -147,6 +148,38 @@ def test_an_integer_width_is_the_width():
     X, y = digits()
     assert InterpolatingClassifier(700, random_state=0).fit(X, y).width_ == 700
     assert InterpolatingClassifier(min_width=700, random_state=0).fit(X, y).width_ == 700
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"width": 300},
+        {"min_width": 300},
+        {"max_bias": 0.5},
+        {"center": False},
+        {"hyperplanes": "bisector"},
+        {"activation": "relu"},
+        {"selection": "greedy"},
+        {"selection": "greedy", "greedy_memory": 1},
+        {"target": 0},
+        {"random_state": 1},
+    ],
+)
+def test_every_option_arrives(option):
+    X, y = moons()
+    others = dict(list(option.items())[:-1])
+    model = InterpolatingClassifier(**{"random_state": 0, **option}).fit(X, y)
+    without = InterpolatingClassifier(**{"random_state": 0, **others}).fit(X, y)
+    assert model.interpolates_
+    assert model.network_.digest != without.network_.digest
+
+
+def test_rescue_finishes_where_draws_stall():
+    X, y = np.array([[0.0], [1.0], [np.nextafter(1.0, 2.0)]]), [1, 0, 1]
+    model = InterpolatingClassifier(max_width=1600, random_state=0).fit(X, y)
+    assert model.trace_.n_rescued > 0
+    with pytest.raises(WidthLimitError, match="max_width=1600"):
+        InterpolatingClassifier(max_width=1600, rescue=False, random_state=0).fit(X, y)
 
 
 # ---------------------------------------------------------------- which class gets detectors
@@ -306,15 +339,23 @@ def test_the_majority_decides_a_conflict():
     np.testing.assert_array_equal(certify(model, X, y).errors, [2, 4])
 
 
-def test_points_missed_and_points_overruled_are_both_errors():
+@pytest.mark.filterwarnings("ignore::exactfit.exceptions.ConflictWarning")
+@pytest.mark.filterwarnings("ignore::exactfit.exceptions.InterpolationWarning")
+@pytest.mark.parametrize("target", [0, 1, "all", None])
+def test_points_missed_and_points_overruled_are_errors_unless_both(target):
     X, y = moons()
-    X, y = np.vstack([X, X[:1], X[:1]]), np.append(y, [1 - y[0], y[0]])
-    with pytest.warns(InterpolationWarning), pytest.warns(ConflictWarning):
-        model = InterpolatingClassifier(4, conflicts="majority", random_state=0).fit(X, y)
-    assert model.outcome_ is Outcome.POINTS_MISSED
-    np.testing.assert_array_equal(model.certificate_.errors, certify(model, X, y).errors)
-    np.testing.assert_array_equal(model.certificate_.errors, np.flatnonzero(model.predict(X) != y))
-    assert 200 in model.certificate_.errors
+    if target is None:  # three classes
+        y = y + (X[:, 0] > 0.5)
+    rows = np.arange(0, 200, 5)
+    X, y = np.vstack([X, X[rows], X[rows]]), np.concatenate([y, y[rows], 1 - np.minimum(y[rows], 1)])
+    n_both = 0
+    for seed in range(10):
+        model = InterpolatingClassifier(6, conflicts="majority", target=target, random_state=seed).fit(X, y)
+        assert model.outcome_ is Outcome.POINTS_MISSED
+        assert not model.certificate_.holds
+        np.testing.assert_array_equal(model.certificate_.errors, np.flatnonzero(model.network_.decide(X) != y))
+        n_both += np.intersect1d(model.trace_.uncovered, np.arange(240, 280)).size
+    assert n_both > 0
 
 
 @pytest.mark.parametrize("width", ["adaptive", 200])

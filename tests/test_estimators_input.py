@@ -306,10 +306,15 @@ def test_a_construction_that_fails_changes_nothing():
     model = InterpolatingClassifier().fit(X_FLOAT, Y_GOOD)
     before = dict(vars(model))
     with pytest.raises(WidthLimitError):
-        model.set_params(max_width=100, rescue=False).fit(X, y)
+        model.set_params(max_width=1500, rescue=False).fit(X, y)
     assert {name: value for name, value in vars(model).items() if name.endswith("_")} == {
         name: value for name, value in before.items() if name.endswith("_")
     }
+
+
+def test_options_that_are_not_needed_are_checked_too():
+    for option in ({"min_width": -1}, {"max_width": "wide"}, {"max_bias": -1.0, "hyperplanes": "bisector"}):
+        assert_refused(InterpolatingClassifier(64, **option), X_FLOAT, Y_GOOD, ParameterError, next(iter(option)))
 
 
 def test_min_width_above_max_width_is_refused():

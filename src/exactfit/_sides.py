@@ -52,11 +52,14 @@ U32, U64 = 2.0**-24, 2.0**-53
 
 
 def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
-    """Some rows of a dense or sparse matrix as a C-ordered float64 array."""
+    """Some rows of a dense or sparse matrix as a C-ordered float64 array.
+
+    Read-only rows, as of a memory map, are copied: kernels would be compiled anew for them.
+    """
     part = X[rows]
     if sp.issparse(part):
         part = part.toarray()
-    return np.ascontiguousarray(part, dtype=np.float64)
+    return np.require(part, np.float64, ["C", "W"])
 
 
 def row_tiles(X: Matrix, most: int = 4096) -> list[slice]:
@@ -104,8 +107,8 @@ def sides(
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
     words = np.zeros((n_words(n), n_points), dtype=np.uint64)
-    biases = np.ascontiguousarray(biases, dtype=np.float64)
-    weights = np.ascontiguousarray(weights)
+    biases = np.require(biases, np.float64, ["C", "W"])
+    weights = np.require(weights, requirements=["C", "W"])
     if n and n_points:
         make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
         work = make(X, weights, biases, rows, words)

@@ -178,7 +178,7 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         kept = self._resolve_conflicts(points, codes.astype(np.int64))
         with progress_bar(bool(self.verbose)) as progress:
             made = self._construct(points, kept, replace(recipe, progress=progress), len(classes))
-        errors = np.union1d(made.trace.uncovered, np.flatnonzero(kept != codes)).astype(np.int64)
+        errors = _errors(made, np.flatnonzero(kept != codes))
         self._keep(made, classes, _by_construction(made, errors, len(labels), data_digest(points, labels)))
 
     def _check_parameters(self) -> None:
@@ -362,6 +362,15 @@ def _renumbered(made: Construction, present: NDArray[np.intp]) -> Construction:
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
     return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
+
+
+def _errors(made: Construction, lost: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Rows that the network gets wrong: those it missed, and those that lost to a majority.
+
+    With one output, a missed point gets the other label, which is right if that is the one that lost.
+    """
+    join = np.setxor1d if made.network.decoder.kind == "sign" else np.union1d
+    return join(made.trace.uncovered, lost).astype(np.int64)
 
 
 def _by_construction(made: Construction, errors: NDArray[np.int64], n_samples: int, digest: str) -> Certificate:
