@@ -54,6 +54,8 @@ class Stream:
         except (TypeError, ValueError) as error:
             raise DataError(f"a batch must be a pair (X, y): {error}") from error
         X = X.tocsr() if sp.issparse(X) else np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if X.dtype.kind not in "fiubO":
+            raise DataError(f"a batch must hold real numbers only, got {X.dtype}")
         codes = np.asarray(y)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise DataError(f"a batch must have {self.n_features} features, got shape {tuple(X.shape)}")

@@ -1,0 +1,351 @@
+"""From a few actual networks to predictions for others, and to the theorems' constants for these data.
+
+At great width the second layer tends to the limit's (see ``limit``), and what it has beyond
+that falls like a power of the width: detectors(n) = a + b / n^c. The curve is fitted to the
+logarithms of the numbers found, with ``limit_cover``'s number as one more, soft, observation
+of a. An interval for one further network carries the spread between networks of one width and
+the error made at widths that were left out of the fit; beyond the widths seen it grows with
+every doubling.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..construct import Recipe, adaptive_width, fixed_width
+from ..construct.hyperplanes import Seed, seed_sequence
+from ..construct.labels import refuse_conflicts
+from ..construct.memory import largest_width
+from ..construct.recipe import check_whole
+from ..exceptions import DataError, ParameterError
+from .bounds import Constants, n_pairs, termination_scale, theorem_terms
+from .covering import MutualCovering
+from .limit import cover_in_the_limit
+from .points import Floats
+from .problem import Problem, Work, at_work, check_number
+from .separation import nearest_other, radius
+
+ADAPTIVE, FIXED = 2, 3
+DOUBLINGS = 4
+SOFT = 0.15
+LEAST_SPREAD = 0.01
+MISSED_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One network that was built: its width, its detectors, and the points it missed."""
+
+    width: int
+    detectors: int
+    missed: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What to expect of one further network.
+
+    Attributes
+    ----------
+    value : float
+    low, high : int
+        Interval that should hold it with the calibration's confidence.
+    extrapolated : bool
+        Whether this lies outside of what the calibration has seen.
+    """
+
+    value: float
+    low: int
+    high: int
+    extrapolated: bool = False
+
+    def __contains__(self, number: float) -> bool:
+        return self.low <= number <= self.high
+
+    def __str__(self) -> str:
+        value = f"{self.value:,.0f}" if self.value >= 10 else f"{self.value:.1f}"
+        return f"{value} ({self.low:,} to {self.high:,}{', extrapolated' if self.extrapolated else ''})"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted curve of detectors against width, the width that interpolates, and fitted constants.
+
+    Attributes
+    ----------
+    fits : tuple of Fit
+        The networks of fixed width.
+    adaptive : tuple of Fit
+        The networks of adaptive width.
+    curve : tuple of float
+        a, b and c of detectors(n) = a + b / n^c.
+    spread, misfit : float
+        Standard deviation of the logarithm between networks of one width, and root mean square
+        error at widths left out.
+    forecast : int
+        Detectors of ``limit_cover``.
+    confidence : float
+    constants : Constants
+        Fitted to these data, for ``bounds``.
+    notes : tuple of str
+        What could not be fitted, and why.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import exactfit
+    >>> calibration = exactfit.calibrate(*load_iris(return_X_y=True), widths=[64, 128, 256], repeats=2)
+    >>> calibration.detectors(200).low <= calibration.detectors(200).high
+    True
+    """
+
+    fits: tuple[Fit, ...]
+    adaptive: tuple[Fit, ...]
+    curve: tuple[float, float, float]
+    spread: float
+    misfit: float
+    forecast: int
+    confidence: float
+    constants: Constants
+    notes: tuple[str, ...] = ()
+
+    def detectors(self, width: int) -> Prediction:
+        """Detectors of one further network of this width."""
+        width = check_whole("width", width, at_least=1)
+        seen = [fit.width for fit in self.fits]
+        beyond = max(0.0, math.log2(width / max(seen)), math.log2(min(seen) / width))
+        error = math.hypot(self.spread, self.misfit * (1.0 + beyond))
+        return _interval(math.log(_detectors(self.curve, width)), error, len(seen) - 1, self.confidence, beyond > 0)
+
+    def width(self) -> Prediction:
+        """Width at which one further network of adaptive width will interpolate."""
+        logs = np.log([fit.width for fit in self.adaptive])
+        error = float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(logs))
+        return _interval(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, self.confidence, False)
+
+    def __str__(self) -> str:
+        a, b, c = self.curve
+        lines = [
+            f"detectors(n) = {a:.3g} + {b:.3g} / n^{c:.2f}, from {len(self.fits)} networks "
+            f"of width {min(fit.width for fit in self.fits):,} to {max(fit.width for fit in self.fits):,}",
+            f"width that interpolates: {self.width()}",
+            f"limit forecast: {self.forecast:,} detectors",
+        ]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+
+def _interval(log_mean: float, error: float, freedom: int, confidence: float, extrapolated: bool) -> Prediction:
+    from scipy.stats import t
+
+    half = float(t.ppf(0.5 + confidence / 2, max(freedom, 1))) * error
+    low, high = math.floor(math.exp(log_mean - half)), math.ceil(math.exp(min(log_mean + half, 40.0)))
+    return Prediction(math.exp(log_mean), max(low, 1), high, extrapolated)
+
+
+def calibrate(
+    X: Any, y: Any, widths: Any = None, *, repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
+    covering: MutualCovering | None = None, confidence: float = 0.9, seed: Seed = 0, n_jobs: int | None = None,
+    verbose: bool = False,
+) -> Calibration:  # fmt: skip
+    """Build a few networks on the data, and predict the sizes of others.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_samples, n_features)
+    y : sequence of n_samples labels
+    widths : sequence of int, optional
+        Widths to build networks of, at least two. By default the typical width that
+        interpolates, and its doubles up to eight times that.
+    repeats : int
+        Networks of each width, at least 2.
+    recipe : Recipe, optional
+        Options of the networks.
+    target : label, "all" or None
+    covering : MutualCovering, optional
+        With one, the main theorem's constant is fitted too.
+    confidence : float
+        Of the intervals.
+    seed : int, Generator, SeedSequence or None
+    n_jobs : int or None
+        Threads, as in scikit-learn. Changes no result.
+    verbose : bool
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import exactfit
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> calibration = exactfit.calibrate(X, y, widths=[50, 100, 200], repeats=2)
+    >>> calibration.detectors(150).extrapolated, calibration.detectors(800).extrapolated
+    (False, True)
+    """
+    problem = Problem.of(X, y)
+    options = CalibrationOptions(
+        check_whole("repeats", repeats, at_least=2), check_number("confidence", confidence, above=0.0, at_most=0.9999),
+        seed_sequence(seed),
+    )  # fmt: skip
+    chosen = None if widths is None else _check_widths(widths)
+    refuse_conflicts(problem.X, problem.codes)
+    with at_work(n_jobs, verbose) as work:
+        return calibrate_problem(problem, chosen, recipe or Recipe(), target, covering, options, work)
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """How many networks, how sure, and from which seed."""
+
+    repeats: int
+    confidence: float
+    root: np.random.SeedSequence
+
+
+def _check_widths(widths: Any) -> list[int]:
+    chosen = sorted({check_whole("widths", width, at_least=1) for width in widths})
+    if len(chosen) < 2:
+        raise ParameterError(f"widths must hold at least two different widths, got {list(widths)!r}")
+    return chosen
+
+
+def calibrate_problem(
+    problem: Problem, widths: list[int] | None, recipe: Recipe, target: Any, covering: MutualCovering | None,
+    options: CalibrationOptions, work: Work,
+) -> Calibration:  # fmt: skip
+    """Build the networks, then fit curve and constants."""
+    targets = problem.targets(target)
+    code: Any = "all" if len(targets) > 1 else targets[0]
+    if len(problem.classes) > 2:
+        if len(targets) == 1:
+            raise ParameterError(f"target={target!r} needs a problem of two classes, this one has more")
+        code = None
+    recipe = replace(recipe, target=code, n_jobs=work.threads.count, progress=work.progress)
+    adaptive = _adaptive_fits(problem, recipe, options)
+    if widths is None:
+        first, most = math.ceil(np.median([fit.width for fit in adaptive])), largest_width(problem.X)
+        widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
+    fits = _fixed_fits(problem, widths, recipe, options, work)
+    nearest = nearest_other(problem.X, problem.codes, Work(work.threads))
+    order, memory = recipe.selection, recipe.greedy_memory
+    limit = cover_in_the_limit(problem, targets, nearest, order, options.root, memory, Work(work.threads))
+    spread, misfit, curve = _fit_curve(fits, limit.n_detectors)
+    constants, notes = _fit_constants(
+        problem, targets, recipe, float(nearest.distances.min()), adaptive, curve, fits, covering
+    )
+    return Calibration(
+        tuple(fits), tuple(adaptive), curve, spread, misfit, limit.n_detectors, options.confidence, constants, notes
+    )
+
+
+def _child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
+
+
+def _adaptive_fits(problem: Problem, recipe: Recipe, options: CalibrationOptions) -> list[Fit]:
+    made = [
+        adaptive_width(problem.X, problem.codes, recipe, _child(options.root, ADAPTIVE, k), check=False)
+        for k in range(options.repeats)
+    ]
+    return [Fit(one.network.widths[0], one.network.widths[1], 0) for one in made]
+
+
+def _fixed_fits(
+    problem: Problem, widths: list[int], recipe: Recipe, options: CalibrationOptions, work: Work
+) -> list[Fit]:
+    """Networks of every width; those that miss more than a few points are of another kind and left out."""
+    fits = []
+    total = len(widths) * options.repeats
+    for at, width in enumerate(widths):
+        for k in range(options.repeats):
+            work.progress("networks", at * options.repeats + k, total)
+            made = fixed_width(problem.X, problem.codes, width, recipe, _child(options.root, FIXED, at, k), check=False)
+            fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
+    kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(problem.codes)]
+    if len({fit.width for fit in kept}) < 2:
+        raise DataError(
+            "networks of these widths miss too many points to be compared: pass larger widths "
+            f"(missed: {', '.join(f'{fit.missed} at width {fit.width}' for fit in fits)})"
+        )
+    return kept
+
+
+def _detectors(curve: tuple[float, float, float], width: Any) -> Any:
+    a, b, c = curve
+    return a + b * np.asarray(width, dtype=np.float64) ** -c
+
+
+def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -> tuple[float, float, float]:
+    """a, b, c with logs near log(a + b / n^c) and a near the limit's number."""
+    from scipy.optimize import least_squares
+
+    middle = float(np.exp(np.log(widths).mean()))  # b is counted from here, for numbers of ordinary size
+
+    def residuals(p: Floats) -> NDArray[np.float64]:
+        fitted = np.log(np.exp(p[0]) + np.exp(p[1]) * (widths / middle) ** -np.exp(p[2]))
+        return np.append((fitted - logs) / spread, (p[0] - math.log(forecast)) / SOFT)
+
+    excess = max(float(np.exp(logs.mean())) - forecast, 0.05 * forecast)
+    low, high = [-5.0, -20.0, math.log(0.2)], [40.0, 40.0, math.log(3.0)]
+    found = least_squares(residuals, [math.log(forecast), math.log(excess), 0.0], bounds=(low, high)).x
+    c = math.exp(found[2])
+    return math.exp(found[0]), math.exp(found[1]) * middle**c, c
+
+
+def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, tuple[float, float, float]]:
+    """Spread, misfit and curve."""
+    widths = np.array([fit.width for fit in fits], dtype=np.float64)
+    logs = np.log([max(fit.detectors, 1) for fit in fits])
+    groups = np.unique(widths)
+    within = sum(float(((logs[widths == n] - logs[widths == n].mean()) ** 2).sum()) for n in groups)
+    spread = max(math.sqrt(within / max(len(fits) - len(groups), 1)), LEAST_SPREAD)
+    errors = []
+    for left_out in groups if len(groups) > 2 else []:
+        others = widths != left_out
+        curve = _least_squares(widths[others], logs[others], forecast, spread)
+        errors.append(float(logs[~others].mean() - math.log(_detectors(curve, left_out))))
+    misfit = math.sqrt(float(np.mean(np.square(errors)))) if errors else spread
+    return spread, misfit, _least_squares(widths, logs, forecast, spread)
+
+
+def _fit_constants(
+    problem: Problem, targets: tuple[int, ...], recipe: Recipe, separation: float, adaptive: list[Fit],
+    curve: tuple[float, float, float], fits: list[Fit], covering: MutualCovering | None,
+) -> tuple[Constants, tuple[str, ...]]:  # fmt: skip
+    """Constants that make the bounds, at eta = 1/2, what was seen in the median."""
+    reach = radius(problem.X, center=recipe.center) if isinstance(recipe.max_bias, str) else float(recipe.max_bias)
+    pairs = n_pairs(problem, [problem.classes[k] for k in targets])
+    if reach <= 0:
+        return Constants(), ("max_bias is 0: the theorems do not apply",)
+    scale = termination_scale(reach, separation, pairs, 0.5)
+    termination = float(np.median([fit.width for fit in adaptive])) / scale
+    if covering is None:
+        return Constants(termination=termination), ("no covering was given: the main theorem's constant is not fitted",)
+    width = _width_for(curve, covering.n_target, min(fit.width for fit in fits))
+    if width is None:
+        note = (
+            f"detectors stay above the covering's {covering.n_target}, so the main theorem's constant is not fitted: "
+            "cover with a smaller constant"
+        )
+        return Constants(termination=termination), (note,)
+    scale = max(first + second for first, second in theorem_terms(covering, 0.5))
+    return Constants(termination, width / scale, width / scale), ()
+
+
+def _width_for(curve: tuple[float, float, float], detectors: int, least: int) -> float | None:
+    """The width at which the curve comes down to so many detectors, or the least seen if it is below there."""
+    a, b, c = curve
+    if _detectors(curve, least) <= detectors:
+        return float(least)
+    return float((b / (detectors - a)) ** (1 / c)) if detectors > a else None

@@ -1,0 +1,260 @@
+"""How a mutual covering is built: greedy covers of both sides, then pruning in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.distances import pair_squares
+from ..construct.cover import greedy_cover
+from ..construct.evidence import ClassOrder
+from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
+from .balls import Balls, ClosedBalls
+from .exact import exact_distance
+from .mean_width import MeanWidth, mean_widths
+from .points import Cloud, Floats
+from .problem import Codes, Matrix, Rows, Work
+from .separation import VANISHING, closest_pair, nearest_other
+
+CENTERS_AT_ONCE = 64
+ROUNDS = 20
+
+
+def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
+    """f(t) = constant * t / sqrt(log(e max_bias / t)), for 0 < t < e max_bias.
+
+    Examples
+    --------
+    >>> from exactfit.geometry.covering_build import admissible_radius
+    >>> admissible_radius(1.0, max_bias=1.0)
+    1.0
+    """
+    distance = np.asarray(distance, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        radius = constant * distance / np.sqrt(1.0 + np.log(max_bias / distance))
+    return radius if radius.ndim else float(radius)
+
+
+@dataclass(frozen=True)
+class CoverOptions:
+    """What ``mutual_covering`` was asked for."""
+
+    max_bias: float
+    constant: float
+    memory: int = 2**28
+    seed: Seed = 0
+    n_draws: int = 1000
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCover:
+    """Balls that cover one side of the problem.
+
+    Attributes
+    ----------
+    centers : ndarray of int64, shape (count,)
+        Rows of the data.
+    radii : ndarray of float64, shape (count,)
+        The largest distance that each ball is needed for.
+    distances : ndarray of float64, shape (count,)
+        From each centre to the nearest centre of the other side.
+    members, starts : ndarray of int64
+        Rows in each closed ball: those of ball l are ``members[starts[l]:starts[l + 1]]``.
+    mean_widths : MeanWidth
+        Of each component, around its centre.
+    """
+
+    centers: Rows
+    radii: Floats
+    distances: Floats
+    members: Rows
+    starts: Rows
+    mean_widths: MeanWidth
+
+    @property
+    def count(self) -> int:
+        """How many balls: an upper bound of the smallest covering number."""
+        return len(self.centers)
+
+    def component(self, index: int) -> Rows:
+        """Rows of the class in the closed ball ``index``."""
+        return self.members[self.starts[index] : self.starts[index + 1]]
+
+    def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
+        """omega of this side: the largest w^2(component - centre) / distance^3; with ends of its interval."""
+        widths = getattr(self.mean_widths, which)
+        with np.errstate(over="ignore"):
+            return float(np.max(np.square(widths) / self.distances**3, initial=0.0))
+
+
+class PairBuilder:
+    """One target against the rest; columns are places in class order, side 0 the rest and side 1 the target."""
+
+    def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Work) -> None:
+        self.X, self.codes, self.options, self.work = X, codes, options, work
+        self.order = ClassOrder.of(self.codes)
+        self.cloud = Cloud(self.X, self.order.rows)
+        self.root = seed_sequence(options.seed)
+
+    def build(self) -> tuple[ClassCover, ClassCover, float]:
+        """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
+        nearest = nearest_other(self.X, self.codes, self.work)
+        limits = self.limits(nearest.distances[self.order.rows])
+        centers = [self._cover(side, limits) for side in (0, 1)]
+        self._prune(centers)
+        both = self.order.rows[np.concatenate(centers)]
+        gap, _ = closest_pair(self.X[both], self.codes[both], Work(self.work.threads))
+        return self._measure(centers, 0), self._measure(centers, 1), gap
+
+    def limits(self, distances: Floats) -> Floats:
+        """Squared admissible radii in the cloud's scale, rounded down.
+
+        Distances are off by less than the cloud's share; of the squares some shares more are
+        taken off, so that a radius may be rounded up from what is claimed and stay admissible.
+        """
+        share, options = self.cloud.share, self.options
+        radii = admissible_radius(distances * (1.0 - share - 1e-14), options.max_bias, options.constant)
+        with np.errstate(under="ignore"):
+            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
+            return np.asarray(scaled * scaled * (1.0 - 8.0 * share), dtype=np.float64)
+
+    def balls(self, limits: Floats) -> Balls:
+        """Balls that claim a point only when that is certain."""
+        return Balls(self.cloud, limits, self.work.threads)
+
+    def _cover(self, side: int, limits: Floats) -> Rows:
+        """Centres of a greedy cover; a ball too small for its own centre still covers that."""
+        target = self.order.target(side)
+        order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
+        tell = self.work.progress
+        cover = greedy_cover(self.balls(limits), target, self.order.rest(side), order, self.options.memory, tell)
+        return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
+
+    def _prune(self, centers: list[Rows]) -> None:
+        """Drop superfluous centres, side by side in turns, until none is left to drop on either."""
+        idle = 0
+        for turn in range(ROUNDS):
+            side = 1 - turn % 2
+            kept = self._needed(centers, side)
+            idle = idle + 1 if len(kept) == len(centers[side]) else 0
+            centers[side] = kept
+            if idle == 2:
+                break
+
+    def _needed(self, centers: list[Rows], side: int) -> Rows:
+        """The centres of a side that are left when superfluous ones are dropped, those of fewest points first."""
+        claims = _Claims(self, centers, side)
+        counts, sizes = np.zeros(claims.n_points, dtype=np.int64), np.empty(len(claims.centers), dtype=np.int64)
+        for places, rows in claims.blocks(np.arange(len(claims.centers))):
+            counts += rows.sum(axis=0)
+            sizes[places] = rows.sum(axis=1)
+        kept = np.ones(len(claims.centers), dtype=bool)
+        for places, rows in claims.blocks(np.argsort(sizes, kind="stable")):
+            for place, row in zip(places, rows, strict=True):
+                if counts[row].min() > 1:
+                    counts[row] -= 1
+                    kept[place] = False
+        return claims.centers[kept]
+
+    def distances(self, centers: list[Rows], side: int) -> Floats:
+        """From each centre of a side to the nearest centre of the other."""
+        rows = self.order.rows[np.concatenate(centers)]
+        found = nearest_other(self.X[rows], self.codes[rows], Work(self.work.threads)).distances
+        return found[: len(centers[0])] if side == 0 else found[len(centers[0]) :]
+
+    def _measure(self, centers: list[Rows], side: int) -> ClassCover:
+        """Radii that are needed, when every point goes to the nearest centre that may have it; components."""
+        claims = _Claims(self, centers, side)
+        radii = self._needed_radii(claims)
+        members, starts = claims.members(radii)
+        center_rows = self.order.rows[claims.centers].astype(np.int64)
+        options = self.options
+        widths = mean_widths(
+            self.X, members, starts, center_rows, options.n_draws, options.confidence, self.root, self.work
+        )
+        return ClassCover(center_rows, radii, self.distances(centers, side), members, starts, widths)
+
+    def _needed_radii(self, claims: _Claims) -> Floats:
+        """Rounded up by more than a square may be off, and by less than a claim leaves room for."""
+        squares, owners = claims.nearest()
+        largest = np.zeros(len(claims.centers))
+        np.maximum.at(largest, owners, squares)
+        radii = self.cloud.lengths(largest * (1.0 + 3.0 * self.cloud.share))
+        for place in np.flatnonzero(largest[owners] < VANISHING):
+            pair = self.cloud.original(np.array([claims.first + place, claims.centers[owners[place]]]))
+            if (pair[0] != pair[1]).any():
+                radii[owners[place]] = max(radii[owners[place]], np.nextafter(exact_distance(*pair), np.inf))
+        return radii
+
+
+class _Claims:
+    """Which points of a side lie in which of its admissible balls."""
+
+    def __init__(self, builder: PairBuilder, centers: list[Rows], side: int) -> None:
+        self.builder, self.cloud, self.centers = builder, builder.cloud, centers[side]
+        self.first, stop = builder.order.target(side)
+        self.n_points = stop - self.first
+        limits = np.zeros(len(builder.order.rows))
+        limits[self.centers] = builder.limits(builder.distances(centers, side))
+        self.limits = limits
+        self.balls = builder.balls(limits)
+        self.points = self.balls.select(slice(self.first, stop))
+        size = len(self.centers) * -(-self.n_points // 8)
+        self.packed: NDArray[np.uint8] | None = None
+        if size <= builder.options.memory:
+            self.packed = np.packbits(
+                np.concatenate([rows for _, rows, _ in self._computed(np.arange(len(self.centers)))]), axis=1
+            )
+
+    def _computed(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_], Floats]]:
+        for start in range(0, len(places), CENTERS_AT_ONCE):
+            part = places[start : start + CENTERS_AT_ONCE]
+            columns = self.centers[part]
+            heights = self.balls.heights(columns, self.points)
+            rows = heights < self.limits[columns][:, None]
+            own = np.arange(len(part)), columns - self.first
+            rows[own], heights[own] = True, 0.0
+            self.builder.work.progress("balls", start + len(part), len(places))
+            yield part, rows, heights
+
+    def blocks(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_]]]:
+        """Some centres and what they claim, a block at a time, in order."""
+        if self.packed is None:
+            yield from ((part, rows) for part, rows, _ in self._computed(places))
+            return
+        for start in range(0, len(places), CENTERS_AT_ONCE):
+            part = places[start : start + CENTERS_AT_ONCE]
+            yield part, np.unpackbits(self.packed[part], axis=1, count=self.n_points).astype(bool)
+
+    def nearest(self) -> tuple[Floats, Rows]:
+        """For every point the squared distance to the nearest centre that claims it, and which that is."""
+        best, owners = np.full(self.n_points, np.inf), np.zeros(self.n_points, dtype=np.int64)
+        for places, rows, heights in self._computed(np.arange(len(self.centers))):
+            heights[~rows] = np.inf
+            closest = heights.argmin(axis=0)
+            value = heights[closest, np.arange(self.n_points)]
+            better = value < best
+            best[better], owners[better] = value[better], places[closest[better]]
+        points = self.first + np.arange(self.n_points)
+        for start in range(0, self.n_points, 4096):
+            part = slice(start, start + 4096)
+            pair_squares(self.cloud.take(points[part]), self.cloud.take(self.centers[owners[part]]), best[part])
+        return best, owners
+
+    def members(self, radii: Floats) -> tuple[Rows, Rows]:
+        """Rows of the class in each closed ball, and where each ball's rows start."""
+        of_columns = np.zeros_like(self.limits)
+        of_columns[self.centers] = radii
+        balls = ClosedBalls(self.cloud, of_columns, self.builder.work.threads)
+        found, sizes = [np.empty(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
+        for start in range(0, len(self.centers), CENTERS_AT_ONCE):
+            columns = self.centers[start : start + CENTERS_AT_ONCE]
+            ball, point = np.nonzero(balls.holds(columns, self.points))
+            found.append(self.builder.order.rows[self.first + point])
+            sizes.append(np.bincount(ball, minlength=len(columns)))
+        return np.concatenate(found).astype(np.int64), np.cumsum(np.concatenate(sizes))

@@ -1,0 +1,308 @@
+"""Whether a proposed mutual covering is one, checked against the definition and not the way it was found.
+
+Distances are held against radii in exact arithmetic. The condition on a radius,
+r <= constant * t / sqrt(log(e max_bias / t)), is decided in float64 where that is clear and
+else as r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2 with 60 decimal digits, from the
+exact square of the distance t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .._parallel import SERIAL
+from .._sides import dense_rows
+from ..construct import hyperplanes
+from ..exceptions import DataError, ParameterError
+from .balls import ClosedBalls
+from .covering import MutualCovering
+from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
+from .exact import exact_square
+from .points import Cloud, Floats
+from .problem import Codes, Matrix, Problem, Rows, Work, check_number
+from .separation import closest_pair, nearest_other
+
+CLEAR = 1e-11
+DIGITS = 60
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A condition that does not hold, and where.
+
+    Attributes
+    ----------
+    condition : str
+        ``"max_bias"``, ``"class"``, ``"cover"``, ``"radius"``, ``"separation"`` or ``"component"``.
+    target : object
+        Label of the target of the covering in question.
+    side : {"target", "rest", "both"}
+    row : int
+        Row of the data: the centre, or the point that is not covered; -1 if it is about no single one.
+    detail : str
+    """
+
+    condition: str
+    target: Any
+    side: str
+    row: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.condition}, {self.side} of {self.target!r}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class CoveringCheck:
+    """The verdict on a proposed covering: true in an ``if`` when it holds.
+
+    Attributes
+    ----------
+    failures : tuple of Failure
+        All conditions that fail, with the place.
+
+    Examples
+    --------
+    >>> from exactfit import is_mutual_covering
+    >>> X, y = [[0.0], [1.0], [3.0]], ["a", "a", "b"]
+    >>> balls = dict(target_centers=[0], target_radii=[0.5], rest_centers=[2], rest_radii=[0.0])
+    >>> check = is_mutual_covering(X, y, target="a", max_bias=3.0, **balls)
+    >>> bool(check)
+    False
+    >>> print(check)
+    not a mutual covering, 1 condition fails
+      cover, target of 'a': row 1 lies in no ball
+    """
+
+    failures: tuple[Failure, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is a mutual covering."""
+        return not self.failures
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        if self.holds:
+            return "a mutual covering: all conditions hold"
+        count = len(self.failures)
+        lines = [f"not a mutual covering, {count} condition{'s fail' if count > 1 else ' fails'}"]
+        lines += [f"  {failure}" for failure in self.failures[:SHOWN]]
+        return "\n".join(lines + ([f"  and {count - SHOWN} more"] if count > SHOWN else []))
+
+
+def is_mutual_covering(
+    X: Any, y: Any, covering: MutualCovering | None = None, *, target: Any = None, target_centers: Any = None,
+    target_radii: Any = None, rest_centers: Any = None, rest_radii: Any = None, max_bias: float | None = None,
+    constant: float = 1.0, separation: float | None = None, center: bool = False,
+) -> CoveringCheck:  # fmt: skip
+    """Verify a mutual covering against the definition, and say which condition fails where.
+
+    The conditions: max_bias is at least the radius of the data; centres belong to their class;
+    every point lies in a closed ball of its class; every radius is at most
+    constant * t / sqrt(log(e max_bias / t)), with t the distance to the nearest centre of the
+    other class; the centres of the two classes are ``separation`` apart, if that is claimed.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_samples, n_features)
+    y : sequence of n_samples labels
+    covering : MutualCovering, optional
+        One made by ``mutual_covering``; its components and separation are checked too. Or pass:
+    target : label
+    target_centers, rest_centers : sequence of int
+        Rows of the data.
+    target_radii, rest_radii : sequence of float
+    max_bias, constant : float
+    separation : float, optional
+    center : bool
+        Measure the radius of the data from their mean.
+
+    Returns
+    -------
+    CoveringCheck
+        True in an ``if`` when the covering is one.
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> X, y = exactfit.make_parallel_lines(5, distance=0.5)
+    >>> print(exactfit.is_mutual_covering(X, y, exactfit.mutual_covering(X, y)))
+    a mutual covering: all conditions hold
+    """
+    problem = Problem.of(X, y)
+    if covering is not None:
+        if not isinstance(covering, MutualCovering):
+            raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
+        proposals = list(_proposals(covering))
+        reach, constant = covering.max_bias, covering.constant
+    else:
+        sides = _side(target_centers, target_radii, "target"), _side(rest_centers, rest_radii, "rest")
+        proposals = [_Proposal(target, *sides, separation)]
+        reach = check_number("max_bias", max_bias, above=0.0)
+        constant = check_number("constant", constant, above=0.0)
+    failures = list(_check_max_bias(problem.X, reach, center))
+    for proposal in proposals:
+        failures += _Checker(problem, proposal, reach, constant).failures()
+    return CoveringCheck(tuple(failures))
+
+
+@dataclass(frozen=True, eq=False)
+class _Balls:
+    centers: Rows
+    radii: Floats
+    components: ClassCover | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Proposal:
+    label: Any
+    target: _Balls
+    rest: _Balls
+    separation: float | None
+
+
+def _proposals(covering: MutualCovering) -> Iterator[_Proposal]:
+    for pair in covering.pairs:
+        sides = [_Balls(cover.centers, cover.radii, cover) for cover in (pair.target, pair.rest)]
+        yield _Proposal(pair.label, sides[0], sides[1], pair.separation)
+
+
+def _side(centers: Any, radii: Any, name: str) -> _Balls:
+    if centers is None or radii is None:
+        raise ParameterError(f"pass a covering, or {name}_centers and {name}_radii")
+    rows, sizes = np.asarray(centers), np.asarray(radii, dtype=np.float64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.shape != sizes.shape or not len(rows):
+        raise ParameterError(f"{name}_centers and {name}_radii must be row numbers and radii, equally many, some")
+    if not np.isfinite(sizes).all() or (sizes < 0).any():
+        raise ParameterError(f"{name}_radii must be finite and not negative")
+    return _Balls(rows.astype(np.int64), sizes)
+
+
+def _check_max_bias(X: Matrix, reach: float, center: bool) -> Iterator[Failure]:
+    origin = hyperplanes.mean(X) if center else np.zeros(X.shape[1])
+    least = hyperplanes.radius(X, origin)
+    if reach < least:
+        yield Failure("max_bias", None, "both", -1, f"{reach!r} is below the radius of the data, {least!r}")
+
+
+class _Checker:
+    """All conditions on one target against the rest."""
+
+    def __init__(self, problem: Problem, proposal: _Proposal, max_bias: float, constant: float) -> None:
+        (code,) = problem.targets(proposal.label) if proposal.label is not None else _no_target()
+        self.X, self.proposal, self.max_bias, self.constant = problem.X, proposal, max_bias, constant
+        self.codes: Codes = (problem.codes == code).astype(np.int64)
+        self.label = problem.classes.tolist()[code]
+        n = len(self.codes)
+        self.cloud = Cloud(self.X, np.arange(n))
+        for side in (proposal.target, proposal.rest):
+            if side.centers.min() < 0 or side.centers.max() >= n:
+                raise DataError(f"a center is no row of the data: rows go from 0 to {n - 1}")
+
+    def failures(self) -> Iterator[Failure]:
+        """Everything that does not hold."""
+        yield from self._classes()
+        for name, code in (("target", 1), ("rest", 0)):
+            yield from self._cover(name, code)
+        yield from self._radii()
+        yield from self._separation()
+
+    def _balls(self, name: str) -> _Balls:
+        return self.proposal.target if name == "target" else self.proposal.rest
+
+    def _fail(self, condition: str, side: str, row: int, detail: str) -> Failure:
+        return Failure(condition, self.label, side, row, detail)
+
+    def _classes(self) -> Iterator[Failure]:
+        for name, code in (("target", 1), ("rest", 0)):
+            for row in self._balls(name).centers.tolist():
+                if self.codes[row] != code:
+                    yield self._fail("class", name, row, f"center {row} does not belong to it")
+
+    def _cover(self, name: str, code: int) -> Iterator[Failure]:
+        """Every point lies in a ball; components, where given, are what the balls hold."""
+        side = self._balls(name)
+        points = np.flatnonzero(self.codes == code)
+        radii = np.zeros(len(self.codes))
+        np.maximum.at(radii, side.centers, side.radii)
+        balls = ClosedBalls(self.cloud, radii, SERIAL)
+        selected = balls.select(points)
+        covered = np.zeros(len(points), dtype=bool)
+        for start in range(0, len(side.centers), CENTERS_AT_ONCE):
+            part = slice(start, start + CENTERS_AT_ONCE)
+            holds = balls.holds(side.centers[part], selected)
+            covered |= holds.any(axis=0)
+            yield from self._components(name, side, start, [points[row] for row in holds])
+        for row in points[~covered].tolist():
+            yield self._fail("cover", name, row, f"row {row} lies in no ball")
+
+    def _components(self, name: str, side: _Balls, start: int, held: list[Rows]) -> Iterator[Failure]:
+        if side.components is None:
+            return
+        for index, rows in enumerate(held, start):
+            if not np.array_equal(np.sort(side.components.component(index)), rows):
+                center = int(side.centers[index])
+                yield self._fail("component", name, center, f"component of center {center} is not what its ball holds")
+
+    def _radii(self) -> Iterator[Failure]:
+        target, rest = self.proposal.target, self.proposal.rest
+        rows = np.concatenate([target.centers, rest.centers])
+        sides = np.repeat([1, 0], [len(target.centers), len(rest.centers)])
+        nearest = nearest_other(self.X[rows], sides.astype(np.int64), Work(SERIAL))
+        for at, (row, radius) in enumerate(zip(rows, np.concatenate([target.radii, rest.radii]), strict=True)):
+            partner = rows[nearest.rows[at]]
+            if not self._admissible(int(row), int(partner), float(radius), float(nearest.distances[at])):
+                name = "target" if sides[at] else "rest"
+                yield self._fail(
+                    "radius", name, int(row),
+                    f"radius {radius!r} of center {row} is too large for the distance "
+                    f"{nearest.distances[at]!r} to center {partner}",
+                )  # fmt: skip
+
+    def _admissible(self, row: int, partner: int, radius: float, distance: float) -> bool:
+        if 0 < distance < 2.7 * self.max_bias:
+            bound = admissible_radius(distance, self.max_bias, self.constant)
+            if abs(bound - radius) > CLEAR * (bound + radius) and np.isfinite(bound):
+                return bool(radius <= bound)
+        x, y = dense_rows(self.X, np.array([row, partner]))
+        return _holds_in_decimals(radius, exact_square(x, y), self.max_bias, self.constant)
+
+    def _separation(self) -> Iterator[Failure]:
+        claimed = self.proposal.separation
+        if claimed is None:
+            return
+        rows = np.concatenate([self.proposal.target.centers, self.proposal.rest.centers])
+        sides = np.repeat([1, 0], [len(self.proposal.target.centers), len(self.proposal.rest.centers)])
+        gap, pair = closest_pair(self.X[rows], sides.astype(np.int64), Work(SERIAL))
+        if gap < claimed:
+            a, b = int(rows[pair[0]]), int(rows[pair[1]])
+            yield self._fail("separation", "both", a, f"centers {a} and {b} are {gap!r} apart, not {claimed!r}")
+
+
+def _no_target() -> tuple[int, ...]:
+    raise ParameterError("pass the target's label, target=...")
+
+
+def _holds_in_decimals(radius: float, square: Fraction, max_bias: float, constant: float) -> bool:
+    """r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2; what is equal to 50 digits counts as equal."""
+    if square == 0:
+        return False
+    with localcontext() as context:
+        context.prec = DIGITS
+        context.Emax, context.Emin = 10**6, -(10**6)
+        t2 = Decimal(square.numerator) / Decimal(square.denominator)
+        logarithm = 1 + (Decimal(max_bias) ** 2 / t2).ln() / 2
+        if logarithm <= 0:
+            return False
+        left, right = Decimal(radius) ** 2 * logarithm, Decimal(constant) ** 2 * t2
+        return left <= right * (1 + Decimal(10) ** -50)

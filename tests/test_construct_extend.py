@@ -1,0 +1,244 @@
+"""Limits lowered over a stream: what comes out is what an evaluation of the new network says."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from strategies import problems
+
+from exactfit import (
+    Activation,
+    DataError,
+    Outcome,
+    ParameterError,
+    Recipe,
+    adaptive_width,
+    certify,
+    extend,
+    fixed_width,
+)
+from exactfit._sides import sides
+from exactfit.certificate import data_digest
+from exactfit.construct import stream as streams
+from exactfit.geometry.worst_cases import make_disc_moons
+from exactfit.network import Masks
+
+
+def moons(n: int, seed: int, noise: float = 0.2) -> tuple[Any, Any]:
+    return make_disc_moons(n, noise=noise, seed=seed)
+
+
+def batches(n: int = 400, count: int = 3) -> list[tuple[Any, Any]]:
+    return [moons(n, 100 + k) for k in range(count)]
+
+
+def joined(*parts: tuple[Any, Any]) -> tuple[Any, Any]:
+    return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+def naive_limits(network: Any, X: Any, y: Any) -> Any:
+    """Each detector's limit, lowered to the smallest count over points of other classes."""
+    first, detectors, output = network.layers
+    bits = sides(X, first.weights.values, first.bias).to_bool()
+    masks = detectors.weights.bits.to_bool()
+    classes = network.decoder.classes
+    owners = [classes[k] for k in output.weights.bits.to_bool().argmax(axis=0)]
+    return np.array([
+        min([limit, *((bits[row] & mask).sum() for row in range(len(y)) if y[row] != own)])
+        for mask, limit, own in zip(masks, detectors.bias, owners, strict=True)
+    ])  # fmt: skip
+
+
+@given(problem=problems(), seed=st.integers(0, 3), width=st.sampled_from([5, 40, 200]), cut=st.integers(1, 8))
+def test_limits_and_claims_are_those_of_all_points_at_once(problem: Any, seed: int, width: int, cut: int) -> None:
+    X, y = problem
+    start = next(k for k in range(2, len(y) + 1) if set(y[:k]) == set(y))
+    made = fixed_width(X[:start], y[:start], width, Recipe(), seed)
+    stream = [(X[k : k + cut], y[k : k + cut]) for k in range(start, len(y), cut)]
+    extended = extend(made, stream, training=(X[:start], y[:start]))
+    limits = naive_limits(made.network, X, y)
+    kept = np.flatnonzero(limits > 0)
+    assert extended.construction.network.layers[1].bias.tolist() == limits[kept].tolist()
+    assert extended.dropped.tolist() == np.flatnonzero(limits <= 0).tolist()
+    assert extended.lowered.tolist() == np.flatnonzero(limits < made.network.layers[1].bias).tolist()
+    wrong = np.flatnonzero(extended.construction.network.decide(X) != y)
+    assert extended.uncovered.tolist() == wrong.tolist()
+    assert extended.n_uncovered == len(wrong)
+    assert extended.construction.trace.coverage.sum() == extended.n_to_claim - len(wrong)
+    certificate = certify(extended.construction.network, X, y)
+    assert certificate.data_digest == extended.certificate.data_digest == data_digest(X, y)
+    assert certificate.network_digest == extended.certificate.network_digest
+    assert certificate.errors.tolist() == extended.certificate.errors.tolist()
+    assert extended.certificate.holds == extended.construction.outcome.interpolates == (len(wrong) == 0)
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu", Activation("squares", lambda t: np.maximum(t, 0.0) ** 2)])
+@pytest.mark.parametrize("width", [100, 500])
+def test_what_is_reported_is_what_the_network_decides(activation: Any, width: int) -> None:
+    training = moons(300, 0)
+    made = fixed_width(*training, width, Recipe(activation=activation), 0)
+    extended = extend(made, batches(), training=training)
+    X, y = joined(training, *batches())
+    network = extended.construction.network
+    assert extended.uncovered.tolist() == np.flatnonzero(network.decide(X) != y).tolist()
+    assert (network.digest != made.network.digest) == (len(extended.lowered) > 0)
+    assert extended.certificate.n_samples == len(y)
+    assert (extended.certificate.note == "by evaluation only") == (not isinstance(activation, str))
+    assert extended.n_streamed == 1200
+    assert f"{extended.n_uncovered:,} of" in str(extended)
+
+
+def test_no_point_of_the_rest_is_ever_claimed() -> None:
+    training = moons(100, 0)
+    made = fixed_width(*training, 60, Recipe(target=1), 0)
+    extended = extend(made, batches(), training=training)
+    X, y = joined(training, *batches())
+    assert (extended.construction.network.decide(X)[y == 0] == 0).all()
+    assert (y[extended.uncovered] == 1).all()
+    assert extended.claimed_share == 1 - extended.n_uncovered / (y == 1).sum()
+
+
+def test_witnesses_set_the_limits() -> None:
+    training = moons(200, 0)
+    made = adaptive_width(*training, Recipe(), 0, min_width=128)
+    extended = extend(made, batches(), training=training)
+    X, _ = joined(training, *batches())
+    network = extended.construction.network
+    first, detectors = network.layers[:2]
+    assert isinstance(detectors.weights, Masks)
+    bits, masks = sides(X, first.weights.values, first.bias).to_bool(), detectors.weights.bits.to_bool()  # type: ignore[union-attr]
+    for mask, limit, row in zip(masks, detectors.bias, extended.construction.trace.witnesses, strict=True):
+        assert (bits[row] & mask).sum() == limit
+    assert (extended.construction.trace.witnesses >= 200).sum() == len(np.setdiff1d(extended.lowered, extended.dropped))
+
+
+def test_without_training_data_the_report_is_about_the_stream() -> None:
+    training = moons(200, 0)
+    made = fixed_width(*training, 200, Recipe(), 0)
+    extended = extend(made, batches())
+    assert (extended.n_training, extended.n_streamed, extended.certificate.n_samples) == (0, 1200, 1200)
+    X, y = joined(*batches())
+    assert extended.uncovered.tolist() == np.flatnonzero(extended.construction.network.decide(X) != y).tolist()
+    untouched = np.setdiff1d(np.arange(len(made.trace.witnesses)), extended.lowered)
+    np.testing.assert_array_equal(extended.construction.trace.witnesses[untouched], made.trace.witnesses[untouched])
+
+
+def test_an_empty_stream_changes_nothing() -> None:
+    training = moons(200, 0)
+    made = fixed_width(*training, 500, Recipe(), 0)
+    extended = extend(made, [], training=training)
+    assert extended.construction.network.digest == made.network.digest
+    assert extended.construction.outcome is Outcome.INTERPOLATES
+    np.testing.assert_array_equal(extended.construction.trace.coverage, made.trace.coverage)
+    assert extended.certificate.holds
+
+
+def test_a_detector_whose_limit_falls_to_zero_is_dropped() -> None:
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    made = fixed_width(X, y, 50, Recipe(target=1), 0)
+    extended = extend(made, [(np.array([[1.0]]), np.array([0]))], training=(X, y))
+    assert extended.construction.network.widths == (50, 0, 1)
+    assert extended.dropped.tolist() == [0]
+    assert extended.uncovered.tolist() == [1]
+    assert extended.construction.outcome is Outcome.POINTS_MISSED
+
+
+def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = moons(300, 0)
+    made = fixed_width(*training, 100, Recipe(target="all"), 0)
+    whole = extend(made, [joined(*batches())], training=training)
+    monkeypatch.setattr(streams, "TILE_ROWS", 37)
+    for jobs in (1, 3):
+        cut = extend(made, batches(), training=training, n_jobs=jobs)
+        assert cut.construction.network.digest == whole.construction.network.digest
+        assert cut.certificate.data_digest == whole.certificate.data_digest
+        np.testing.assert_array_equal(cut.uncovered, whole.uncovered)
+        np.testing.assert_array_equal(cut.construction.trace.witnesses, whole.construction.trace.witnesses)
+
+
+def test_kinds_of_batches() -> None:
+    X, y = load_iris(return_X_y=True)
+    made = adaptive_width(X, y, Recipe(), 0)
+    plain = extend(made, [(X, y)])
+    for same in (X.astype(np.float32).astype(np.float64), sp.csc_array(X), pd.DataFrame(X), X.tolist()):
+        other = extend(made, lambda same=same: iter([(same, y)]))  # type: ignore[misc]
+        assert other.certificate.n_errors == 0
+    assert plain.certificate.holds
+
+
+def test_memory_is_that_of_a_batch() -> None:
+    training = moons(200, 0)
+    made = fixed_width(*training, 64, Recipe(), 0)
+
+    def stream(count: int) -> Any:
+        return lambda: (moons(2000, k) for k in range(count))
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        extend(made, stream(count), training=training, most_reported=10)
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    peak(1)
+    assert peak(60) < 2 * peak(3)
+
+
+def test_rows_beyond_what_is_listed_are_counted() -> None:
+    training = moons(50, 0)
+    made = fixed_width(*training, 20, Recipe(target=1), 0)
+    extended = extend(made, batches(), training=training, most_reported=3)
+    assert extended.n_uncovered > 3 == len(extended.uncovered)
+    assert extended.certificate.n_errors == extended.n_uncovered
+    assert "only the first 3" in extended.certificate.note
+
+
+def test_bad_batches_are_refused() -> None:
+    training = moons(50, 0)
+    made = fixed_width(*training, 50, Recipe(), 0)
+    good = batches(count=1)[0]
+
+    def once() -> Iterator[tuple[Any, Any]]:
+        yield good
+
+    with pytest.raises(ParameterError, match="twice"):
+        extend(made, once())
+    rng = np.random.default_rng(0)
+    with pytest.raises(DataError, match="other points the second time"):
+        extend(made, lambda: [(rng.normal(size=(5, 2)), np.zeros(5, dtype=int))])
+    for batch, message in [
+        ((good[0][:, :1], good[1]), "2 features"),
+        ((good[0], good[1][:-1]), "one class code"),
+        ((good[0], good[1] + 5), "does not know"),
+        ((good[0] * np.nan, good[1]), "NaN"),
+        ((good[0].astype(str), good[1]), "numbers"),
+        ("not a pair", "pair"),
+        (7, "pair"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            extend(made, [batch])  # type: ignore[list-item]
+    with pytest.raises(ParameterError, match="most_reported"):
+        extend(made, [good], most_reported=-1)
+
+
+def test_other_networks_are_refused() -> None:
+    from exactfit import Construction, Network, Trace
+    from exactfit.activations import THRESHOLD
+    from exactfit.network import Decoder, Dense, Layer
+
+    layers = (
+        Layer(Dense(np.eye(1)), np.zeros(1), THRESHOLD),
+        Layer(Dense(np.eye(1)), np.zeros(1), None),
+    )
+    foreign = Construction(Network(layers, Decoder("sign", (0, 1))), Outcome.INTERPOLATES, Trace())
+    with pytest.raises(ParameterError, match="fixed_width"):
+        extend(foreign, [])

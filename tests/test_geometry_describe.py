@@ -1,0 +1,186 @@
+"""The whole report, its budget, and its pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris, make_moons
+
+from exactfit import (
+    ContradictoryLabelsError,
+    DataError,
+    Description,
+    ParameterError,
+    Recipe,
+    angular_separation,
+    calibrate,
+    describe,
+    limit_cover,
+    mean_width,
+    mutual_covering,
+    radius,
+    separation,
+)
+from exactfit.plots import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
+from exactfit.plots.geometry import principal_plane
+
+matplotlib.use("Agg")
+plt: Any = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def moons(n: int = 200) -> tuple[Any, Any]:
+    return make_moons(n, noise=0.05, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def described() -> Description:
+    return describe(*moons())
+
+
+def test_parts_are_what_their_functions_give(described: Description) -> None:
+    X, y = moons()
+    assert described.radius == described.max_bias == radius(X)
+    assert described.separation == separation(X, y)
+    assert described.angle == angular_separation(X, y)
+    assert described.angle_any == angular_separation(X)
+    assert described.limit is not None
+    np.testing.assert_array_equal(described.limit.anchors, limit_cover(X, y, seed=0).anchors)
+    assert described.covering is not None
+    assert described.covering.n_target == mutual_covering(X, y).n_target
+    assert described.mean_widths is not None
+    rows = [np.flatnonzero(y == k) for k in (0, 1)]
+    np.testing.assert_array_equal(described.mean_widths.value, mean_width(X, rows, seed=0).value)
+    recipe = Recipe(max_bias=radius(X), center=False)
+    assert described.calibration == calibrate(X, y, recipe=recipe, covering=described.covering)
+    assert described.bounds is not None
+    assert described.bounds.constants == described.calibration.constants
+    assert described.distances is not None
+    assert described.distances.min() == pytest.approx(separation(X, y).value)
+    assert described.left_out == ()
+
+
+def test_the_report_is_frozen_readable_and_json(described: Description) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        described.radius = 1.0  # type: ignore[misc]
+    text = str(described)
+    for word in (
+        "200 points",
+        "separation",
+        "angle",
+        "mean widths",
+        "limit forecast",
+        "covering",
+        "theorem",
+        "detectors",
+    ):
+        assert word in text
+    plain = json.loads(json.dumps(described.to_dict()))
+    assert plain["separation"]["rows"] == list(described.separation.rows)  # type: ignore[union-attr]
+    assert plain["distance_quantiles"]["0.0"] == pytest.approx(plain["separation"]["value"])
+    assert plain["covering"]["n_target"] == described.covering.n_target  # type: ignore[union-attr]
+    assert plain["left_out"] == []
+
+
+def test_a_budget_is_kept_and_says_what_it_left_out() -> None:
+    X, y = load_digits(return_X_y=True)
+    describe(X[:50], y[:50])  # compiled before the clock runs
+    started = time.monotonic()
+    part = describe(X, y, time_budget=1.5)
+    assert time.monotonic() - started < 20
+    assert "calibration" in part.left_out
+    assert part.calibration is None
+    assert "left out" in str(part)
+    assert json.loads(json.dumps(part.to_dict()))["calibration"] is None
+    nothing = describe(X, y, time_budget=1e-9)
+    assert nothing.left_out == (
+        "distances", "limit forecast", "mean widths", "angles", "covering", "calibration", "bounds",
+    )  # fmt: skip
+    assert json.loads(json.dumps(nothing.to_dict()))["separation"] is None
+    assert len(plot_description(nothing, X, y)) == 3
+
+
+def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    describe(*moons(40), verbose=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_several_classes_sparse_short_floats_and_other_options() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[np.r_[:100, 110:140]], np.array(["a", "b", "c"])[y[np.r_[:100, 110:140]]]
+    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(selection="greedy"), n_jobs=2)
+    assert found.targets == ("a", "b", "c")
+    assert found.sizes == {"a": 50, "b": 50, "c": 30}
+    assert found.radius == radius(X, center=True)
+    short = describe(X.astype(np.float32), y, max_bias=20.0)
+    assert short.max_bias == 20.0
+    json.dumps(found.to_dict())
+    assert len(plot_description(found, sp.csr_array(X), y)) == 3
+
+
+def test_bad_input_is_refused() -> None:
+    X, y = moons(20)
+    for options in ({"time_budget": 0.0}, {"max_bias": 0.1}, {"eta": 2.0}, {"target": 5}):
+        with pytest.raises(ParameterError):
+            describe(X, y, **options)
+    with pytest.raises(ParameterError, match="two classes"):
+        describe(*load_iris(return_X_y=True), target=1)
+    with pytest.raises(ContradictoryLabelsError):
+        describe([[1.0], [1.0]], [0, 1])
+
+
+def test_pictures_show_what_was_found(described: Description) -> None:
+    X, y = moons()
+    assert described.covering is not None
+    ax = plot_covering(described.covering, X, y)
+    assert len(ax.patches) == 2 * (described.covering.n_target + described.covering.n_rest)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
+    assert "200" not in plot_distances(described).get_xlabel()
+    assert sum(patch.get_height() for patch in plot_distances(described).patches) == 200
+    labels = [text.get_text() for text in plot_sizes(described).get_legend().get_texts()]
+    assert any(label.startswith("limit forecast") for label in labels)
+    figure, axes = plt.subplots(1, 3)
+    assert list(plot_description(described, X, y, axes)) == list(axes)
+    figure.canvas.draw()
+
+
+def test_many_balls_are_drawn_in_part() -> None:
+    X, y = load_digits(return_X_y=True)
+    labels = np.where(y == 8, "eight", "other")
+    covering = mutual_covering(X, labels, target="eight", constant=0.5, n_draws=4)
+    assert covering.n_target + covering.n_rest > 60
+    ax = plot_covering(covering, X, labels, legend=False)
+    assert 0 < len(ax.patches) < 2 * (covering.n_target + covering.n_rest)
+    with pytest.raises(DataError, match="other labels"):
+        plot_covering(covering, X, y)
+
+
+def test_the_plane_is_that_of_the_principal_components() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5)) * [1.0, 9.0, 0.5, 4.0, 0.1] + 3
+    middle, directions = principal_plane(X)
+    assert np.abs(directions[0, 1]) > 0.99
+    assert np.abs(directions[1, 3]) > 0.99
+    np.testing.assert_allclose(middle, X.mean(axis=0))
+    np.testing.assert_allclose(directions @ directions.T, np.eye(2), atol=1e-12)
+    wide = rng.normal(size=(30, 2500)) * np.r_[50.0, 20.0, np.ones(2498)]
+    assert np.abs(principal_plane(wide)[1][0, 0]) > 0.9
+    assert principal_plane(X[:, :1])[1].shape == (2, 1)
+
+
+def test_the_limit_picture() -> None:
+    ax = plot_limit({1.0: {10: [5, 6], 100: [4, 4]}, 2.0: {100: [5]}}, [3, 4])
+    assert len(ax.get_legend().get_texts()) == 3

@@ -1,0 +1,161 @@
+"""Mean widths: closed forms, honest intervals, upper estimates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import erf, gammaln
+from strategies import problems
+
+from exactfit import DataError, ParameterError, mean_width
+from exactfit.geometry.mean_width import (
+    finite_width_bound,
+    sparse_width_bound,
+    subspace_width_bound,
+    width_bounds,
+)
+
+OF_A_NORMAL = math.sqrt(2 / math.pi)
+
+
+def orthoplex_width(d: int) -> float:
+    """E max |g_i|, from the distribution of the maximum."""
+    return quad(lambda t: 1 - erf(t / math.sqrt(2)) ** d, 0, 20)[0]
+
+
+def ball_width(k: int) -> float:
+    """E |g| of k standard normals."""
+    return math.sqrt(2) * math.exp(gammaln((k + 1) / 2) - gammaln(k / 2))
+
+
+def sphere(n: int) -> Any:
+    """Points spread evenly over the sphere in three dimensions."""
+    height, turn = 1 - (2 * np.arange(n) + 1) / n, np.pi * (1 + 5**0.5) * np.arange(n)
+    across = np.sqrt(1 - height**2)
+    return np.column_stack([across * np.cos(turn), across * np.sin(turn), height])
+
+
+CLOSED_FORMS = {
+    "a point": ([[3.0, 4.0, 0.0]], 5 * OF_A_NORMAL),
+    "the origin": (np.zeros((2, 3)), 0.0),
+    "a segment": (np.linspace(-1, 1, 11)[:, None] * [[0.6, 0.8]], OF_A_NORMAL),
+    "the orthoplex": (np.concatenate([np.eye(20), -np.eye(20)]), orthoplex_width(20)),
+    "half of it": (np.eye(20), orthoplex_width(20)),
+    "a disc in a plane": (
+        np.column_stack([np.cos(np.linspace(0, 7, 2000)), np.zeros(2000), np.sin(np.linspace(0, 7, 2000))]),
+        ball_width(2),
+    ),
+    "a ball in three dimensions": (np.pad(sphere(4000), ((0, 0), (0, 5))), ball_width(3)),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_closed_forms_lie_in_the_interval(name: str) -> None:
+    A, width = CLOSED_FORMS[name]
+    found = mean_width(A, n_draws=4000, seed=1)
+    assert found.low <= width <= found.high
+    assert found.value == pytest.approx(width, abs=5 * found.standard_error + 2e-3)
+
+
+def test_the_interval_holds_its_level() -> None:
+    A, width = CLOSED_FORMS["the orthoplex"]
+    found = [mean_width(A, n_draws=50, confidence=0.8, seed=seed) for seed in range(200)]
+    held = sum(one.low <= width <= one.high for one in found)
+    assert held >= 160
+    errors = [(one.value - width) / one.standard_error for one in found]
+    assert 0.8 < np.std(errors) < 1.25
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_upper_estimates_are_above(name: str) -> None:
+    A, width = CLOSED_FORMS[name]
+    assert all(width <= bound + 1e-12 for bound in width_bounds(np.asarray(A)).values())
+
+
+def test_upper_estimates_are_the_formulas() -> None:
+    assert finite_width_bound(8, radius=3.0) == pytest.approx(3 * math.sqrt(2 * math.log(16)))
+    assert subspace_width_bound(5, constant=2.0) == pytest.approx(2 * math.sqrt(5))
+    assert sparse_width_bound(3, 50, constant=1.0) == pytest.approx(math.sqrt(3 * math.log(math.e * 50 / 3)))
+    assert ball_width(7) <= subspace_width_bound(7)
+
+
+def test_all_sparse_points_stay_below_their_estimate() -> None:
+    rng = np.random.default_rng(0)
+    A = np.zeros((3000, 30))
+    for row in A:
+        row[rng.choice(30, 3, replace=False)] = rng.normal(size=3)
+    A /= np.linalg.norm(A, axis=1)[:, None]
+    assert mean_width(A, seed=0).high <= sparse_width_bound(3, 30)
+
+
+@given(problem=problems(kinds=("interval", "grid"), max_points=8), seed=st.integers(0, 5))
+def test_many_components_at_once_are_each_what_they_are_alone(problem: Any, seed: int) -> None:
+    X, y = problem
+    components = [np.flatnonzero(y == k) for k in np.unique(y)]
+    centers = [int(rows[0]) for rows in components]
+    both = mean_width(X, components, centers, n_draws=40, seed=seed)
+    plain = mean_width(X, components, n_draws=40, seed=seed)
+    for k, rows in enumerate(components):
+        assert both.value[k] == pytest.approx(mean_width(X[rows] - X[centers[k]], n_draws=40, seed=seed).value)
+        assert plain.value[k] == pytest.approx(mean_width(X[rows], n_draws=40, seed=seed).value)
+
+
+@given(problem=problems(kinds=("interval",)), factor=st.floats(0.1, 10))
+def test_scaling_and_symmetry(problem: Any, factor: float) -> None:
+    X, _ = problem
+    width = mean_width(X, n_draws=30)
+    assert mean_width(factor * X, n_draws=30).value == pytest.approx(factor * width.value)
+    assert mean_width(np.concatenate([X, -X, X]), n_draws=30).value == pytest.approx(width.value)
+
+
+def test_threads_tiles_and_kinds_of_input_change_nothing() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
+    width = mean_width(X, seed=3)
+    assert mean_width(X, seed=3, n_jobs=2).value == width.value
+    assert mean_width(X.astype(np.float64), seed=3).value == width.value
+    assert mean_width(sp.csr_array(X), seed=3).value == pytest.approx(width.value, rel=1e-12)
+    assert mean_width(X, seed=4).value != width.value
+    assert "95 % confidence" in str(width)
+
+
+def test_more_draws_extend_the_same_draws() -> None:
+    X = np.eye(3)
+    few, many = mean_width(X, n_draws=32, seed=0), mean_width(X, n_draws=3200, seed=0)
+    assert many.high - many.low == pytest.approx((few.high - few.low) / 10, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_draws": 1},
+        {"n_draws": 2.5},
+        {"confidence": 0.0},
+        {"confidence": 1.0},
+        {"confidence": "high"},
+        {"components": [[0], [5]]},
+        {"components": [[0], []]},
+        {"components": [["a"]]},
+        {"components": [[0]], "centers": [7]},
+        {"components": [[0]], "centers": [0, 1]},
+        {"centers": [0]},
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        mean_width(np.eye(3), **options)
+
+
+def test_bad_data_are_refused() -> None:
+    with pytest.raises(DataError, match="row 0"):
+        mean_width([[np.nan]])
+    with pytest.raises(DataError, match="too large"):
+        mean_width([[1.5e308], [-1.5e308]], [[0, 1]], [0])
+    with pytest.raises(ParameterError):
+        finite_width_bound(0)

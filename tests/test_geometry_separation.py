@@ -1,0 +1,292 @@
+"""Radius, separation and angles: exact, with the pair, whatever the path to it."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import Any
+
+import naive_geometry as naive
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, make_moons
+from strategies import problems
+
+from exactfit import DataError, ParameterError, angular_separation, radius, separation
+from exactfit.geometry import points, search
+from exactfit.geometry.exact import exact_angle, exact_distance
+from exactfit.geometry.problem import Problem, at_work
+from exactfit.geometry.separation import nearest_other
+
+PATHS = {
+    "tree": {},
+    "float64 blocks": {"TREE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
+    "float32 blocks": {"TREE_DIMENSION": 0, "DOUBLE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
+    "few contenders": {"TREE_DIMENSION": 0, "MOST_CONTENDERS": 3, "LEFT_TILE": 4, "RIGHT_TILE": 3},
+}
+
+
+def take_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for constant, value in PATHS[name].items():
+        monkeypatch.setattr(search, constant, value)
+
+
+def moons() -> tuple[Any, Any]:
+    X, y = make_moons(1000, noise=0.05, random_state=0)
+    return X / np.linalg.norm(X, axis=1).max(), y
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(problem=problems())
+def test_closest_pair_is_that_of_exact_numbers(path: str, problem: Any) -> None:
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        take_path(path, patch)
+        found, of_all = separation(X, y), separation(X)
+    assert found.rows == naive.closest(X, y)
+    assert of_all.rows == naive.closest(X)
+    assert found.value == exact_distance(*X[list(found.rows)])
+    assert found.labels == tuple(y[list(found.rows)].tolist())
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(problem=problems())
+def test_narrowest_pair_is_that_of_exact_numbers(path: str, problem: Any) -> None:
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        take_path(path, patch)
+        for labels in (y, None):
+            directed = [row for row in range(len(X)) if X[row].any()]
+            if len(directed) < 2 or (labels is not None and len(set(y[directed])) < 2):
+                with pytest.raises(DataError, match="direction"):
+                    angular_separation(X, labels)
+                continue
+            assert angular_separation(X, labels).rows == naive.narrowest(X, labels)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@given(problem=problems())
+def test_nearest_points_of_other_labels(path: str, problem: Any) -> None:
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch, at_work(2, False) as work:
+        take_path(path, patch)
+        checked = Problem.of(X, y)
+        found = nearest_other(checked.X, checked.codes, work)
+    assert found.rows.tolist() == naive.nearest_rows(X, y)
+    distances = [exact_distance(X[i], X[j]) for i, j in enumerate(found.rows)]
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-13)
+    assert found.closest() == (exact_distance(*X[list(naive.closest(X, y))]), naive.closest(X, y))
+
+
+@pytest.mark.parametrize("d", [3, 40, 300])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_many_features_and_far_from_the_origin(d: int, offset: float) -> None:
+    rng = np.random.default_rng(d)
+    X, y = rng.normal(size=(24, d)) + offset, rng.integers(0, 3, 24)
+    X[7] = X[23] + 1e-4
+    for data in (X, X.astype(np.float32)):
+        exact = data.astype(np.float64)
+        assert separation(data, y).rows == naive.closest(exact, y)
+        assert separation(data).rows == (7, 23)
+        assert angular_separation(data, y, n_jobs=2).rows == naive.narrowest(exact, y)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e150, 1e300])
+def test_extreme_sizes(scale: float) -> None:
+    X = scale * np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 0.5]])
+    y = [0, 1, 0, 1]
+    assert separation(X, y).rows == naive.closest(X, y)
+    assert separation(X, y).value == pytest.approx(scale * 0.3125**0.5)
+    assert angular_separation(X, y).rows == naive.narrowest(X, y)
+
+
+def test_sizes_that_differ_by_the_whole_range() -> None:
+    X = np.array([[0.0], [1e-300], [3e-300], [1e300], [-1e300]])
+    assert separation(X, [0, 0, 1, 0, 1]).rows == (1, 2)
+    assert separation(X, [0, 0, 1, 0, 1]).value == exact_distance(X[1], X[2])
+
+
+def test_a_distance_beyond_float64_is_refused() -> None:
+    with pytest.raises(DataError, match="too large"):
+        separation([[1.5e308], [-1.5e308]], [0, 1])
+    with pytest.raises(DataError, match="too large"):
+        radius([[1.5e308, 1.5e308]])
+
+
+@given(problem=problems(kinds=("grid", "halves")), shift=st.integers(-8, 8), power=st.integers(-20, 20))
+def test_translation_and_scaling_that_are_exact_change_nothing_but_the_value(
+    problem: Any, shift: int, power: int
+) -> None:
+    X, y = problem
+    before, after = separation(X, y), separation((X + shift) * 2.0**power, y)
+    assert (after.rows, after.value) == (before.rows, before.value * 2.0**power)
+    assert radius(X * 2.0**power) == radius(X) * 2.0**power
+
+
+@given(problem=problems(), flip=st.booleans())
+def test_mirror_images_and_exchanged_axes_change_nothing(problem: Any, flip: bool) -> None:
+    X, y = problem
+    moved = np.ascontiguousarray((-X if flip else X)[:, ::-1])
+    assert separation(moved, y) == separation(X, y)
+    assert radius(moved) == pytest.approx(radius(X), rel=1e-15)
+
+
+@given(problem=problems(kinds=("interval",)), turn=st.floats(0, 6.3))
+def test_rotation_keeps_distances_and_angles(problem: Any, turn: float) -> None:
+    X, y = problem
+    if X.shape[1] < 2 or len(set(y[X.any(axis=1)])) < 2:
+        return
+    rotation = np.eye(X.shape[1])
+    rotation[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    turned = X @ rotation.T
+    assert separation(turned, y).value == pytest.approx(separation(X, y).value, rel=1e-9, abs=1e-14)
+    assert angular_separation(turned, y).value == pytest.approx(angular_separation(X, y).value, abs=1e-7)
+
+
+@given(problem=problems(), which=st.lists(st.integers(0, 100), max_size=5))
+def test_duplicates_change_nothing(problem: Any, which: list[int]) -> None:
+    X, y = problem
+    rows = np.array([k % len(X) for k in which], dtype=int)
+    again, labels = np.concatenate([X, X[rows]]), np.concatenate([y, y[rows]])
+    assert separation(again, labels) == separation(X, y)
+
+
+@pytest.mark.parametrize("kind", ["float32", "csr", "csc", "frame", "list", "integers", "order F"])
+def test_every_kind_of_input_gives_the_same(kind: str) -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    same: Any = {
+        "float32": X.astype(np.float32),
+        "csr": sp.csr_array(X),
+        "csc": sp.csc_matrix(X),
+        "frame": pd.DataFrame(X),
+        "list": X.tolist(),
+        "integers": X.astype(np.int64),
+        "order F": np.asfortranarray(X),
+    }[kind]
+    labels = pd.Series(y.astype(str)) if kind == "frame" else y
+    assert separation(same, labels).rows == separation(X, y).rows
+    assert angular_separation(same, labels).value == angular_separation(X, y).value
+    assert radius(same) == radius(X)
+
+
+def test_threads_change_nothing() -> None:
+    X, y = load_digits(return_X_y=True)
+    assert separation(X, y, n_jobs=3) == separation(X, y)
+    assert angular_separation(X, n_jobs=3) == angular_separation(X)
+
+
+def test_many_ties_are_settled_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_CONTENDERS", 100)
+    X, y = np.eye(150) * 0.1, np.arange(150) % 2
+    assert separation(X, y).rows == (0, 1)
+    assert angular_separation(X, y).rows == (0, 1)
+    assert angular_separation(X, y).value == pytest.approx(np.pi / 2)
+
+
+def test_all_points_on_one_line_through_the_origin() -> None:
+    X = np.linspace(1, 2, 3000)[:, None] * np.array([[0.3, 0.7]])
+    exact_ray = np.arange(1, 3001)[:, None] * np.array([[1.0, 3.0]])
+    assert angular_separation(exact_ray, np.arange(3000) % 2).value == 0.0
+    assert angular_separation(exact_ray, np.arange(3000) % 2).rows == (0, 1)
+    assert angular_separation(X[:200]).rows == naive.narrowest(X[:200])
+
+
+def test_parallel_points_of_one_label_only() -> None:
+    X = np.concatenate([np.arange(1, 101)[:, None] * [[1.0, 3.0]], [[1.0, 3.0000001], [5.0, 1.0]]])
+    y = np.repeat([0, 1], [100, 2])
+    assert angular_separation(X, y).rows == naive.narrowest(X, y)
+    assert angular_separation(X, y).value > 0
+
+
+def test_equal_points_of_different_labels() -> None:
+    X, y = [[1.0, 2.0], [0.0, 0.0], [-0.0, 0.0], [1.0, 2.0]], [0, 1, 0, 1]
+    assert separation(X, y).value == 0.0
+    assert separation(X, y).rows == (0, 3)
+
+
+def test_small_angles_lose_nothing() -> None:
+    assert exact_angle(np.array([1.0, 0.0]), np.array([1.0, 1e-200])) == 1e-200
+    assert exact_angle(np.array([1.0, 0.0]), np.array([-1.0, 0.0])) == np.pi
+    assert exact_angle(np.array([1e-300, 0.0]), np.array([1e300, 1e300])) == np.pi / 4
+
+
+def test_two_moons_has_the_published_angle() -> None:
+    X, y = moons()
+    assert angular_separation(X, y).value == pytest.approx(2.4414607e-6, abs=5e-14)
+
+
+def test_a_million_points_in_the_plane() -> None:
+    X, y = make_moons(100_000, noise=0.05, random_state=0)
+    found = separation(X, y, n_jobs=2)
+    from scipy.spatial import cKDTree
+
+    distances, _ = cKDTree(X[y == 0]).query(X[y == 1])
+    assert found.value == pytest.approx(distances.min(), rel=1e-12)
+
+
+def test_radius() -> None:
+    assert radius([[3.0, 4.0], [0.0, 1.0]]) == 5.0
+    assert radius([[3.0, 4.0], [1.0, 4.0]], center=True) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1.0], [np.nan]], [0, 1], "row 1"),
+        ([[1.0], [np.inf]], [0, 1], "row 1"),
+        ([1.0, 2.0], [0, 1], "shape"),
+        ([[1.0], [2.0]], [0, 1, 1], "one label for each"),
+        ([[1.0], [2.0]], [1, 1], "only one class"),
+        ([["a"], ["b"]], [0, 1], "numbers"),
+        ([[1j], [2j]], [0, 1], "real numbers"),
+        (np.empty((0, 2)), [], "at least one row"),
+        ([[2**60 + 1], [0]], [0, 1], "2\\*\\*53"),
+        ([[1.0], [2.0]], [0.0, np.nan], "NaN"),
+    ],
+)
+def test_bad_input_is_refused(X: Any, y: Any, message: str) -> None:
+    for function in (separation, angular_separation):
+        with pytest.raises(DataError, match=message):
+            function(X, y)
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(ParameterError, match="n_jobs"):
+        separation([[1.0], [2.0]], [0, 1], n_jobs=0)
+    with pytest.raises(DataError, match="single point"):
+        separation([[1.0]])
+
+
+@given(problem=problems(max_points=8))
+def test_the_filter_bounds_the_squares_from_below(problem: Any) -> None:
+    X, _ = problem
+    cloud = points.Cloud(X, np.arange(len(X)))
+    everyone = np.arange(len(X))
+    scale = Fraction(4) ** -cloud.exponent
+    for single in (True, False):
+        side = cloud.side(everyone, single)
+        product = cloud.products(side, side).astype(np.float64).sum(axis=0)
+        lows = side.lows[:, None] + side.lows[None, :] - 2 * product
+        lows -= side.norms[:, None] * side.norms[None, :] * cloud.slope(single)
+        for i in everyone:
+            for j in everyone:
+                assert Fraction(lows[i, j]) <= naive.square(X[i], X[j]) * scale + Fraction(1e-300)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_mnist_angles() -> None:
+    folder = os.environ.get("EXACTFIT_DATA")
+    if not folder:
+        pytest.skip("EXACTFIT_DATA names no folder")
+    from exactfit.experiments import load_dataset
+
+    data = load_dataset("mnist", folder)
+    different, anyone = angular_separation(data.X, data.y, n_jobs=2), angular_separation(data.X, n_jobs=2)
+    assert different.value == pytest.approx(0.349, abs=5e-4)  # the paper says about 0.17 "between two samples"
+    assert anyone.value == pytest.approx(0.126, abs=5e-4)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from exactfit._statistics import CELL, column_names, mean_interval, per_cell, wilson
+
+
+def trials(count: int = 400) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    kinds = {"n": "i8", "lambda": "f8", "N": "i8", "detectors": "i8", "missed": "i8", "seconds": "f8"}
+    rows = np.zeros(count, dtype=list(kinds.items()))
+    rows["n"], rows["lambda"] = rng.choice([10, 20], count), rng.choice([0.0, 0.1, 0.3], count)
+    rows["N"], rows["detectors"] = 50, rng.integers(3, 20, count)
+    rows["missed"], rows["seconds"] = rng.integers(0, 2, count), rng.random(count)
+    return rows
+
+
+@pytest.mark.parametrize(("successes", "runs"), [(0, 1), (1, 1), (3, 10), (249, 250), (250, 250)])
+def test_wilson_as_scipy_has_it(successes: int, runs: int) -> None:
+    expected = stats.binomtest(successes, runs).proportion_ci(0.95, method="wilson")
+    low, high = wilson(np.array([successes]), np.array([runs]))
+    assert low[0] == pytest.approx(expected.low, abs=1e-12)
+    assert high[0] == pytest.approx(expected.high, abs=1e-12)
+
+
+def test_interval_of_a_mean_as_scipy_has_it() -> None:
+    sample = np.array([3.0, 5.0, 8.0, 13.0])
+    low, high = mean_interval(np.array([sample.mean()]), np.array([sample.std(ddof=1)]), np.array([4]))
+    expected = stats.t.interval(0.95, 3, loc=sample.mean(), scale=stats.sem(sample))
+    assert (low[0], high[0]) == pytest.approx(expected)
+
+
+def test_cells_as_pandas_groups_them() -> None:
+    rows = trials()
+    cells = per_cell(rows)
+    frame = pd.DataFrame({name: rows[name] for name in rows.dtype.names})
+    groups = frame.groupby(["n", "lambda", "N"])
+    assert cells[["n", "lambda", "N"]].tolist() == list(groups.groups)
+    assert cells["runs"].tolist() == groups.size().tolist()
+    assert np.allclose(cells["detectors"], groups["detectors"].mean())
+    assert np.allclose(cells["probability"], groups["missed"].agg(lambda missed: (missed == 0).mean()))
+    half = groups["detectors"].agg(lambda each: stats.t.ppf(0.975, len(each) - 1) * stats.sem(each))
+    assert np.allclose(cells["detectors_high"] - cells["detectors"], half)
+
+
+def test_records_of_every_kind() -> None:
+    rows = trials(50)
+    frame = pd.DataFrame({name: rows[name] for name in rows.dtype.names})
+    plain = [dict(zip(rows.dtype.names, row, strict=True)) for row in rows.tolist()]
+    assert column_names(rows) == column_names(frame) == column_names(plain)
+    expected = per_cell(rows).tolist()
+    assert per_cell(frame).tolist() == per_cell(plain).tolist() == per_cell(per_cell(rows)).tolist() == expected
+
+
+def test_one_run_has_no_interval_and_none_has_no_cells() -> None:
+    cells = per_cell(trials(1))
+    assert np.isnan(cells["detectors_low"]).all()
+    assert per_cell([]).dtype == CELL
+    assert len(per_cell(trials(0))) == 0
