@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "exactfit"
 ROOMS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("demo",),
+    ("demo", "reproduction"),
     ("plots", "experiments"),
     ("comparison", "suspects"),
     ("tables",),
@@ -31,7 +31,7 @@ ROOMS = (
     ("_projections",),
     ("activations", "_sides"),
     ("_bits", "exceptions"),
-    ("_kernels", "_parallel", "_progress", "_statistics", "_version"),
+    ("_console", "_kernels", "_parallel", "_progress", "_statistics", "_version"),
 )
 LINE = {room: line for line, rooms in enumerate(ROOMS) for room in rooms}
 

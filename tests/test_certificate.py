@@ -232,6 +232,38 @@ def test_cuts_through_points_are_safe_where_the_points_are_float32_numbers() -> 
     assert (close.holds, close.float64_safe, close.float32_safe) == (True, True, False)
 
 
+def test_an_open_bit_matters_only_where_it_counts() -> None:
+    x = np.array([-0.7, 0.9])
+    W, b = np.array([[0.1, 0.3], [1.0, 1e-3]]), np.array([-(0.1 * -0.7 + 0.3 * 0.9), 0.0])
+
+    def certificate(mask, label):
+        network = naive.network_of(W, b, [mask], [1], [[True]], Decoder("sign", (0, 1)))
+        return certify(network, [x], [label], arithmetic="float64")
+
+    assert certificate([False, True], 0).holds
+    counted = [certificate([True, True], label).holds for label in (0, 1)]
+    assert counted == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("x", "b", "safe64", "safe32"),
+    [
+        ([1.5 * 2.0**-126, 0.0], -(2.0**-126), True, False),  # the difference is below the normal numbers
+        ([2.0**-130, 0.0], 0.0, True, False),
+        ([2.0, 0.0], -(2.0**-130), True, False),
+        ([2.0, 1e39], -1.0, True, False),  # zero times infinity
+        ([2.0, 0.0], -1e39, True, False),
+        ([1.5 * 2.0**-1022, 0.0], -(2.0**-1022), False, False),
+        ([2.0**-1030, 0.0], 0.0, False, False),
+        ([2.0, 1.0], -2.0, True, True),
+    ],
+)
+def test_cuts_are_open_where_a_format_ends(x, b, safe64, safe32) -> None:
+    network = naive.network_of([[1.0, 0.0]], [b], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
+    certificate = certify(network, [x], [int(x[0] + b > 0)])
+    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, safe64, safe32)
+
+
 @pytest.mark.parametrize("scale", [1e-42, 1e39])
 def test_numbers_that_float32_cannot_hold_are_open(scale) -> None:
     W, b, X = np.array([[1.0, 1.0]]), np.array([0.0]), np.array([[1.0, 2.0], [-1.0, -2.0]]) * scale
@@ -332,6 +364,9 @@ def test_no_points_and_no_detectors() -> None:
     alone = certify(bare, X, np.ones(len(X), dtype=int))
     assert (alone.holds, alone.float32_safe, alone.slack, alone.robust_radius) == (True, True, math.inf, math.inf)
     assert certify(bare, X, np.zeros(len(X), dtype=int)).n_errors == len(X)
+    mute = naive.network_of(np.zeros((0, 2)), [], np.zeros((0, 0)), [], np.zeros((2, 0)), Decoder("one_hot", (0, 1)))
+    for code in (-2, -1, 0, 1, 2):
+        assert certify(mute, X, np.full(len(X), code)).n_errors == len(X)
 
 
 def test_what_cannot_be_certified_is_refused() -> None:

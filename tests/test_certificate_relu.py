@@ -70,6 +70,14 @@ def test_moving_points_within_the_radius_changes_no_answer(one_sided) -> None:
         assert certify(network, X + steps, y).holds
 
 
+def test_the_radius_is_the_gap_over_the_slope() -> None:
+    W, limits = np.array([[2.0], [0.0]]), [3.0]
+    network = naive.network_of(W, np.zeros(2), [[True, True]], limits, [[True]], Decoder("sign", (0, 1)), RELU)
+    for points, labels, radius in [([1.0, 4.0], [0, 1], 0.5), ([0.5, 1.75], [0, 1], 0.25), ([1.0], [1], 0.0)]:
+        found = certify(network, np.array(points)[:, None], labels).robust_radius
+        assert radius * (1 - 1e-12) <= found <= radius
+
+
 @pytest.mark.parametrize("step", [-1, 0, 1])
 @pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
 def test_limits_at_and_beside_a_value_are_decided_exactly(step, scale) -> None:
@@ -96,3 +104,40 @@ def test_threads_and_blocks_change_nothing() -> None:
     assert one.to_dict() == two.to_dict()
     assert one.errors.tolist() == np.flatnonzero(network.decide(X) != y).tolist()
     assert 0 < one.n_errors < 1100
+
+
+@pytest.mark.parametrize(("form", "unit"), [(np.float32, 2.0**-24), (np.float64, 2.0**-53)])
+def test_first_layers_that_cancel_are_given_their_errors(form, unit) -> None:
+    rng = np.random.default_rng(0)
+    called_safe = []
+    for step in np.repeat([1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e5], 12) * rng.choice([-1.0, 1.0], 84):
+        W, x = rng.normal(size=(5, 6)).astype(np.float32), rng.normal(size=6).astype(np.float32) * np.float32(100.0)
+        b = rng.random(5) - W.astype(float) @ x.astype(float)
+        b = b.astype(np.float32).astype(float)
+        blank = naive.network_of(W, b, [[True] * 5], [1.0], [[True]], Decoder("sign", (0, 1)), RELU)
+        limit = float(1 - naive.gaps(blank, x)[0]) + step * unit * 100.0
+        network = naive.network_of(W, b, [[True] * 5], [limit], [[True]], Decoder("sign", (0, 1)), RELU)
+        y = [0 if naive.gaps(network, x)[0] > 0 else 1]
+        assert certify(network, [x], y).holds
+        called_safe.append(certify(network, [x], y, arithmetic=form.__name__).holds)
+        if called_safe[-1]:
+            assert {naive.runtime(network, x, form, order, rng) for order in naive.ORDERS * 3} == set(y)
+    assert not any(called_safe[:12])
+    assert all(called_safe[-12:])
+
+
+@pytest.mark.parametrize(("form", "unit"), [(np.float32, 2.0**-24), (np.float64, 2.0**-53)])
+def test_sums_that_always_round_the_same_way_are_given_their_errors(form, unit) -> None:
+    n, rng = 200, np.random.default_rng(0)
+    W = np.full((n, 1), 1.5 * unit)  # added to one, this rounds to 2 unit
+    W[0] = 1.0
+    found = set()
+    for steps in range(1, 120, 3):
+        limit = 1.0 + (n - 1) * 1.5 * unit + steps * unit
+        network = naive.network_of(W, np.zeros(n), [[True] * n], [limit], [[True]], Decoder("sign", (0, 1)), RELU)
+        certificate = certify(network, [[1.0]], [0])
+        assert certificate.errors.tolist() == naive.wrong_rows(network, [[1.0]], [0])
+        found.add(naive.runtime(network, [1.0], form, naive.in_turn, rng))
+        if naive.runtime(network, [1.0], form, naive.in_turn, rng) != 0:
+            assert not (certificate.float32_safe if form is np.float32 else certificate.float64_safe)
+    assert found == {0, 1}

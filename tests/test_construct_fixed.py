@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import naive
 import numpy as np
@@ -79,6 +80,15 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
     monkeypatch.setattr(_sides, "TILE_ENTRIES", 900)
     assert digest(np.asfortranarray(X), 2) == expected
     assert digest(X.astype(np.float32), 1) == expected
+
+
+def test_two_fits_at_once_do_not_disturb_each_other():
+    X, y = PROBLEMS["three classes"]()
+    recipe = Recipe(n_jobs=2, selection="greedy")
+    alone = [fixed_width(X, y, 300, recipe, rng=seed).network.digest for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda seed: fixed_width(X, y, 300, recipe, rng=seed).network.digest, range(8)))
+    assert together == alone
 
 
 # ---- What every network does -----------------------------------------------------------------------------

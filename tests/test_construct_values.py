@@ -204,8 +204,9 @@ def test_values_that_overflow_are_refused_with_a_remedy(activation):
 
 def test_a_sum_that_overflows_downwards_is_refused_too():
     """Minus infinity would pass as zero: partial sums overflow, though the exact value is positive."""
-    X, y = np.array([[1.7e308, 1.7e308, 1.7e308], [0.0, 0.0, 1.0]]), np.array([0, 1])
-    planes = Hyperplanes(np.array([[-1.0, -1.0, 3.0]]), np.zeros(1))
+    X, y = np.array([[1.7e308, 5e307, 1.7e308, 1.7e308], [0.0, 0.0, 0.0, 1.0]]), np.array([0, 1])
+    planes = Hyperplanes(np.array([[-1.0, -1.0, 1.0, 1.0]]), np.zeros(1))
+    assert naive.exact(planes.weights[0], X[0], 0.0) > 0
     _, evidence = evidence_for(X, y, planes)
     with pytest.raises(DataError, match="scale the data down"):
         evidence.values(X)

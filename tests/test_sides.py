@@ -121,6 +121,18 @@ def test_weights_so_small_that_error_bounds_underflow(d):
         assert_exact(X, w[None], [-naive.dot(w, x)])
 
 
+def test_a_case_in_which_rounding_turns_the_sign_of_denormal_weights():
+    w = [float.fromhex(h) for h in ("0x0.00250826090b5p-1022", "-0x0.0026e8cd1886dp-1022", "0x0.00bca05366b84p-1022")]
+    x = [float.fromhex(h) for h in ("0x1.40cc059370856p+993", "-0x1.9988fa3a56920p+995", "0x1.14733a3462ca3p+995")]
+    b = float.fromhex("-0x1.158a6eea83281p-35")
+    assert naive.exact(w, x, b) < 0
+    assert b + w[0] * x[0] + w[1] * x[1] + w[2] * x[2] > 1e-27
+    for zeros in (0, 5, 20):
+        point, weights = np.array([x + [0.0] * zeros]), np.array([w + [0.0] * zeros])
+        assert not sides(point, weights, np.array([b])).to_bool()[0, 0]
+        assert sides(-point, weights, np.array([-b])).to_bool()[0, 0]
+
+
 @pytest.mark.parametrize("d", [1, 16, 17])
 def test_denormal_points_and_biases(d):
     rng = np.random.default_rng(d)

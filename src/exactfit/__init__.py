@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .construct import Trace as Trace
     from .construct import adaptive_width as adaptive_width
     from .construct import fixed_width as fixed_width
+    from .construct.extend import Extension as Extension
+    from .construct.extend import extend as extend
     from .estimators import InterpolatingClassifier as InterpolatingClassifier
     from .exceptions import ConflictWarning as ConflictWarning
     from .exceptions import ConstructionError as ConstructionError
@@ -32,6 +34,26 @@ if TYPE_CHECKING:
     from .exceptions import ParameterError as ParameterError
     from .exceptions import TooLargeError as TooLargeError
     from .exceptions import WidthLimitError as WidthLimitError
+    from .geometry.bounds import Bounds as Bounds
+    from .geometry.bounds import bounds as bounds
+    from .geometry.calibration import Calibration as Calibration
+    from .geometry.calibration import calibrate as calibrate
+    from .geometry.covering import MutualCovering as MutualCovering
+    from .geometry.covering import mutual_covering as mutual_covering
+    from .geometry.covering_check import CoveringCheck as CoveringCheck
+    from .geometry.covering_check import is_mutual_covering as is_mutual_covering
+    from .geometry.describe import Description as Description
+    from .geometry.describe import describe as describe
+    from .geometry.limit import LimitCover as LimitCover
+    from .geometry.limit import limit_cover as limit_cover
+    from .geometry.mean_width import MeanWidth as MeanWidth
+    from .geometry.mean_width import mean_width as mean_width
+    from .geometry.separation import ClosestPair as ClosestPair
+    from .geometry.separation import angular_separation as angular_separation
+    from .geometry.separation import radius as radius
+    from .geometry.separation import separation as separation
+    from .geometry.worst_cases import make_alternating_line as make_alternating_line
+    from .geometry.worst_cases import make_parallel_lines as make_parallel_lines
     from .network import Network as Network
     from .outcome import Outcome as Outcome
     from .persistence import load as load
@@ -41,6 +63,7 @@ _HOMES = {
     "activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
+    "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],
     "exceptions": [
         "ConflictWarning",
@@ -57,6 +80,15 @@ _HOMES = {
         "TooLargeError",
         "WidthLimitError",
     ],
+    "geometry.bounds": ["Bounds", "bounds"],
+    "geometry.calibration": ["Calibration", "calibrate"],
+    "geometry.covering": ["MutualCovering", "mutual_covering"],
+    "geometry.covering_check": ["CoveringCheck", "is_mutual_covering"],
+    "geometry.describe": ["Description", "describe"],
+    "geometry.limit": ["LimitCover", "limit_cover"],
+    "geometry.mean_width": ["MeanWidth", "mean_width"],
+    "geometry.separation": ["ClosestPair", "angular_separation", "radius", "separation"],
+    "geometry.worst_cases": ["make_alternating_line", "make_parallel_lines"],
     "network": ["Network"],
     "outcome": ["Outcome"],
     "persistence": ["load", "save"],

@@ -29,8 +29,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._console import say as _say
+from ._console import tell as _print
 from ._version import __version__
 from .exceptions import ConstructionError, DataError, ExactfitError, ModelFileError
+from .reproduction import commands as experiments
 
 if TYPE_CHECKING:
     from .demo import Exhibit
@@ -132,17 +135,7 @@ def _print_exhibit(shown: Exhibit) -> None:
     _print("\n".join([*rest, ""]))
 
 
-def _print(text: str, style: str | None = None, *, to_stderr: bool = False) -> None:
-    """Write as it is, never wrapped; with a style on terminals only (rich honours NO_COLOR)."""
-    from rich.console import Console
-
-    console = Console(stderr=to_stderr)
-    console.print(text, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-
-def _say(text: str, style: str | None = "dim") -> None:
-    """A message, not data."""
-    _print(text, style, to_stderr=True)
+experiments.register(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

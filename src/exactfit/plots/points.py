@@ -1,0 +1,88 @@
+"""Labelled points in the plane, and the frame around a network that interpolates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exceptions import DataError
+from .axes import axes_for
+from .regions import LEGEND_DROP, SQUARE_UP_TO
+from .style import INK, color, marker, shade
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE = 4.8, 3.6
+MARGIN = 0.05
+
+
+def plot_points(
+    X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, names: Sequence[str] | None = None, legend: bool = True
+) -> Axes:
+    """Draw points of two features by class.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, 2)
+    y : array of int, shape (n_samples,)
+        Class codes 0..K-1.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure in exactfit's style by default.
+    names : sequence of str, optional
+        Of the classes, by code.
+    legend : bool
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from exactfit.plots import plot_points
+    >>> ax = plot_points([[0.0, 0.0], [1.0, 1.0]], [0, 1], names=["lower", "upper"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['lower', 'upper']
+    """
+    points, codes = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if points.ndim != 2 or points.shape[1] != 2 or codes.shape != (len(points),):
+        raise DataError(
+            f"points of two features with a class each can be drawn, got shapes {points.shape}, {codes.shape}"
+        )
+    size = float(np.clip(9000 / max(len(points), 1), 1.5, 36))
+    with axes_for(ax, SIZE) as own:
+        for k in range(int(codes.max(initial=-1)) + 1):
+            across, up = points[codes == k].T
+            own.scatter(
+                across, up, s=size, marker=marker(k), color=color(k), edgecolors=[shade(k)],
+                linewidths=0.3 if size > 4 else 0.0, label=names[k] if names else f"class {k}",
+            )  # fmt: skip
+        own.set(xlabel="$x_1$", ylabel="$x_2$")
+        across, up = np.ptp(points, axis=0)
+        own.set_aspect("equal" if max(across, up) <= SQUARE_UP_TO * min(across, up) else "auto")
+        own.margins(MARGIN if own.get_aspect() == 1 else 2 * MARGIN)
+        if legend:
+            own.legend(
+                loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=LEGEND_DROP, ncols=4,
+                markerscale=max(1.0, 5 / size**0.5),
+            )  # fmt: skip
+    return own
+
+
+def frame(ax: Axes, interpolates: bool) -> Axes:
+    """A thick dashed frame around axes whose network interpolates, a thin one around others.
+
+    Examples
+    --------
+    >>> from exactfit.plots import frame, plot_points
+    >>> ax = frame(plot_points([[0.0, 0.0], [1.0, 1.0]], [0, 1]), True)
+    >>> ax.spines["top"].get_linewidth()
+    2.6
+    """
+    for spine in ax.spines.values():
+        spine.set(visible=True, color=INK, linewidth=2.6 if interpolates else 0.6)
+        spine.set_linestyle((0, (4, 2)) if interpolates else "solid")
+    return ax

@@ -1,0 +1,311 @@
+"""``exactfit reproduce``, ``sweep`` and ``trials``, from data to figures."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris, make_moons
+from test_experiments_datasets import write_mnist
+
+from exactfit.cli import main
+from exactfit.experiments import backends, load_dataset, read_trials
+from exactfit.experiments.records import merge_trials
+from exactfit.experiments.trial import run_cell
+
+GRID = """
+[grid]
+width = { first = 10, last = 40, step = 10 }
+max_bias = [0, 0.5, 1]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
+    mpl.use("agg")
+    return tmp_path
+
+
+def write(name: str, text: str) -> str:
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def lines(path: str | Path) -> list[dict[str, str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def check_pair(stem: str) -> None:
+    """A figure, as vectors and as pixels."""
+    assert Path(f"{stem}.pdf").read_bytes().startswith(b"%PDF")
+    assert Path(f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_reproduce_prints_where_things_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "parallel-lines", "-j", "1"]) == 0
+    out, err = capsys.readouterr()
+    store, folder = Path("exactfit-results/parallel-lines.jsonl"), Path("exactfit-results/parallel-lines")
+    assert f"trials in {store}, summary and figures in {folder}" in err
+    assert out.splitlines()[0] == str(folder / "parallel-lines.csv")
+    assert all(Path(line).exists() for line in out.splitlines())
+    check_pair(str(folder / "parallel-lines-regions"))
+    (cell,) = lines(folder / "parallel-lines.csv")
+    assert (cell["runs"], cell["interpolating"], cell["detectors"]) == ("1", "1", "10"), (
+        "every target point is an anchor"
+    )
+    assert (cell["standing"], cell["digest"]) == ("generated", load_dataset("parallel-lines").digest)
+
+
+def test_reproduce_two_moons_with_all_its_figures() -> None:
+    assert main(["reproduce", "two-moons", "--runs", "2", "-j", "1", "--store", "s.jsonl", "--output", "out"]) == 0
+    kinds = ("heatmap", "slices-bias", "slices-width", "data", "regions", "frames")
+    for kind in kinds:
+        check_pair(f"out/two-moons-{kind}")
+    assert len(list(Path("out").iterdir())) == 2 * len(kinds) + 1
+    assert len(lines("out/two-moons.csv")) == 110
+    before = Path("s.jsonl").read_bytes()
+    assert main(["reproduce", "two-moons", "--runs", "2", "-j", "1", "--store", "s.jsonl", "--output", "out"]) == 0
+    assert Path("s.jsonl").read_bytes() == before
+
+
+def test_reproduce_on_files_that_are_not_the_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    write_mnist(Path("data/mnist"))
+    assert main(["reproduce", "mnist", "--data", "data", "-j", "1", "--runs", "1", "-o", "out"]) == 0
+    err = capsys.readouterr().err
+    assert [line for line in err.splitlines() if "not the published ones" in line] == [
+        "mnist: 30 images of the right shape, but not the published ones "
+        "(files train-images-idx3-ubyte.gz ... t10k-labels-idx1-ubyte.gz)"
+    ]
+    assert {cell["standing"] for cell in lines("out/mnist.csv")} == {"other"}
+
+
+def test_reproduce_pairs_of_digits() -> None:
+    write_mnist(Path("data"))
+    own = "[[data]]\nname = 'mnist-1-vs-8'\n[[data]]\nname = 'mnist-1-vs-9'\n"
+    figure = "[[figure]]\nkind = 'growth'\n"
+    grid = "[grid]\nwidth = [16, 32]\nmax_bias = 0.5\npoints = [3, 6]\n"
+    write("pairs.toml", f"runs = 5\n{own}{grid}{figure}")
+    assert main(["sweep", "pairs.toml", "--data", "data", "-j", "1", "-o", "out"]) == 0
+    check_pair("out/pairs-growth")
+    assert {cell["data"] for cell in lines("out/pairs.csv")} == {"mnist-1-vs-8", "mnist-1-vs-9"}
+
+
+def frames() -> tuple[pd.DataFrame, str]:
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(kind=np.array(["x", "y", "z"])[y])
+    return frame.drop_duplicates(["a", "b", "c", "d"]), "kind"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "loader"])
+def test_sweep_over_data_of_ones_own(ending: str) -> None:
+    frame, label = frames()
+    source = f'file = "own.{ending}"\nlabel = "{label}"'
+    if ending == "csv":
+        frame.to_csv("own.csv", index=False)
+    elif ending == "parquet":
+        pl.DataFrame({str(name): frame[name].to_numpy() for name in frame}).write_parquet("own.parquet")
+    elif ending == "npz":
+        np.savez("own.npz", X=frame.drop(columns=label).to_numpy(), y=frame[label].to_numpy().astype(str))
+        source = 'file = "own.npz"'
+    else:
+        source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }\ntarget = 0'
+    write("mine.toml", f"runs = 2\n[data]\n{source}\n{GRID}")
+    assert main(["sweep", "mine.toml", "-j", "1"]) == 0
+    stem = "exactfit-results/mine/mine"
+    assert len(lines(f"{stem}.csv")) == 12
+    for kind in ("heatmap", "slices-bias", "slices-width", *(["data"] if ending == "loader" else [])):
+        check_pair(f"{stem}-{kind}")
+    (header,) = read_trials("exactfit-results/mine.jsonl").headers
+    assert header["classes"] == (["0", "1"] if ending == "loader" else ["x", "y", "z"])
+    assert header["target"] == ("0" if ending == "loader" else None)
+    assert header["digest"]
+
+
+def test_the_same_data_in_any_form_have_the_same_rows() -> None:
+    X, y = make_moons(40, random_state=0)
+    np.savez("own.npz", X=X, y=y)
+    pd.DataFrame(X).assign(label=y).to_csv("own.csv", index=False)
+    for name, source in (("a", 'file = "own.npz"'), ("b", 'file = "own.csv"\nlabel = "label"')):
+        write(f"{name}.toml", f"runs = 2\n[data]\n{source}\n{GRID}")
+        assert main(["sweep", f"{name}.toml", "-j", "1"]) == 0
+    one, other = (read_trials(f"exactfit-results/{name}.jsonl") for name in "ab")
+    assert len(merge_trials([one, other]).rows) == len(one.rows) == 24
+
+
+def test_growing_samples_get_their_figures() -> None:
+    source = 'loader = "make_moons"\narguments = { n_samples = 60, random_state = 0 }\norder = "stratified"'
+    grid = "[grid]\nwidth = [16, 32]\nmax_bias = 1\nshare = { first = 0.2, last = 1, step = 0.4 }\n"
+    write("grow.toml", f"runs = 5\ncenter = true\n[data]\n{source}\n{grid}")
+    assert main(["sweep", "grow.toml", "-j", "1", "-o", "out"]) == 0
+    for kind in ("heatmap", "slices-samples", "slices-width", "data"):
+        check_pair(f"out/grow-{kind}")
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "says"),
+    [
+        ('file = "none.csv"\nlabel = "y"', 2, "No such file"),
+        ('file = "own.txt"', 2, "end in .csv, .parquet or .npz"),
+        ('file = "own.csv"', 2, "say which column"),
+        ('file = "own.csv"\nlabel = "z"', 2, "say which column"),
+        ('file = "words.csv"\nlabel = "y"', 3, "drop or encode word"),
+        ('file = "own.npz"', 3, "must hold an array"),
+        ('file = "one.csv"\nlabel = "y"', 3, "two classes"),
+        ('file = "nan.csv"\nlabel = "y"', 3, "largest norm"),
+        ('file = "clash.csv"\nlabel = "y"', 3, "equal points with different labels"),
+        ('loader = "load_nothing"', 2, "no loader"),
+        ('loader = "get_data_home"', 2, "no loader"),
+        ('loader = "make_spd_matrix"\narguments = { n_dim = 3 }', 3, "does not return points and labels"),
+        ('file = "own.csv"\nlabel = "y"\nscale = "log"', 2, "scale must be"),
+        ('file = "own.csv"\nlabel = "y"\norder = "random"', 2, "order must be"),
+        ('file = "own.csv"\nlabel = "y"\ntarget = "c"', 2, "target must be"),
+        ('name = "nothing"', 2, "no data set is called"),
+    ],
+)
+def test_data_that_cannot_be_used(source: str, code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write("own.csv", "x,y\n1,a\n2,b\n3,a\n")
+    write("words.csv", "x,word,y\n1,hello,a\n2,you,b\n")
+    write("one.csv", "x,y\n1,a\n2,a\n")
+    write("nan.csv", "x,y\n1,a\n,b\n")
+    write("clash.csv", "x,y\n1,a\n1,b\n")
+    np.savez("own.npz", X=np.ones((2, 2)))
+    write("mine.toml", f"runs = 1\n[data]\n{source}\n{GRID}")
+    assert main(["sweep", "mine.toml", "-j", "1"]) == code
+    assert says in capsys.readouterr().err
+
+
+def moons_toml(name: str = "mine", runs: int = 4) -> str:
+    source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }'
+    return write(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID}")
+
+
+def test_shards_are_merged_packed_and_continued_from(capsys: pytest.CaptureFixture[str]) -> None:
+    toml = moons_toml()
+    for index in (1, 2, 3):
+        assert main(["sweep", toml, "-j", "1", "--shard", f"{index}/3", "--store", f"{index}.jsonl"]) == 0
+    assert not Path("exactfit-results/mine").exists(), "a shard draws nothing"
+    assert "merge the stores" in capsys.readouterr().err
+    assert main(["trials", "merge", "all.csv.gz", "1.jsonl", "2.jsonl", "3.jsonl"]) == 0
+    assert capsys.readouterr().out == "all.csv.gz: 48 trials\n"
+    assert main(["sweep", toml, "-j", "1", "--start-from", "all.csv.gz", "--store", "new.jsonl", "-o", "out"]) == 0
+    assert "48 trials are there, 0 to run" in capsys.readouterr().err
+    assert main(["sweep", toml, "-j", "1", "--runs", "5", "--store", "new.jsonl", "--start-from", "all.csv.gz"]) == 0
+    err = capsys.readouterr().err
+    assert "48 trials are there, 12 to run" in err
+    assert "is there already" in err
+    assert main(["sweep", toml, "-j", "1", "--store", "whole.jsonl", "-o", "whole"]) == 0
+    capsys.readouterr()
+    assert main(["trials", "summary", "all.csv.gz"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["trials", "summary", "whole.jsonl", "whole.csv"]) == 0
+
+    def but_seconds(text: str) -> list[str]:
+        return [line.rpartition(",")[0] for line in text.splitlines()]
+
+    assert but_seconds(printed) == but_seconds(Path("whole.csv").read_text(encoding="utf-8"))
+    assert but_seconds(printed) == but_seconds(Path("out/mine.csv").read_text(encoding="utf-8"))
+
+
+def test_failed_trials_show_in_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sometimes(layers, cell):
+        if cell.n == 20:
+            raise ZeroDivisionError("on purpose")
+        return run_cell(layers, cell)
+
+    monkeypatch.setattr(backends, "run_cell", sometimes)
+    assert main(["sweep", moons_toml(), "-j", "1"]) == 1
+    assert "12 trials failed" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.chdir(Path.cwd())
+    assert main(["sweep", "mine.toml", "-j", "1"]) == 0
+
+
+def test_independent_draws() -> None:
+    toml = moons_toml(runs=2)
+    assert main(["sweep", toml, "-j", "1", "--independent", "-o", "out"]) == 0
+    assert {cell["scheme"] for cell in lines("out/mine.csv")} == {"independent"}
+
+
+def test_processes_and_a_scheduler(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    toml = moons_toml()
+    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
+        address = cluster.scheduler_address
+        arguments = ["--backend", "dask", "--scheduler", address, "--store", "dask.jsonl"]
+        assert main(["sweep", toml, *arguments]) == 0
+    assert main(["sweep", toml, "-j", "2", "--store", "two.jsonl"]) == 0
+    parts = [read_trials("dask.jsonl"), read_trials("two.jsonl")]
+    assert len(merge_trials(parts).rows) == len(parts[0].rows) == 48
+
+
+def test_a_second_sweep_on_the_same_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code = (
+        "import sys; from exactfit.experiments.store import Store; s = Store('s.jsonl', print); "
+        "print('open', flush=True); sys.stdin.readline()"
+    )
+    first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    assert first.stdout.readline().strip() == b"open"
+    assert main(["sweep", moons_toml(), "-j", "1", "--store", "s.jsonl"]) == 2
+    assert "in use by another process" in capsys.readouterr().err
+    first.communicate(b"\n")
+    assert main(["sweep", "mine.toml", "-j", "1", "--store", "s.jsonl"]) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_interrupted_and_continued() -> None:
+    import signal
+
+    toml = moons_toml(runs=4000)
+    command = [sys.executable, "-m", "exactfit", "sweep", toml, "-j", "1", "--store", "s.jsonl"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"MPLBACKEND": "agg"})
+    end = time.monotonic() + 60
+    while not (Path("s.jsonl").exists() and Path("s.jsonl").stat().st_size > 5000):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert b"interrupted" in err
+    assert len(read_trials("s.jsonl").rows) > 10
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce", "nothing"],
+        ["reproduce", "two-moons", "--scale", "huge"],
+        ["reproduce", "all", "--store", "s.jsonl"],
+        ["reproduce", "two-moons", "--runs", "0"],
+        ["reproduce", "two-moons", "--jobs", "0"],
+        ["reproduce", "two-moons", "--shard", "5/4"],
+        ["reproduce", "two-moons", "--backend", "ray"],
+        ["reproduce", "two-moons", "--backend", "dask"],
+        ["reproduce", "two-moons", "--store", "s.csv.gz"],
+        ["sweep", "nothing.toml"],
+        ["trials", "merge", "out.jsonl", "nothing.jsonl"],
+    ],
+)
+def test_usage(arguments: list[str]) -> None:
+    assert main(arguments) == 2
+
+
+def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    write("mine.toml", Path(moons_toml(runs=1)).read_text(encoding="utf-8") + "[[figure]]\nkind = 'pie'\n")
+    assert main(["sweep", "mine.toml", "-j", "1"]) == 2
+    assert "no figure is of the kind 'pie'" in capsys.readouterr().err

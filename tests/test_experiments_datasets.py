@@ -1,0 +1,383 @@
+"""Data sets: from real files, from a stand-in for OpenML, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
+import pickle
+import re
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exactfit.certificate import data_digest
+from exactfit.demo import two_moons
+from exactfit.exceptions import DataError, ParameterError
+from exactfit.experiments import images, load_dataset
+from exactfit.experiments.datasets import load_images, scale_to_unit, stratified_order
+from exactfit.experiments.images import CIFAR10, MNIST
+
+MNIST_NAMES = MNIST.layouts[0]
+
+
+def idx(array: np.ndarray) -> bytes:
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return head + array.astype(np.uint8).tobytes()
+
+
+def toy_images(count: int, n_pixels: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 256, (count, n_pixels), dtype=np.uint8)
+    return pixels, (np.arange(count) % 10).astype(np.uint8)
+
+
+def write_mnist(folder: Path, *, packed: bool = True, names: tuple[str, ...] = MNIST_NAMES) -> np.ndarray:
+    folder.mkdir(parents=True, exist_ok=True)
+    pixels, labels = toy_images(30, 784)
+    parts = [pixels[:20].reshape(-1, 28, 28), labels[:20], pixels[20:].reshape(-1, 28, 28), labels[20:]]
+    for name, part in zip(names, parts, strict=True):
+        contents = idx(part)
+        if packed:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(contents))
+        else:
+            (folder / name).write_bytes(contents)
+    return pixels
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("inside", ["", "mnist", "anything"])
+@pytest.mark.parametrize("names", MNIST.layouts)
+def test_mnist_from_idx_files(tmp_path: Path, packed: bool, inside: str, names: tuple[str, ...]) -> None:
+    pixels = write_mnist(tmp_path / inside, packed=packed, names=names)
+    found = load_images("mnist", tmp_path)
+    assert (found.pixels == pixels).all()
+    assert found.labels.tolist() == [k % 10 for k in range(30)]
+    assert not found.published
+
+
+def test_scaled_to_the_unit_interval_and_then_to_largest_norm_one(tmp_path: Path) -> None:
+    pixels = write_mnist(tmp_path)
+    data = load_dataset("mnist", tmp_path)
+    expected = pixels / 255.0
+    expected /= np.sqrt((expected**2).sum(axis=1)).max()
+    assert np.allclose(data.X, expected, rtol=1e-14)
+    assert data.X.dtype == np.float64
+    assert data.y.dtype == np.int64
+    assert np.sqrt((data.X**2).sum(axis=1)).max() == pytest.approx(1.0)
+    assert data.digest == data_digest(data.X, data.y)
+    assert (data.standing, data.target) == ("other", None)
+    assert data.remark is not None
+    assert "30 images" in data.remark
+
+
+def test_two_digits_are_scaled_within_themselves(tmp_path: Path) -> None:
+    pixels = write_mnist(tmp_path)
+    data = load_dataset("mnist-1-vs-8", tmp_path)
+    rows = [k for k in range(30) if k % 10 in (1, 8)]
+    expected = pixels[rows] / 255.0
+    assert np.allclose(data.X, expected / np.sqrt((expected**2).sum(axis=1)).max(), rtol=1e-14)
+    assert data.y.tolist() == [0, 1] * 3
+    assert (data.classes, data.target) == (("1", "8"), 0)
+
+
+def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_mnist(tmp_path / "mnist")
+    monkeypatch.setenv("EXACTFIT_DATA", str(tmp_path))
+    assert len(load_dataset("mnist").y) == 30
+
+
+def write_cifar_binary(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    folder.mkdir(parents=True, exist_ok=True)
+    pixels, labels = toy_images(24, 3072)
+    records = np.column_stack([labels, pixels])
+    for k, name in enumerate(CIFAR10.layouts[0]):
+        (folder / name).write_bytes(records[4 * k : 4 * k + 4].tobytes())
+    return pixels, labels
+
+
+def old_pickle(pixels: np.ndarray, labels: list[int]) -> bytes:
+    """As Python 2 wrote the published batches: protocol 2, byte strings, numpy.core."""
+    raw = pixels.tobytes()
+    return (
+        b"\x80\x02}("
+        b"U\x04datacnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+        + b"M" + len(pixels).to_bytes(2, "little") + b"M" + (3072).to_bytes(2, "little") + b"\x86"
+        + b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+        + b"T" + len(raw).to_bytes(4, "little") + raw + b"tb"
+        + b"U\x06labels]("
+        + b"".join(b"K" + bytes([label]) for label in labels)
+        + b"eu."
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["python 2", "python 3, protocol 2", "python 3, protocol 4"])
+def test_both_versions_of_cifar_hold_the_same(tmp_path: Path, how: str) -> None:
+    pixels, labels = write_cifar_binary(tmp_path / "bin" / "cifar-10-batches-bin")
+    python = tmp_path / "py" / "cifar-10-batches-py"
+    python.mkdir(parents=True)
+    for k, name in enumerate(CIFAR10.layouts[1]):
+        own, codes = pixels[4 * k : 4 * k + 4], labels[4 * k : 4 * k + 4].tolist()
+        batch = {b"data": own, b"labels": codes, b"batch_label": b"toy"}
+        protocol = 2 if how.endswith("2") else 4
+        contents = old_pickle(own, codes) if how == "python 2" else pickle.dumps(batch, protocol=protocol)
+        (python / name).write_bytes(contents)
+    from_binary, from_python = load_images("cifar10", tmp_path / "bin"), load_images("cifar10", tmp_path / "py")
+    assert (from_binary.pixels == pixels).all()
+    assert (from_python.pixels == pixels).all()
+    assert (from_python.labels == labels).all()
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("echo evil > evil.txt",)
+
+
+def test_a_pickle_cannot_run_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in CIFAR10.layouts[1]:
+        (tmp_path / name).write_bytes(pickle.dumps({b"data": Evil(), b"labels": [1]}))
+    with pytest.raises(DataError, match=r"refused.*system"):
+        load_images("cifar10", tmp_path)
+    assert not (tmp_path / "evil.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"",
+        b"not a pickle",
+        pickle.dumps([1, 2]),
+        pickle.dumps({"data": 3, "labels": [1]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.uint8), b"labels": ["cat"]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.float64), b"labels": [1]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.uint8), b"labels": [10]}),
+    ],
+)
+def test_other_pickles_are_refused(tmp_path: Path, contents: bytes) -> None:
+    for name in CIFAR10.layouts[1]:
+        (tmp_path / name).write_bytes(contents)
+    with pytest.raises(DataError):
+        load_images("cifar10", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "says"),
+    [
+        ("train-images-idx3-ubyte", idx(np.zeros((20, 28, 28)))[:-5], "incomplete"),
+        ("train-images-idx3-ubyte", b"\0\0", "not an IDX file"),
+        ("train-images-idx3-ubyte", idx(np.zeros(20)), "not an IDX file"),
+        ("train-images-idx3-ubyte", idx(np.zeros((20, 14, 56))), "14 x 56"),
+        ("train-images-idx3-ubyte", gzip.compress(idx(np.zeros((20, 28, 28))))[:-9], "incomplete"),
+        ("train-labels-idx1-ubyte", idx(np.zeros(19)), "pixels for each label"),
+        ("train-labels-idx1-ubyte", idx(np.full(20, 10)), "0 to 9"),
+    ],
+)
+def test_damaged_idx_files_are_refused(tmp_path: Path, name: str, contents: bytes, says: str) -> None:
+    write_mnist(tmp_path, packed=False)
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(DataError, match=says):
+        load_images("mnist", tmp_path)
+
+
+def test_a_damaged_binary_batch_is_refused(tmp_path: Path) -> None:
+    write_cifar_binary(tmp_path)
+    (tmp_path / "test_batch.bin").write_bytes(b"\0" * 3072)
+    with pytest.raises(DataError, match="no whole number of records"):
+        load_images("cifar10", tmp_path)
+
+
+def test_published_images_are_recognised_by_their_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels, labels = write_cifar_binary(tmp_path)
+    sums = tuple(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in CIFAR10.layouts[0])
+    known = replace(CIFAR10, parts=(4,) * 6, sums=sums)
+    assert images.is_published(known, pixels, labels)
+    assert not images.is_published(known, pixels[::-1], labels)
+    assert not images.is_published(known, pixels[:20], labels[:20])
+    monkeypatch.setitem(images.KINDS, "cifar10", known)
+    assert load_dataset("cifar10", tmp_path).standing == "published"
+
+
+@pytest.mark.data
+def test_the_published_mnist_is_recognised() -> None:
+    folder = os.environ.get("EXACTFIT_DATA")
+    if not folder:
+        pytest.skip("EXACTFIT_DATA names no folder")
+    found = load_images("mnist", folder)
+    assert found.published
+    assert found.pixels.shape == (70_000, 784)
+    assert np.bincount(found.labels).tolist() == [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+
+
+class OpenML(http.server.BaseHTTPRequestHandler):
+    """A stand-in: one data set, as the server describes and sends it."""
+
+    asked: list[str] = []  # noqa: RUF012  (one server at a time)
+    files: dict[str, bytes] = {}  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = self.files.get(self.path.rstrip("/"))
+        self.send_response(200 if body is not None else 404)
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def openml_files(pixels: np.ndarray, labels: np.ndarray) -> dict[str, bytes]:
+    names = [f"pixel{k + 1}" for k in range(pixels.shape[1])]
+    arff = io.StringIO()
+    arff.write("@RELATION mnist\n")
+    arff.writelines(f"@ATTRIBUTE {name} real\n" for name in names)
+    arff.write("@ATTRIBUTE class {0,1,2,3,4,5,6,7,8,9}\n@DATA\n")
+    arff.writelines(",".join(map(str, [*row, label])) + "\n" for row, label in zip(pixels, labels, strict=True))
+    body = arff.getvalue().encode()
+    flags = {"is_ignore": "false", "is_row_identifier": "false", "number_of_missing_values": "0"}
+    flags |= {"data_type": "numeric", "is_target": "false"}
+    features = [{"index": str(k), "name": name, **flags} for k, name in enumerate(names)]
+    features.append({"index": "784", "name": "class"} | flags | {"data_type": "nominal", "is_target": "true"})
+    described = {
+        "id": "554", "name": "mnist_784", "version": "1", "format": "ARFF", "status": "active", "file_id": "7",
+        "default_target_attribute": "class", "md5_checksum": hashlib.md5(body).hexdigest(), "description": "toy",
+        "url": "https://www.openml.org/data/v1/download/7/mnist_784.arff",
+    }  # fmt: skip
+    listed = {"did": 554, "name": "mnist_784", "version": 1, "status": "active"}
+    api = "/api/v1/json/data"
+    return {
+        f"{api}/list/data_name/mnist_784/limit/2/data_version/1": json.dumps({"data": {"dataset": [listed]}}).encode(),
+        f"{api}/554": json.dumps({"data_set_description": described}).encode(),
+        f"{api}/features/554": json.dumps({"data_features": {"feature": features}}).encode(),
+        f"{api}/qualities/554": json.dumps(
+            {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": str(len(labels))}]}}
+        ).encode(),
+        "/data/v1/download/7/mnist_784.arff": body,
+    }
+
+
+@pytest.fixture
+def openml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[OpenML]]:
+    """A real server on this machine that scikit-learn is led to."""
+    OpenML.asked, OpenML.files = [], {}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), OpenML)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+
+    def here(request: Any, *args: Any, **options: Any) -> Any:
+        url = request.full_url if isinstance(request, urllib.request.Request) else request
+        local = re.sub(r"^https?://[^/]+", f"http://127.0.0.1:{server.server_port}", url)
+        return urllib.request.urlopen(local, *args, **options)
+
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", here)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "kept"))
+    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
+    yield OpenML
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_download_from_openml_and_its_cache(openml: type[OpenML]) -> None:
+    pixels, labels = toy_images(12, 784)
+    openml.files = openml_files(pixels, labels)
+    found = load_images("mnist")
+    assert (found.pixels == pixels).all()
+    assert (found.labels == labels).all()
+    assert found.source == "OpenML, mnist_784 version 1"
+    asked = len(openml.asked)
+    assert asked > 0
+    assert (load_images("mnist").pixels == pixels).all()
+    assert len(openml.asked) == asked, "the second time comes from the cache"
+
+
+def test_download_without_pandas(openml: type[OpenML], monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels, labels = toy_images(12, 784)
+    openml.files = openml_files(pixels, labels)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    found = load_images("mnist")
+    assert (found.pixels == pixels).all()
+    assert (found.labels == labels).all()
+
+
+def test_a_folder_without_the_files_leads_to_the_download(openml: type[OpenML], tmp_path: Path) -> None:
+    openml.files = openml_files(*toy_images(12, 784))
+    (tmp_path / "empty").mkdir()
+    assert len(load_dataset("mnist", tmp_path / "empty").y) == 12
+
+
+def test_neither_files_nor_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fail)
+    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
+    with pytest.raises(DataError, match=r"no folder was named .*EXACTFIT_DATA.*no route to host"):
+        load_dataset("mnist")
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(DataError, match=r"subfolders \(elsewhere\).*train-images-idx3-ubyte"):
+        load_dataset("mnist", tmp_path)
+    with pytest.raises(DataError, match=r"data_batch_1\.bin"):
+        load_dataset("cifar10", tmp_path)
+    with pytest.raises(DataError, match="cannot look into the data folder"):
+        load_dataset("mnist", tmp_path / "nowhere")
+
+
+def test_a_download_of_another_shape_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fetched:
+        data = np.full((3, 784), 0.5)
+        target = np.array(["1", "2", "3"])
+
+    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *_, **__: Fetched)
+    with pytest.raises(DataError, match="whole numbers from 0 to 255"):
+        load_dataset("mnist")
+
+
+def test_two_moons_is_the_papers_set() -> None:
+    data = load_dataset("two-moons")
+    X, y = two_moons()
+    assert (data.X == X).all()
+    assert (data.y == y).all()
+    assert (data.target, data.standing, data.remark) == (1, "generated", None)
+
+
+def test_parallel_lines() -> None:
+    data = load_dataset("parallel-lines")
+    assert data.X.shape == (20, 2)
+    assert np.ptp(data.X, axis=0).tolist() == [2.0, 0.1]
+
+
+@pytest.mark.parametrize(
+    "name", ["iris", "mnist-", "mnist-1-vs-1", "mnist-1-vs", "mnist-a-vs-b", "two-moons-1-vs-8", ""]
+)
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(ParameterError, match="no data set is called"):
+        load_dataset(name)
+
+
+def test_every_beginning_of_a_stratified_order_has_the_classes_in_their_shares() -> None:
+    y = np.repeat([0, 1, 2], [600, 300, 100])
+    order = stratified_order(y)
+    assert sorted(order.tolist()) == list(range(1000))
+    for size in (50, 100, 333, 777):
+        counts = np.bincount(y[order[:size]], minlength=3)
+        assert np.abs(counts - size * np.array([0.6, 0.3, 0.1])).max() <= 1.5
+    assert (order == stratified_order(y)).all()
+    assert (order != stratified_order(y, seed=1)).any()
+
+
+@pytest.mark.parametrize("X", [np.zeros((3, 2)), np.full((3, 2), np.inf), np.empty((0, 2))])
+def test_what_cannot_be_scaled(X: np.ndarray) -> None:
+    with pytest.raises(DataError, match="largest norm"):
+        scale_to_unit(X)

@@ -1,0 +1,328 @@
+"""Sweeps: the same rows whatever is run when, where and by how many; failures; shards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+
+from exactfit.certificate import data_digest
+from exactfit.exceptions import DataError, ParameterError
+from exactfit.experiments import Dataset, backends, run
+from exactfit.experiments.backends import Backend, Batch, results
+from exactfit.experiments.display import Display
+from exactfit.experiments.grid import Experiment
+from exactfit.experiments.records import Trials, merge_trials, read_trials
+from exactfit.experiments.run import Pace, Report, Shard, Sweep, weight
+from exactfit.experiments.store import Store
+from exactfit.experiments.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
+
+
+def dataset(name: str, X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
+    X, y = np.ascontiguousarray(X / np.sqrt((X**2).sum(axis=1)).max()), y.astype(np.int64)
+    return Dataset(
+        X=X, y=y, name=name, classes=tuple(map(str, range(int(y.max()) + 1))), target=target,
+        digest=data_digest(X, y), published=None, source="test",
+    )  # fmt: skip
+
+
+MOONS = dataset("moons", *make_moons(60, noise=0.05, random_state=0), target=1)
+X_DIGITS, Y_DIGITS = load_digits(return_X_y=True)
+DIGITS = dataset("digits", X_DIGITS[:80], Y_DIGITS[:80])
+GRID = {"width": (10, 40, 70), "max_bias": (0.0, 0.5, 1.0), "points": (40, 60)}
+TOY = Experiment("toy", "Toy", 3, ({}, {}), (GRID,))
+
+
+def quiet(*_: object) -> None:
+    """Whoever does not listen."""
+
+
+def sweep(
+    path: Path, experiment: Experiment = TOY, backend: Backend | None = None, shard: Shard | None = None,
+    data: tuple[Dataset, ...] = (MOONS, DIGITS),
+) -> Report:  # fmt: skip
+    with Store(path, quiet) as store:
+        return Sweep(experiment, data, store, shard or Shard()).run(backend or Backend(), quiet)
+
+
+def rows_of(trials: Trials) -> list[tuple]:
+    """Everything but the seconds, sorted."""
+    digests = np.array([header["digest"] + header["scheme"] for header in trials.headers])[trials.rows["header"]]
+    plain = trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist()
+    return sorted(zip(digests.tolist(), plain, trials.rows["per_class"].tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
+    path = tmp_path_factory.mktemp("whole") / "s.jsonl"
+    report = sweep(path)
+    assert (report.before, report.added, report.failed) == (0, 2 * 3 * 18, 0)
+    assert report.seconds > 0
+    return rows_of(read_trials(path))
+
+
+def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:
+    assert len({(digest, row[:4]) for digest, row, _ in whole}) == len(whole) == 108
+    assert any(row[5] == 0 for _, row, _ in whole)
+    assert any(row[5] > 0 for _, row, _ in whole)
+
+
+@pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])
+def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, backend: Backend) -> None:
+    sweep(tmp_path / "s.jsonl", backend=backend)
+    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+
+
+def test_a_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
+        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
+    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
+        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
+    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+
+
+def test_part_after_part_in_any_order(whole: list[tuple], tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    sweep(path, replace(TOY, runs=2, grids=({**GRID, "max_bias": (0.5,)},)))
+    sweep(path, replace(TOY, runs=1, grids=({**GRID, "points": (60,), "width": (70,)},)), data=(DIGITS,))
+    report = sweep(path)
+    assert report.before == 2 * 2 * 6 + 3 - 1
+    assert report.added == 108 - report.before
+    assert rows_of(read_trials(path)) == whole
+    again = sweep(path)
+    assert (again.before, again.added) == (108, 0)
+
+
+def test_first_layers_in_several_goes_for_lack_of_memory(
+    whole: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "MEMORY", 1)
+    sweep(tmp_path / "s.jsonl")
+    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+
+
+def test_nothing_new_means_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    sweep(path)
+    before = path.read_bytes()
+    sweep(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 200])
+def test_shards_merge_to_the_whole(whole: list[tuple], tmp_path: Path, count: int) -> None:
+    parts = []
+    for index in range(count if count < 100 else 7):
+        sweep(tmp_path / f"{index}.jsonl", shard=Shard(index, count))
+        parts.append(read_trials(tmp_path / f"{index}.jsonl"))
+    rows = rows_of(merge_trials(parts))
+    assert sum(len(part.rows) for part in parts) == len(rows)
+    assert rows == whole if count < 100 else set(map(str, rows)) <= set(map(str, whole))
+
+
+def test_shards_are_equal_parts() -> None:
+    for runs, cells, count in ((250, 10, 8), (5, 183, 16), (1, 7, 7)):
+        parts = [Shard(index, count).holds(runs, cells) for index in range(count)]
+        assert (np.sum(parts, axis=0) == 1).all()
+        sizes = [part.sum() for part in parts]
+        assert max(sizes) - min(sizes) <= (cells if count <= runs else 1)
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/3", "4/3", "a/3", "1/", "1/0", "-1/3"])
+def test_what_is_no_shard(text: str) -> None:
+    with pytest.raises(ParameterError, match="a shard is i/k"):
+        Shard.parse(text)
+
+
+def test_independent_cells(whole: list[tuple], tmp_path: Path) -> None:
+    free = replace(TOY, scheme=Scheme(kind="independent"))
+    sweep(tmp_path / "a.jsonl", free)
+    sweep(tmp_path / "b.jsonl", free, Backend("threads", 2))
+    rows = rows_of(read_trials(tmp_path / "a.jsonl"))
+    assert rows == rows_of(read_trials(tmp_path / "b.jsonl"))
+    assert len(rows) == len(whole)
+    assert [row[1:] for row in rows] != [row[1:] for row in whole]
+    header = read_trials(tmp_path / "a.jsonl").headers[0]
+    assert header["scheme"] == "independent"
+    assert header["header"].startswith("independent-")
+
+
+def test_schemes_do_not_count_for_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    sweep(path)
+    assert sweep(path, replace(TOY, scheme=Scheme(center=True))).before == 0
+    assert sweep(path, replace(TOY, scheme=Scheme(center=True))).before == 108
+
+
+def test_a_failing_trial_is_recorded_and_run_again(
+    whole: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sometimes(layers, cell: Cell) -> Trial:
+        if cell == Cell(40, 0.5, 60):
+            raise ZeroDivisionError("on purpose")
+        return run_cell(layers, cell)
+
+    monkeypatch.setattr(backends, "run_cell", sometimes)
+    path, seen = tmp_path / "s.jsonl", []
+    with Store(path, quiet) as store:
+        report = Sweep(TOY, (MOONS, DIGITS), store).run(Backend(), seen.extend)
+    assert (report.added, report.failed) == (102, 6)
+    assert sum(bool(trial.error) for trial in seen) == 6
+    failures = read_trials(path).failures
+    assert len(failures) == 6
+    assert "ZeroDivisionError: on purpose" in failures[0]["error"]
+    assert "Traceback" in failures[0]["error"]
+    monkeypatch.undo()
+    assert sweep(path).added == 6
+    assert rows_of(read_trials(path)) == whole
+
+
+def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise MemoryError("on purpose")
+
+    monkeypatch.setattr(backends, "FirstLayers", never)
+    report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1))
+    assert (report.added, report.failed) == (0, 36)
+
+
+@dataclass(frozen=True)
+class Deadly(Draw):
+    """Ends the process that draws from it."""
+
+    def hyperplanes(self, cell: Cell) -> np.random.SeedSequence:
+        os._exit(9)
+
+
+def test_a_dead_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell(10, 1.0, 60)
+    batches = [Batch(0, Deadly(MOONS.digest, Scheme(), 0), (cell,), (cell,))]
+    with (
+        results(Backend("processes", 2), [Problem.of(MOONS)], batches) as arriving,
+        pytest.raises(ChildProcessError, match="a worker process died"),
+    ):
+        list(arriving)
+
+
+ORPHAN = """
+import os, subprocess, sys, threading
+from exactfit.experiments.backends import _end_with
+if sys.argv[1:]:
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),)).start()
+else:
+    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])
+    print(child.pid, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def lives(process: int) -> bool:
+    """Whether a process runs; one that nobody has buried yet does not."""
+    try:
+        os.kill(process, 0)
+        status = Path(f"/proc/{process}/stat")
+        return not (status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
+def test_workers_end_with_whom_they_work_for(tmp_path: Path) -> None:
+    (tmp_path / "orphan.py").write_text(ORPHAN, encoding="utf-8")
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "orphan.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    time.sleep(3.0)
+    assert lives(child)
+    parent.kill()
+    parent.communicate()
+    end = time.monotonic() + 20
+    while lives(child):
+        assert time.monotonic() < end, "the orphan lives on"
+        time.sleep(0.2)
+
+
+def test_one_class_in_a_beginning_is_refused(tmp_path: Path) -> None:
+    order = np.argsort(MOONS.y, kind="stable")
+    with pytest.raises(DataError, match="the first 20 points of moons are of one class"):
+        sweep(tmp_path / "s.jsonl", replace(TOY, grids=({**GRID, "points": (20,)},)), data=(MOONS.reordered(order),))
+
+
+def test_batches_grow_to_half_a_second() -> None:
+    cells = [Cell(64, 1.0, 1000)] * 5000
+    pace = Pace()
+    assert pace.count(cells) == 1
+    for _ in range(20):
+        pace.learn([Trial(0, cells[0], seconds=0.001)], 0.0)
+    assert 400 <= pace.count(cells) <= 600
+    pace.learn([Trial(0, cells[0], seconds=3.001)], 3.0)
+    assert pace.count([*cells, *cells]) > 4000, "first layers that take long make for longer batches"
+    for _ in range(20):
+        pace.learn([Trial(0, cells[0], seconds=70.0)], 0.0)
+    assert pace.count(cells) == 1
+    assert weight(Cell(128, 1.0, 10)) > weight(Cell(64, 1.0, 10))
+
+
+def test_a_small_trial_goes_in_batches() -> None:
+    """Many small trials are few messages."""
+    sent = []
+    cells = [Cell(64, 1.0, 60)] * 4000
+
+    def count(batches):
+        for batch in batches:
+            sent.append(len(batch.cells))
+            yield batch
+
+    part = run.Part(Problem.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
+    pace = Pace()
+    for batch in count(part.batches(0, 0, pace)):
+        pace.learn([Trial(0, cell, seconds=0.0005) for cell in batch.cells], 0.0)
+    assert sum(sent) == 4000
+    assert len(sent) < 10
+
+
+@pytest.mark.parametrize("wrong", [{"name": "ray"}, {"name": "dask"}, {"scheduler": "tcp://127.0.0.1:1"}])
+def test_backends_that_cannot_be(wrong: dict[str, str]) -> None:
+    with pytest.raises(ParameterError):
+        Backend(**wrong)
+
+
+def test_display_without_a_terminal_says_a_line_a_minute() -> None:
+    said: list[str] = []
+    now = 0.0
+    cell = Cell(64, 1.0, 100)
+    with Display("toy", [cell] * 10, said.append, clock=lambda: now) as display:
+        for second, error in ((30.0, ""), (61.0, ""), (62.0, "Traceback"), (130.0, "")):
+            now = second
+            display([Trial(0, cell, (1,), error=error)])
+    assert said == [
+        "toy: 2 of 10 trials, 0.03 a second, 0:04:04 left, 0 failed",
+        "toy: 4 of 10 trials, 0.03 a second, 0:03:15 left, 1 failed",
+    ]
+
+
+def test_display_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "140")
+    cell = Cell(64, 1.0, 100)
+    with Display("toy", [cell] * 2, quiet) as display:
+        display([Trial(0, cell, (1,))])
+    assert "1 of 2 trials" in capsys.readouterr().err

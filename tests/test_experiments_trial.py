@@ -1,0 +1,168 @@
+"""A cell of a run is what the constructions give for the same numbers, whatever else is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, make_blobs
+
+from exactfit import certify, fixed_width
+from exactfit._parallel import SERIAL
+from exactfit._sides import sides
+from exactfit.certificate import data_digest
+from exactfit.construct import Recipe
+from exactfit.construct.evidence import ClassOrder, Counts
+from exactfit.construct.hyperplanes import Hyperplanes, mean
+from exactfit.construct.one_vs_rest import assemble, cover_classes
+from exactfit.exceptions import ParameterError
+from exactfit.experiments import Dataset, load_dataset
+from exactfit.experiments.trial import (
+    INDEPENDENT,
+    Cell,
+    Draw,
+    FirstLayers,
+    Problem,
+    Scheme,
+    build,
+    draw_hyperplanes,
+    run_cell,
+    seed_of,
+)
+
+
+def dataset(X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
+    X, y = np.ascontiguousarray(X, dtype=np.float64), y.astype(np.int64)
+    return Dataset(
+        X=X, y=y, name="toy", classes=tuple(map(str, range(int(y.max()) + 1))), target=target,
+        digest=data_digest(X, y), published=None, source="test",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    X, y = load_digits(return_X_y=True)
+    X = X[:300] / np.sqrt((X[:300] ** 2).sum(axis=1)).max()
+    return dataset(X, y[:300])
+
+
+@pytest.fixture(scope="module")
+def moons() -> Dataset:
+    return load_dataset("two-moons")
+
+
+def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
+    """The same cell with the package's constructions, on the first N points alone."""
+    draw = Draw(data.digest, scheme, run)
+    X, y = data.X[: cell.N], data.y[: cell.N]
+    weights, v = draw_hyperplanes(Problem.of(data), draw, cell, cell.n)
+    biases = cell.lam * v
+    if scheme.center:
+        origin = mean(X)
+        for i, w in enumerate(weights.astype(np.float64)):
+            total = 0.0
+            for j, each in enumerate(w):
+                total += each * origin[j]
+            biases[i] -= total
+    planes, order = Hyperplanes(weights, biases), ClassOrder.of(y)
+    targets = Problem.of(data).targets
+    patterns = sides(X, weights, biases, rows=order.rows)
+    covers = cover_classes(Counts(patterns, SERIAL), order, targets, Recipe(), draw.order(cell))
+    return assemble(planes, patterns, order, targets, covers, Recipe().s)
+
+
+CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]
+
+
+@pytest.mark.parametrize("scheme", [Scheme(), Scheme(center=True), Scheme(kind=INDEPENDENT)])
+def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> None:
+    draw = Draw(digits.digest, scheme, 3)
+    shared = FirstLayers(Problem.of(digits), draw, CELLS if scheme.kind != INDEPENDENT else CELLS[:1])
+    for cell in CELLS:
+        layers = shared if scheme.kind != INDEPENDENT else FirstLayers(Problem.of(digits), draw, [cell])
+        trial, made = run_cell(layers, cell), by_hand(digits, cell, 3, scheme)
+        assert trial.per_class == tuple(np.bincount(made.trace.detector_classes, minlength=10).tolist())
+        assert trial.missed == len(made.trace.uncovered)
+        assert trial.detectors == made.network.widths[1]
+        assert (trial.run, trial.cell, trial.error) == (3, cell, "")
+        assert (layers.hyperplanes(cell).biases == made.network.layers[0].bias).all()
+
+
+def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
+    cell = Cell(130, 0.7, 1000)
+    draw = Draw(moons.digest, Scheme(), 5)
+    recipe = Recipe(max_bias=0.7, center=False, target=1)
+    made = fixed_width(moons.X, moons.y, 130, recipe, rng=draw.hyperplanes(cell))
+    planes = FirstLayers(Problem.of(moons), draw, [Cell(500, 0.7, 1000)]).hyperplanes(cell)
+    assert (made.network.layers[0].weights.values == planes.weights).all()
+    assert (made.network.layers[0].bias == planes.biases).all()
+
+
+def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
+    cell, scheme = Cell(70, 0.7, 200), Scheme(center=True)
+    draw = Draw(digits.digest, scheme, 1)
+    recipe = Recipe(max_bias=0.7, center=True)
+    made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, rng=draw.hyperplanes(cell))
+    planes = FirstLayers(Problem.of(digits), draw, [cell]).hyperplanes(cell)
+    assert (made.network.layers[0].bias == planes.biases).all()
+
+
+def test_built_networks_are_those_of_the_trials(moons: Dataset, digits: Dataset) -> None:
+    for data, cell in ((moons, Cell(200, 0.5, 1000)), (digits, Cell(400, 0.5, 300))):
+        made = build(data, cell, run=2)
+        trial = run_cell(FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), 2), [cell]), cell)
+        assert made.network.widths[:2] == (cell.n, trial.detectors)
+        assert certify(made.network, data.X, data.y).holds == (trial.missed == 0)
+
+
+@given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), st.integers(0, 3))
+def test_a_cell_does_not_depend_on_its_company(digits: Dataset, company: list[Cell], run: int) -> None:
+    problem, draw = Problem.of(digits), Draw(digits.digest, Scheme(), run)
+    cell = company[0]
+    alone = run_cell(FirstLayers(problem, draw, [cell]), cell)
+    among = run_cell(FirstLayers(problem, draw, company), cell)
+    assert replace(alone, seconds=0) == replace(among, seconds=0)
+
+
+def test_what_seeds_depend_on() -> None:
+    draw, cell = Draw("d", Scheme(), 0), Cell(10, 1.0, 100)
+    others = [Cell(11, 1.0, 100), Cell(10, 2.0, 100), Cell(10, 1.0, 99)]
+    assert all(draw.hyperplanes(other).entropy == draw.hyperplanes(cell).entropy for other in others)
+    assert len({draw.order(each).entropy for each in [cell, *others]}) == 4
+    changed = [Draw("e", Scheme(), 0), Draw("d", Scheme(center=True), 0), Draw("d", Scheme(), 1)]
+    assert len({each.hyperplanes(cell).entropy for each in [draw, *changed]}) == 4
+    assert changed[0].order(cell).entropy == draw.order(cell).entropy
+    free = Draw("d", Scheme(kind=INDEPENDENT), 0)
+    assert len({free.hyperplanes(each).entropy for each in [cell, *others]} | {draw.hyperplanes(cell).entropy}) == 5
+    assert len({each.order(cell).entropy for each in (free, replace(free, digest="e"), draw)}) == 3
+
+
+def test_seeds_are_fixed_for_good() -> None:
+    """Rows of old stores must stay comparable: a change here makes all of them void."""
+    draw, cell = Draw("0" * 64, Scheme(), 7), Cell(500, 0.5, 1000)
+    assert draw.hyperplanes(cell).entropy % 10**12 == 248799980553
+    assert draw.order(cell).entropy == seed_of("order", 7, 500, 0.5, 1000).entropy
+
+
+def test_whole_and_broken_numbers_are_one_lambda() -> None:
+    draw = Draw("d", Scheme(), 0)
+    assert draw.order(Cell(10, 1, 100)).entropy == draw.order(Cell(10, 1.0, 100)).entropy
+
+
+def test_lambda_zero_and_a_class_alone_in_a_beginning() -> None:
+    X, y = make_blobs(60, centers=3, random_state=0)
+    data = dataset(X, np.sort(y))
+    trial = run_cell(
+        FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), 0), [Cell(64, 0.0, 25)]), Cell(64, 0.0, 25)
+    )
+    assert len(trial.per_class) == 3
+    assert trial.per_class[2] == 0
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "both"}, {"law": "cauchy"}])
+def test_unknown_schemes(wrong: dict[str, str]) -> None:
+    with pytest.raises(ParameterError, match="no scheme"):
+        Scheme(**wrong)
