@@ -15,6 +15,7 @@ from .bounds import FirstLayer
 
 Codes = NDArray[np.int64]
 
+UNKNOWN, NO_CLASS = -1, -2
 LARGEST_LIMIT = 2**60
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
@@ -35,7 +36,7 @@ class Detectors:
     classes : tuple of int
         Class indices of the positions.
     silent : int
-        Position of the class that is meant when no detector fires; -1 if there is none.
+        Position of the class that is meant when no detector fires; NO_CLASS if there is none.
     """
 
     planes: FirstLayer
@@ -46,11 +47,11 @@ class Detectors:
     silent: int
 
     def positions(self, codes: Codes) -> Codes:
-        """Where each class index stands among ``classes``, -1 where it does not."""
+        """Where each class index stands among ``classes``, UNKNOWN where it does not."""
         classes = np.asarray(self.classes, dtype=np.int64)
         order = np.argsort(classes)
         places = np.searchsorted(classes[order], codes).clip(max=len(classes) - 1)
-        return np.where(classes[order[places]] == codes, order[places], -1).astype(np.int64)
+        return np.where(classes[order[places]] == codes, order[places], UNKNOWN).astype(np.int64)
 
 
 def read_detectors(network: Network, activation: Activation) -> Detectors | None:
@@ -70,7 +71,7 @@ def read_detectors(network: Network, activation: Activation) -> Detectors | None
         limits=second.bias[used],
         owners=owners.astype(np.int64),
         classes=network.decoder.classes,
-        silent=1 if network.decoder.kind == "sign" else -1,
+        silent=1 if network.decoder.kind == "sign" else NO_CLASS,
     )
 
 

@@ -81,7 +81,7 @@ class _Proof:
         """Verdict on the points of a tile."""
         own, evaluated = self.own[rows], self._evaluate(tile)
         gaps = self._gaps(evaluated, own)
-        silent = (own == self.detectors.silent) & (own >= 0)
+        silent = own == self.detectors.silent
         right = (silent | (gaps.own_low > 0)) & (gaps.other_high <= 0)
         reach = np.where(right, np.minimum(np.where(silent, np.inf, gaps.reach_own), gaps.reach_other), 0.0)
         wrong = (~silent & (gaps.own_high <= 0)) | (gaps.other_low > 0)

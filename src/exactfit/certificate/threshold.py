@@ -86,7 +86,7 @@ class _Proof:
         return inside, outside
 
     def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
-        claimed = (inside >= 1) | ((own == self.detectors.silent) & (own >= 0))
+        claimed = (inside >= 1) | (own == self.detectors.silent)
         return np.asarray(claimed & (outside <= 0), dtype=bool)
 
     def _safe(self, on: Words, unsure: Words, own: Codes, inside: Codes, outside: Codes) -> Flags:
