@@ -542,7 +542,7 @@ def test_fits_in_dask_workers(processes):
     alone = InterpolatingClassifier(random_state=0).fit(X, y)
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=processes, dashboard_address=None, silence_logs=50
+            n_workers=1, threads_per_worker=2, processes=processes, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

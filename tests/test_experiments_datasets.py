@@ -49,7 +49,7 @@ def write_mnist(folder: Path, *, packed: bool = True, names: tuple[str, ...] = M
     for name, part in zip(names, parts, strict=True):
         contents = idx(part)
         if packed:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(contents))
+            (folder / f"{name}.gz").write_bytes(gzip.compress(contents, mtime=0))
         else:
             (folder / name).write_bytes(contents)
     return pixels

@@ -82,7 +82,7 @@ def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, bac
 
 def test_a_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
         sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
@@ -91,7 +91,7 @@ def test_a_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) 
 @pytest.mark.slow
 def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
         sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..exceptions import ParameterError
 from .axes import SURE, WORDS, Cells, axes_for, cells_of, check_axis, edges_of, label_axis, other_axis, table_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def plot_heatmap(
     """
     check_axis(value, among=tuple(COLORS))
     cells = cells_of(records)
-    other_axis(cells, check_axis(x), check_axis(y))
+    third = other_axis(cells, check_axis(x), check_axis(y))
+    if third is not None:
+        raise ParameterError(f"choose cells of one {third} first: it has several values")
     columns, rows, table = table_of(cells, x, y, value)
     with axes_for(ax) as own:
         limits = (0.0, 1.0) if value == "probability" else (None, None)

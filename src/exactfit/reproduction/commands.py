@@ -181,3 +181,16 @@ def summary(
         typer.echo(summary_text(read_trials(file)), nl=False)
     else:
         write_summary(output, read_trials(file))
+
+
+@trials.command()
+def cost(
+    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+    debug: Debug = False,
+) -> None:
+    """Print how many trials each file holds, and the core-hours that they took."""
+    from ..experiments.records import read_trials
+
+    for path in files:
+        rows = read_trials(path).rows
+        tell(f"{path.name}: {len(rows)} trials, {rows['seconds'].sum() / 3600:.4g} core-hours")
