@@ -178,7 +178,7 @@ def test_other_pickles_are_refused(tmp_path: Path, contents: bytes) -> None:
         ("train-images-idx3-ubyte", b"\0\0", "not an IDX file"),
         ("train-images-idx3-ubyte", idx(np.zeros(20)), "not an IDX file"),
         ("train-images-idx3-ubyte", idx(np.zeros((20, 14, 56))), "14 x 56"),
-        ("train-images-idx3-ubyte", gzip.compress(idx(np.zeros((20, 28, 28))))[:-9], "incomplete"),
+        ("train-images-idx3-ubyte", gzip.compress(idx(np.zeros((20, 28, 28))), mtime=0)[:-9], "incomplete"),
         ("train-labels-idx1-ubyte", idx(np.zeros(19)), "pixels for each label"),
         ("train-labels-idx1-ubyte", idx(np.full(20, 10)), "0 to 9"),
     ],
