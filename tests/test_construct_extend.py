@@ -78,6 +78,7 @@ def test_limits_and_claims_are_those_of_all_points_at_once(problem: Any, seed: i
     assert certificate.data_digest == extended.certificate.data_digest == data_digest(X, y)
     assert certificate.network_digest == extended.certificate.network_digest
     assert certificate.errors.tolist() == extended.certificate.errors.tolist()
+    assert certificate.slack == extended.certificate.slack
     assert extended.certificate.holds == extended.construction.outcome.interpolates == (len(wrong) == 0)
 
 
@@ -128,6 +129,7 @@ def test_without_training_data_the_report_is_about_the_stream() -> None:
     assert (extended.n_training, extended.n_streamed, extended.certificate.n_samples) == (0, 1200, 1200)
     X, y = joined(*batches())
     assert extended.uncovered.tolist() == np.flatnonzero(extended.construction.network.decide(X) != y).tolist()
+    assert np.isnan(extended.certificate.slack)
     untouched = np.setdiff1d(np.arange(len(made.trace.witnesses)), extended.lowered)
     np.testing.assert_array_equal(extended.construction.trace.witnesses[untouched], made.trace.witnesses[untouched])
 

@@ -57,7 +57,7 @@ def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
     np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
     np.testing.assert_array_equal(class_slack(network, sp.csr_array(points)), expected)
     monkeypatch.setattr(explanation, "CHUNK_ROWS", 400)
-    monkeypatch.setattr(explanation, "TILE_ROWS", 33)
+    monkeypatch.setattr(explanation, "TILE_ROWS", 57)  # a last tile of one row
     np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
     assert class_slack(network, points[:0]).shape == (0, 3)
 
