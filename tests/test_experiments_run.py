@@ -193,12 +193,13 @@ def test_a_failing_trial_is_recorded_and_run_again(
     assert rows_of(read_trials(path)) == whole
 
 
-def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["shared", "independent"])
+def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     def never(*_: object) -> None:
         raise MemoryError("on purpose")
 
     monkeypatch.setattr(backends, "FirstLayers", never)
-    report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1))
+    report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1, scheme=Scheme(kind=kind)))
     assert (report.added, report.failed) == (0, 36)
 
 

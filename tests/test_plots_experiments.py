@@ -129,7 +129,14 @@ def test_slices_along_the_other_axes(along: str) -> None:
     own = records() if along == "lambda" else [r for r in records(points=(50, 100)) if r["lambda"] == 1]
     ax = plot_slices(own, along=along, value="detectors")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["$n$ = 10", "$n$ = 20", "$n$ = 40"]
-    assert ax.get_ylim()[0] == 0
+    assert ax.get_ylim()[0] > 0, "all widths are large"
+
+
+def test_widths_start_from_zero_unless_all_are_large() -> None:
+    own = [record | {"detectors": record["detectors"] - 55} for record in records()]
+    bottom, top = plot_slices(own, value="detectors", along="n").get_ylim()
+    assert bottom == 0
+    assert top > max(record["detectors"] for record in own)
 
 
 def test_growth_by_name_and_by_width() -> None:

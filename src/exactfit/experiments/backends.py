@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..exceptions import MissingDependencyError, ParameterError
-from .trial import Cell, Draw, FirstLayers, Problem, Trial, run_cell
+from .trial import INDEPENDENT, Cell, Draw, FirstLayers, Problem, Trial, run_cell
 
 BACKENDS = ("processes", "threads", "dask")
 
@@ -52,7 +52,7 @@ class Backend:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some cells of one run, and the cells that say which first layers the run needs in all."""
+    """Some cells of one run, and cells that say which first layers they and others share."""
 
     part: int
     draw: Draw
@@ -74,6 +74,8 @@ _kept = threading.local()
 
 def run_batch(problem: Problem, batch: Batch) -> Result:
     """Run the cells of a batch; a trial that fails becomes a row with its traceback."""
+    if batch.draw.scheme.kind == INDEPENDENT:
+        return Result(batch.part, [_alone(problem, batch.draw, cell) for cell in batch.cells], 0.0)
     start = time.thread_time()
     try:
         fresh = _first_layers(problem, batch)
@@ -84,6 +86,16 @@ def run_batch(problem: Problem, batch: Batch) -> Result:
     share = setup / len(batch.cells)
     trials = [_guarded(_kept.layers, cell) for cell in batch.cells]
     return Result(batch.part, [replace(trial, seconds=trial.seconds + share) for trial in trials], setup)
+
+
+def _alone(problem: Problem, draw: Draw, cell: Cell) -> Trial:
+    """A cell that shares nothing with others."""
+    start = time.thread_time()
+    try:
+        trial = run_cell(FirstLayers(problem, draw, [cell]), cell)
+    except Exception:
+        return Trial(draw.run, cell, error=traceback.format_exc())
+    return replace(trial, seconds=time.thread_time() - start)
 
 
 def run_for(parent: int, problem: Problem, batch: Batch) -> Result:

@@ -84,7 +84,7 @@ class Part:
     def _units(self, cells: list[Cell]) -> Iterator[tuple[tuple[Cell, ...], list[Cell]]]:
         """Cells whose first layers are made together: as many biases as fit in memory at a time."""
         if self.scheme.kind == INDEPENDENT:
-            yield from (((cell,), [cell]) for cell in cells)
+            yield (), cells
             return
         keys = sorted({(cell.lam, cell.N if self.scheme.center else 0) for cell in cells})
         width = max((cell.n for cell in cells), default=0)

@@ -91,13 +91,18 @@ def draw_lines(groups: Mapping[str, Cells], ax: Axes | None, *, value: str, alon
             _draw_line(own, np.sort(cells, order=along), index, value, along, name)
         label_axis(own, "x", along)
         label_axis(own, "y", value)
-        if value == "probability":
-            own.set_ylim(-0.03, 1.03)
-        else:
-            own.set_ylim(bottom=0)
+        _set_limits(own, np.concatenate(list(groups.values())), value)
         if legend and any(groups):
             _add_legend(own, groups)
     return own
+
+
+def _set_limits(ax: Axes, cells: Cells, value: str) -> None:
+    """Probabilities from 0 to 1; widths from 0, unless they are all large."""
+    if value == "probability":
+        ax.set_ylim(-0.03, 1.03)
+    elif cells[value].min() < cells[value].max() / 2:
+        ax.set_ylim(0, 1.05 * np.nanmax([cells[value], cells[f"{value}_high"]]))
 
 
 def _draw_line(ax: Axes, cells: Cells, index: int, value: str, along: str, name: str) -> None:

@@ -43,7 +43,7 @@ class Material:
         """The line under a figure of trials."""
         runs = self.cells["runs"]
         many = f"{runs.min()}" if runs.min() == runs.max() else f"{runs.min()} to {runs.max()}"
-        return f"{self.origin()}; {many} runs per cell"
+        return f"{self.origin()}; {many} {'run' if many == '1' else 'runs'} per cell"
 
     def label(self) -> str:
         """The data in a legend."""
