@@ -25,7 +25,7 @@ BATCH = 50_000
 WIDTHS = (100, 300, 1000, 3000)
 SAMPLES = (300, 1000, 3000)
 SEEDS = range(5)
-n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
 
 
 def stream():

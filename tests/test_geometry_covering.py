@@ -24,6 +24,7 @@ from exactfit import (
     radius,
     separation,
 )
+from exactfit.geometry import balls as balls_module
 from exactfit.geometry.covering import MutualCovering
 from exactfit.geometry.covering_build import admissible_radius
 
@@ -38,11 +39,14 @@ def as_arguments(balls: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("single_from", [0, 32])
 @given(problem=problems(max_points=9), constant=st.sampled_from([0.1, 1.0, 3.0]), factor=st.sampled_from([1.0, 4.0]))
-def test_coverings_meet_the_definition(problem: Any, constant: float, factor: float) -> None:
+def test_coverings_meet_the_definition(single_from: int, problem: Any, constant: float, factor: float) -> None:
     X, y = problem
     max_bias = factor * radius(X)
-    covering = mutual_covering(X, y, max_bias, constant, n_draws=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(balls_module, "DOUBLE_DIMENSION", single_from)
+        covering = mutual_covering(X, y, max_bias, constant, n_draws=4)
     assert is_mutual_covering(X, y, covering), str(is_mutual_covering(X, y, covering))
     for pair in covering.pairs:
         assert naive.broken_conditions(X, y, pair.label, balls_of(pair), max_bias, constant) == set()
@@ -186,6 +190,16 @@ def test_exact_scaling_and_duplicates_change_no_center(problem: Any, power: int)
     for one, two in zip(plain.pairs, scaled.pairs, strict=True):
         np.testing.assert_array_equal(one.target.centers, two.target.centers)
         np.testing.assert_allclose(two.target.radii, one.target.radii * 2.0**power, rtol=1e-12)
+
+
+@given(problem=problems(kinds=("grid", "halves"), max_points=8), shift=st.integers(-4, 4))
+def test_exact_motions_change_no_center(problem: Any, shift: int) -> None:
+    X, y = problem
+    plain, moved = (mutual_covering(data, y, 64.0, n_draws=4) for data in (X, shift - X[:, ::-1]))
+    for one, two in zip(plain.pairs, moved.pairs, strict=True):
+        np.testing.assert_array_equal(one.target.centers, two.target.centers)
+        np.testing.assert_array_equal(one.rest.members, two.rest.members)
+        assert one.separation == two.separation
 
 
 def test_points_one_last_digit_apart() -> None:

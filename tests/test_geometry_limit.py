@@ -24,6 +24,7 @@ from exactfit import (
     separation,
 )
 from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
+from exactfit.geometry import balls
 from exactfit.geometry.worst_cases import make_disc_moons
 
 
@@ -33,10 +34,14 @@ def in_order(y: Any, k: int, seed: int) -> Any:
     return rows[stream(seed_sequence(seed), ORDER, k).permutation(len(rows))]
 
 
+@pytest.mark.parametrize("path", [{}, {"DOUBLE_DIMENSION": 0}, {"DOUBLE_DIMENSION": 0, "KEPT_BYTES": 0, "CROWDED": 1}])
 @given(problem=problems(), seed=st.integers(0, 3))
-def test_anchors_are_those_of_the_naive_twin(problem: Any, seed: int) -> None:
+def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any, seed: int) -> None:
     X, y = problem
-    found = limit_cover(X, y, target="all", seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        for constant, value in path.items():
+            patch.setattr(balls, constant, value)
+        found = limit_cover(X, y, target="all", seed=seed)
     expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
     assert found.anchors.tolist() == expected
     assert found.witnesses.tolist() == [naive.nearest_rows(X, y)[row] for row in expected]

@@ -115,6 +115,14 @@ def test_scaling_and_symmetry(problem: Any, factor: float) -> None:
     assert mean_width(np.concatenate([X, -X, X]), n_draws=30).value == pytest.approx(width.value)
 
 
+def test_rotation_keeps_the_mean_width() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)) * [3.0, 1.0, 1.0, 0.5, 0.1]
+    rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    plain, turned = mean_width(X, n_draws=5000, seed=0), mean_width(X @ rotation, n_draws=5000, seed=0)
+    assert plain.value == pytest.approx(turned.value, abs=4 * (plain.standard_error + turned.standard_error))
+
+
 def test_threads_tiles_and_kinds_of_input_change_nothing() -> None:
     X = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
     width = mean_width(X, seed=3)

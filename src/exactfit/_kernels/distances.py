@@ -123,26 +123,27 @@ def pair_squares(left, right, out):
 
 
 @compiled
-def settle(values, left, right, norm_left, norm_right, share_filter, share, limits, rows, columns):
+def settle(values, left, right, norm_left, norm_right, share_filter, slope, share, limits, rows, columns):
     """Compute squares directly where the filter cannot tell them from the row's limit.
 
-    Returns how many even then are too close to tell; their places go to ``rows`` and
-    ``columns`` as far as these hold them.
+    Returns how many even then are too close to tell, whose places go to ``rows`` and
+    ``columns`` as far as these hold them, and how many were computed directly.
     """
-    count = 0
+    count, n_direct = 0, 0
     for i in range(values.shape[0]):
         limit = limits[i]
         for j in range(values.shape[1]):
-            error = share_filter * (norm_left[i] * norm_left[i] + norm_right[j] * norm_right[j]) + TINY
-            if abs(values[i, j] - limit) > error:
+            a, b = norm_left[i], norm_right[j]
+            if abs(values[i, j] - limit) > share_filter * (a * a + b * b) + slope * (a * b) + TINY:
                 continue
             square = direct(left[i], right[j])
+            n_direct += 1
             values[i, j] = square
             if abs(square - limit) <= share * (square + limit) + TINY:
                 if count < rows.shape[0]:
                     rows[count], columns[count] = i, j
                 count += 1
-    return count
+    return count, n_direct
 
 
 @compiled

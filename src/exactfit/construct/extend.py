@@ -266,7 +266,7 @@ def _assemble(
     made = Construction(_network(old.network, kept, lowered.limits[kept]), outcome, trace)
     return Extension(
         construction=made,
-        certificate=_certificate(made, claimed, lowered.n_rows),
+        certificate=_certificate(made, claimed, lowered.n_rows, with_training),
         n_training=n_training,
         n_streamed=lowered.n_rows - n_training,
         n_to_claim=claimed.n_to_claim,
@@ -287,8 +287,12 @@ def _network(old: Network, kept: NDArray[np.intp], limits: NDArray[Any]) -> Netw
     return replace(old, layers=(first, fewer, replace(output, weights=replace(output.weights, bits=units))))
 
 
-def _certificate(made: Construction, claimed: _Claimed, n_samples: int) -> Certificate:
-    """What the two passes prove."""
+def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_training: bool) -> Certificate:
+    """What the two passes prove.
+
+    A threshold detector's limit is the count at its witness, so the smallest slack is 1/2, if
+    the witness is among the points.
+    """
     activation = made.network.layers[0].activation
     assert activation is not None
     notes = ["by evaluation only"] if activation.is_own else []
@@ -300,7 +304,7 @@ def _certificate(made: Construction, claimed: _Claimed, n_samples: int) -> Certi
         n_samples=n_samples,
         n_errors=claimed.n_uncovered,
         errors=claimed.uncovered,
-        slack=exact_slack if activation.is_threshold else np.nan,
+        slack=exact_slack if activation.is_threshold and with_training else np.nan,
         proof="construction",
         data_digest=claimed.digest,
         network_digest=made.network.digest,

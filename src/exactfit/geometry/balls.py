@@ -7,23 +7,31 @@ of detectors.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import compare_pairs, settle
+from .._kernels.distances import TINY, compare_pairs, settle
 from .._parallel import Threads, single_threaded_blas
 from ..construct.evidence import Columns, Pieces
 from .exact import exact_square
-from .points import Cloud, Floats, Side
+from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, Side
 
 COLUMN_TILE = 2048
 DOUBTS = 4096
 KEPT_BYTES = 2**29
 
-Part = tuple[Columns, Side | None]
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """Columns in tiles, with their sides of products where these are kept, in float32 or float64."""
+
+    tiles: list[Columns]
+    sides: list[Side | None]
+    single: bool
 
 
 class Balls:
@@ -34,6 +42,7 @@ class Balls:
 
     def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
         self.cloud, self.squares, self.threads = cloud, squares, threads
+        self.single = cloud.dimension > DOUBLE_DIMENSION
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
         """Squared radius of every anchor's ball, and the column that set it if one did."""
@@ -47,43 +56,47 @@ class Balls:
         """Limits are known beforehand; what one candidate costs are the distances within its class."""
         return max(1, self.cloud.dimension * len(self.cloud) // 8)
 
-    def select(self, columns: Columns | slice) -> list[Part]:
+    def select(self, columns: Columns | slice) -> Selected:
         """Columns in tiles, made ready for products as far as memory allows."""
         wanted = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
         tiles = [wanted[start : start + COLUMN_TILE] for start in range(0, len(wanted), COLUMN_TILE)]
         kept = 16 * len(wanted) * self.cloud.dimension <= KEPT_BYTES
-        sides = self.threads.map(lambda tile: self.cloud.side(tile, False) if kept else None, tiles)
-        return list(zip(tiles, sides, strict=True))
+        single = self.single
+        sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
+        return Selected(tiles, sides, single)
 
-    def heights(self, anchors: Columns, selected: list[Part]) -> Floats:
+    def heights(self, anchors: Columns, selected: Selected) -> Floats:
         """Squared distances, right about on which side of the anchor's limit they lie."""
-        sizes = [len(tile) for tile, _ in selected]
-        out = np.empty((len(anchors), sum(sizes)))
+        stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
+        out = np.empty((len(anchors), stops[-1]))
         if not out.size:
             return out
-        left = self.cloud.side(anchors, False)
-        stops = np.cumsum(sizes)
+        left = self.cloud.side(anchors, selected.single)
 
         def fill(index: int) -> None:
-            columns, side = selected[index]
-            part = slice(stops[index] - len(columns), stops[index])
-            out[:, part] = self._block(anchors, left, columns, side or self.cloud.side(columns, False))
+            columns, side = selected.tiles[index], selected.sides[index]
+            right = side or self.cloud.side(columns, selected.single)
+            out[:, stops[index] : stops[index + 1]] = self._block(anchors, left, columns, right)
 
         with single_threaded_blas():
-            self.threads.map(fill, range(len(selected)))
+            self.threads.map(fill, range(len(selected.tiles)))
         return out
 
     def _block(self, anchors: Columns, left: Side, columns: Columns, right: Side) -> Floats:
-        cloud, limits = self.cloud, self.squares[anchors]
-        values: Floats = cloud.products(left, right)[0]
+        cloud, single = self.cloud, left.factors.dtype == np.float32
+        values: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
         values *= -2.0
         values += left.lows[:, None] + right.lows[None, :]
+        points = left.points, right.points, left.norms, right.norms
+        # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
+        errors = 6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share
         rows, places = np.empty(DOUBTS, dtype=np.int64), np.empty(DOUBTS, dtype=np.int64)
-        of_filter = left.points, right.points, left.norms, right.norms, 3 * cloud.share_filter, cloud.share, limits
-        count = settle(values, *of_filter, rows, places)
+        count, n_direct = settle(values, *points, *errors, self.squares[anchors], rows, places)
         if count > DOUBTS:
             rows, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-            settle(values, *of_filter, rows, places)
+            settle(values, *points, *errors, self.squares[anchors], rows, places)
+        if single and n_direct > CROWDED * values.size:
+            self.single = False  # too coarse for these data; float64 from now on
         inside = self._inside(anchors[rows[:count]], columns[places[:count]])
         values[rows[:count], places[:count]] = np.where(inside, 0.0, np.inf)
         return values
@@ -97,7 +110,8 @@ class OpenBalls(Balls):
     """Open balls that reach to a witness: decided exactly."""
 
     def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
-        super().__init__(cloud, squares, threads)
+        # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
+        super().__init__(cloud, np.maximum(squares, TINY / 2), threads)
         self.witnesses = witnesses
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
@@ -123,7 +137,7 @@ class ClosedBalls(Balls):
             super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
         self.radii = radii
 
-    def holds(self, anchors: Columns, selected: list[Part]) -> NDArray[np.bool_]:
+    def holds(self, anchors: Columns, selected: Selected) -> NDArray[np.bool_]:
         """Which selected columns lie in which anchor's ball."""
         return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
 

@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 
 U32, U64 = 2.0**-24, 2.0**-53
 CENTRE_ROWS = 256
+DOUBLE_DIMENSION = 32  # up to here float64 products cost little more
+CROWDED = 0.02  # share of doubtful entries beyond which float32 is too coarse
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 from .._kernels import distances as kernels
 from .._parallel import single_threaded_blas
 from .exact import closest_of_groups
-from .points import Cloud, Floats, ParallelPoints, Side
+from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side
 from .problem import Codes, Rows, Work
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16
 PIECES_A_WAVE = 4
-DOUBLE_DIMENSION = 32
-CROWDED = 0.02
 MOST_CONTENDERS = 2**22
 TREE_DIMENSION = 6
 TREE_CLASSES = 64

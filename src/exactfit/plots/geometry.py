@@ -174,6 +174,7 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
         if description.distances is None or description.separation is None:
             return _left_out(own, "distances")
         own.hist(description.distances, bins=BINS, color=color(0), alpha=0.85)
+        own.set_ylim(top=1.15 * own.get_ylim()[1])
         own.axvline(description.separation.value, color=color(4), linewidth=1.2, linestyle=LINES[1])
         own.annotate(
             f"separation {description.separation.value:.4g}", (description.separation.value, 0.97),
@@ -204,6 +205,9 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
     >>> ax.get_xscale()
     'log'
     """
+    need_matplotlib()
+    from matplotlib.ticker import MaxNLocator
+
     with axes_for(ax) as own:
         own.set(xlabel="width", ylabel="detectors", xscale="log")
         if description.calibration is None:
@@ -217,6 +221,7 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
             count = description.covering.n_target
             own.axhline(count, color=color(2), linewidth=1.2, linestyle=LINES[2], label=f"covering, $M^-$ = {count:,}")
         own.set_ylim(bottom=0)
+        own.yaxis.set_major_locator(MaxNLocator(integer=True))
         if legend and own.get_legend_handles_labels()[1]:
             own.legend()
     return own
@@ -322,6 +327,7 @@ def plot_limit(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['$\\lambda$ = 1', 'limit forecast']
     """
+    need_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
     with axes_for(ax) as own:
