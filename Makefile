@@ -20,6 +20,7 @@ demo: .venv/.installed-demo fresh-kernels
 
 bench: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks.run --data "$(DATA)"
+	$(RUN) -m benchmarks.geometry --data "$(DATA)"
 
 test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .
