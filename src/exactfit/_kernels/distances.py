@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .compile import compiled
-from .sides import LIMBS, LOW_32, _add_product, _safe, _two_product
+from .sides import LIMBS, _add_product, _safe, _two_product, sign_of
 
 TINY = 1e-290
 CHUNK = 64
@@ -181,19 +181,6 @@ def _add_square(limbs, x, y, sign):
 
 
 @compiled
-def _sign(limbs):
-    carry = np.int64(0)
-    nonzero = False
-    for k in range(LIMBS):
-        t = limbs[k] + carry
-        nonzero = nonzero or (t & LOW_32) != 0
-        carry = t >> np.int64(32)
-    if carry < 0:
-        return -1
-    return 1 if nonzero or carry > 0 else 0
-
-
-@compiled
 def compare(a, b, c, d, limbs):
     """Sign of |a - b| - |c - d|, exactly, for points as given."""
     first, clean = _clean_square(a, b)
@@ -204,7 +191,7 @@ def compare(a, b, c, d, limbs):
     limbs[:] = 0
     _add_square(limbs, a, b, 1.0)
     _add_square(limbs, c, d, -1.0)
-    return _sign(limbs)
+    return sign_of(limbs)
 
 
 @compiled

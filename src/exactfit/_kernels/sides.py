@@ -260,6 +260,12 @@ def _exact_sign(x, w, b, limbs):
             _add_product(limbs, a, x[j])
     if b != 0.0:
         _add_product(limbs, b, 1.0)
+    return sign_of(limbs)
+
+
+@compiled
+def sign_of(limbs):
+    """Sign of a long accumulator: carries resolved from the lowest limb up."""
     carry = np.int64(0)
     nonzero = False
     for k in range(LIMBS):
