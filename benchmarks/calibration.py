@@ -83,7 +83,7 @@ def gemm_seconds(n_points: int, d: int, width: int) -> float:
 def packing_rate(threads: int) -> float:
     """Entries per second of the packing kernel with its exactness test."""
     rng = np.random.default_rng(0)
-    products = rng.standard_normal((threads, 1, 512, 1024), dtype=np.float32)
+    products = rng.standard_normal((threads, 512, 1024), dtype=np.float32)
     ones, bounds, zeros = np.ones(512), np.full(1024, 1e-6), np.zeros(1024)
     words, doubts = np.zeros((threads, 16, 512), np.uint64), np.zeros((threads, 16, 512), np.uint64)
     full = np.uint64(2**64 - 1)

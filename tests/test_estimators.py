@@ -561,7 +561,7 @@ from exactfit import InterpolatingClassifier
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
 rng = np.random.default_rng(0)
-X, y = rng.standard_normal((20_000, 200)), rng.integers(0, 2, 20_000)
+X, y = rng.standard_normal((20_000, 200)), rng.integers(0, 3, 20_000)
 model = InterpolatingClassifier(4000, n_jobs=int(sys.argv[1]), random_state=0).fit(X[:200], y[:200])
 check_is_fitted(model)
 print("fitting", flush=True)

@@ -493,7 +493,7 @@ def test_rows_are_scaled_to_size_one(size):
     rng = np.random.default_rng(24)
     X = size * rng.uniform(-1, 1, (12, 5))
     scaled, factors, norms = np.empty((12, 5), dtype=np.float32), np.empty(12), np.empty(12)
-    sides.scale_rows(X, np.zeros(5), scaled, factors, norms)
+    sides.scale_rows(X, np.zeros(5), np.arange(5), scaled, factors, norms)
     if size in (1e-307, 1.7e308):
         assert (norms == np.inf).all(), "such factors would leave the range of float64"
         return

@@ -118,6 +118,54 @@ def test_map_passes_errors_on(n_jobs):
         threads.map(work, range(6))
 
 
+def test_long_pieces_hear_of_an_error_elsewhere():
+    started = threading.Event()
+
+    def work(k):
+        if k == 0:
+            started.wait(30)
+            raise ZeroDivisionError
+        started.set()
+        while True:  # for ever, but for the error
+            threads.go_on()
+
+    with Threads(2) as threads:
+        with pytest.raises(ZeroDivisionError):
+            threads.map(work, range(2))
+        assert threads.map(str, range(2)) == ["0", "1"], "and the next map starts afresh"
+
+
+@pytest.mark.parametrize("culprit", [0, 1])
+def test_the_error_itself_comes_out_whichever_thread_it_is_in(culprit):
+    def work(k):
+        if k == culprit:
+            raise ZeroDivisionError
+        while True:
+            threads.go_on()
+
+    with Threads(2) as threads, pytest.raises(ZeroDivisionError):
+        threads.map(work, range(2))
+
+
+def test_maps_within_maps_share_what_is_idle():
+    def outer(k):
+        return threads.map(lambda j: (k, j), range(5))
+
+    with Threads(3) as threads:
+        for _ in range(50):
+            assert threads.map(outer, range(7)) == [[(k, j) for j in range(5)] for k in range(7)]
+
+
+def test_a_map_within_a_map_is_helped_by_threads_that_have_finished():
+    barrier = threading.Barrier(2, timeout=30)
+
+    def outer(k):
+        return [] if k else threads.map(lambda _: barrier.wait(), range(2))
+
+    with Threads(3) as threads:
+        threads.map(outer, range(2))
+
+
 def test_n_jobs_as_in_scikit_learn():
     assert n_threads(None) == n_threads(1) == 1
     assert n_threads(3) == 3

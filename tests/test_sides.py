@@ -53,6 +53,25 @@ def nudged(x, w, b, rng):
         yield x, w, np.nextafter(b, way * np.inf), way > 0
 
 
+@pytest.mark.parametrize("varying", [0, 1, 5, 19])
+def test_columns_in_which_all_points_agree_change_nothing(varying):
+    """With many hyperplanes they are left out of the filter; the reference point stands for them."""
+    rng = np.random.default_rng(varying)
+    X = np.repeat(of_size(rng, 3, (1, 20)), 70, axis=0)
+    X[:, 3] = rng.choice([0.0, -0.0], 70)
+    X[:, rng.permutation(np.delete(np.arange(20), 3))[:varying]] = rng.standard_normal((70, varying))
+    W = rng.standard_normal((_sides.WIDE, 20)).astype(np.float32)
+    B = np.array([-naive.dot(w, X[i % 70]) for i, w in enumerate(W)])
+    assert_exact(X, W, B)
+
+
+def test_a_column_that_varies_in_one_row_only_counts():
+    X = np.zeros((300, 20))
+    X[151, 7] = 1.0  # among those at which the filter does not look first
+    W = np.ones((_sides.WIDE, 20), dtype=np.float32)
+    assert_exact(X, W, np.full(_sides.WIDE, -0.5))
+
+
 @pytest.mark.parametrize("exponent", [0, 8, 100, 300])
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_a_point_on_the_hyperplane_is_off_and_one_ulp_decides(d, exponent):

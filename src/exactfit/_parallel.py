@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -77,15 +77,24 @@ def split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-class Threads:
-    """A pool of ``n_jobs`` threads for the length of one computation.
+class Abandoned(Exception):  # noqa: N818  (nothing went wrong in the thread itself)
+    """Raised in a thread whose work nobody waits for any more."""
 
-    Work is cut into short pieces, so that Ctrl-C is answered between two of them.
+
+class Threads:
+    """``n_jobs`` threads for the length of one computation: the calling one, and a pool of the others.
+
+    Work is cut into short pieces, so that Ctrl-C is answered between two of them; longer
+    pieces call :meth:`go_on` now and then. A piece may itself call :meth:`map`, which is then
+    shared with threads that have nothing else to do.
     """
 
     def __init__(self, n_jobs: int | None) -> None:
         self.count = n_threads(n_jobs)
-        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
+        self._lock = threading.Lock()
+        self._idle, self._maps = self.count - 1, 0
+        self._abandoned = threading.Event()
 
     def __enter__(self) -> Threads:
         return self
@@ -94,11 +103,71 @@ class Threads:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
+    def go_on(self) -> None:
+        """Raise :class:`Abandoned` once another piece has failed or the caller was interrupted."""
+        if self._abandoned.is_set():
+            raise Abandoned
+
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """``[work(item) for item in items]``, in order, on all threads."""
-        if self._pool is None:
+        """``[work(item) for item in items]``, in order, on all threads that are free."""
+        items = list(items)
+        n_helpers = self._reserve(len(items) - 1)
+        if not n_helpers:
             return [work(item) for item in items]
-        return list(self._pool.map(work, items))
+        results: dict[int, Result] = {}
+        places = iter(range(len(items)))
+
+        def take() -> None:
+            while not self._abandoned.is_set():
+                with self._lock:
+                    place = next(places, -1)
+                if place < 0:
+                    return
+                results[place] = work(items[place])
+
+        self._share(take, n_helpers)
+        return [results[place] for place in range(len(items))]
+
+    def _reserve(self, wanted: int) -> int:
+        """Idle threads for a map, at most so many; they count as busy from now on."""
+        if self._pool is None or wanted < 1:
+            return 0
+        with self._lock:
+            granted = min(wanted, self._idle)
+            self._idle -= granted
+            self._maps += granted > 0
+        return granted
+
+    def _share(self, take: Callable[[], None], n_helpers: int) -> None:
+        """Call ``take`` here and in reserved threads; the first error, once all of them have stopped."""
+        assert self._pool is not None
+        helpers = [self._pool.submit(self._help, take) for _ in range(n_helpers)]
+        try:
+            with suppress(Abandoned):  # then another thread has the reason
+                self._attempt(take)
+        finally:
+            wait(helpers)
+            with self._lock:
+                self._maps -= 1
+                if not self._maps:
+                    self._abandoned.clear()
+        for helper in helpers:
+            with suppress(Abandoned):
+                helper.result()
+
+    def _help(self, take: Callable[[], None]) -> None:
+        try:
+            self._attempt(take)
+        finally:
+            with self._lock:
+                self._idle += 1
+
+    def _attempt(self, take: Callable[[], None]) -> None:
+        try:
+            take()
+        except BaseException:
+            self._abandoned.set()
+            raise
 
 
 SERIAL = Threads(1)

@@ -1,9 +1,8 @@
 """Exact sides for many bias vectors over one set of weights: each product is computed once.
 
 <w, x> does not depend on the bias. So the filter of ``_sides`` runs once for all bias
-vectors, up to the sum over the blocks of features, which is float64; then every bias vector
-is added and judged by the bound that is proved there. It holds for every order in which the
-block sums and t are added. What stays in doubt is settled exactly, as ever.
+vectors, up to the products; then every bias vector is added and judged by the bound that is
+proved there. What stays in doubt is settled exactly, as ever.
 """
 
 from __future__ import annotations
@@ -74,8 +73,6 @@ class _SharedProducts(_HighDimension):
         return judge
 
     def decide(self, products: NDArray[Any], *where: Any) -> None:
-        """Add up the blocks once, then judge every bias vector."""
-        with np.errstate(all="ignore"):
-            total = products.sum(axis=0, dtype=np.float64, keepdims=True)
+        """Judge every bias vector by the same products."""
         for judge in self.judges:
-            _HighDimension.decide(judge, total, *where)
+            _HighDimension.decide(judge, products, *where)

@@ -15,12 +15,14 @@ powers of two to largest entry in [1/2, 1), which is exact, and rounded to float
 relative error at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most
 2^-126 in absolute value where float32 underflows. Features are cut into blocks of at
 most K = 256; a block's dot product, summed in float32 in any order, with or without
-fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|. By Cauchy-Schwarz,
-first in each block and then over the blocks, all of this is at most
-1.01 (K + 3) u |w| |x - c| in scaled units, since K u <= 2^-16; the underflows, at
-most 4 d 2^-126, vanish in it because both scaled norms are at least 1/2. Adding the
-m block sums and t in float64 errs by at most (m + 2) 2^-53 (|w| |x - c| + |t|) (1.01
-covers the higher order), and t itself carries the bound that ``shift_biases`` gives.
+fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|, and adding up the m blocks,
+in float32 as well, by at most m u of the same sum. By Cauchy-Schwarz all of this is at
+most 1.01 (K + m + 3) u |w| |x - c| in scaled units, since (K + m) u is below 1/1000 up
+to millions of features; the underflows, at most 4 d 2^-126, vanish in it because both
+scaled norms are at least 1/2. Adding t in float64 errs by at most
+2 2^-53 (|w| |x - c| + |t|) (1.01 covers the higher order), and t itself carries the bound
+that ``shift_biases`` gives.
+Columns in which all points agree are left out: with c_j = x_j they add exactly nothing.
 Norms are rounded up. Rows whose scale leaves float64's range have infinite norm,
 hence all their entries are in doubt; so are results that are not finite.
 
@@ -45,9 +47,11 @@ Floats = NDArray[np.float64]
 
 LOW_DIMENSION = 16
 FEATURE_BLOCK = 256
-COLUMN_TILE = 1024
+COLUMN_TILE = 512
 TILE_ENTRIES = 2**22
 REFERENCE_ROWS = 64
+WIDE = 256
+SHARE_ALIKE = 32
 U32, U64 = 2.0**-24, 2.0**-53
 
 
@@ -185,18 +189,19 @@ class _HighDimension(_Filter):
     """A float32 GEMM over blocks of features, around a reference point."""
 
     uses_blas = True
-    row_tile = 512
+    row_tile = 256
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        d = self.weights.shape[1]
-        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
         self.reference = self._reference()
+        self.columns = self._columns()
+        d = len(self.columns)
+        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
         self.scaled = np.zeros((self.n_padded, d), dtype=np.float32)
         self.factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        kernels.scale_rows(self.weights, np.zeros(d), self.scaled, self.factors, norms)
-        self.summing = 1.01 * (len(self.blocks) + 2) * U64
-        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + 3) * U32 + self.summing)
+        kernels.scale_rows(self.weights, np.zeros_like(self.reference), self.columns, self.scaled, self.factors, norms)
+        self.summing = 1.01 * 3 * U64
+        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + len(self.blocks) + 3) * U32 + self.summing)
         self.shift(self.biases)
 
     def shift(self, biases: Floats) -> None:
@@ -211,36 +216,59 @@ class _HighDimension(_Filter):
 
     def _reference(self) -> Floats:
         """A point in the middle of the data, so that a common offset does not blunt the bound."""
-        count = self.X.shape[0] if self.rows is None else len(self.rows)
-        if count < REFERENCE_ROWS:
+        self.sample = self._sample()
+        if len(self.sample) < REFERENCE_ROWS:
             return np.zeros(self.weights.shape[1])
-        chosen = np.linspace(0, count - 1, REFERENCE_ROWS).astype(np.intp)
         with np.errstate(over="ignore", invalid="ignore"):
-            middle = dense_rows(self.X, chosen if self.rows is None else self.rows[chosen]).mean(axis=0)
+            middle = self.sample.mean(axis=0)
         return middle if np.isfinite(middle).all() else np.zeros_like(middle)
+
+    def _sample(self) -> Floats:
+        """Some rows from all over the data, none if there are few."""
+        count = self.X.shape[0] if self.rows is None else len(self.rows)
+        chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
+        return dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
+
+    def _columns(self) -> NDArray[np.int64]:
+        """The columns to take: all but those in which all points agree, where looking for these is worth it."""
+        every = np.arange(self.weights.shape[1])
+        if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
+            return every
+        alike = np.flatnonzero((self.sample == self.sample[0]).all(axis=0))
+        for tile in row_tiles(self.X):
+            if SHARE_ALIKE * len(alike) < len(every):
+                return every
+            varying = np.zeros(len(alike), dtype=bool)
+            kernels.find_varying(dense_rows(self.X, tile), self.sample[0], alike, varying)
+            alike = alike[~varying]
+        alike = alike[: len(every) - 1]  # one at least is left to multiply
+        self.reference[alike] = self.sample[0, alike]
+        return np.delete(every, alike)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         start, stop = piece
         tile = self.take(start, stop)
-        scaled = np.empty(tile.shape, dtype=np.float32)
+        scaled = np.empty((len(tile), len(self.columns)), dtype=np.float32)
         factors, norms = np.empty(len(tile)), np.empty(len(tile))
-        kernels.scale_rows(tile, self.reference, scaled, factors, norms)
+        kernels.scale_rows(tile, self.reference, self.columns, scaled, factors, norms)
         for low in range(0, self.n_padded, COLUMN_TILE):
             part = slice(low, min(low + COLUMN_TILE, self.n_padded))
             self.decide(self._multiply(scaled, part), tile, factors, norms, start, part)
 
     def _multiply(self, scaled: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
-        """Products with some hyperplanes, block by block of features."""
-        products = np.empty((len(self.blocks), len(scaled), part.stop - part.start), dtype=np.float32)
+        """Products with some hyperplanes, added up over the blocks of features."""
+        total, product = np.empty((2, len(scaled), part.stop - part.start), dtype=np.float32)
         with np.errstate(all="ignore"):
-            for product, block in zip(products, self.blocks, strict=True):
+            np.matmul(scaled[:, self.blocks[0]], self.scaled[part, self.blocks[0]].T, out=total)
+            for block in self.blocks[1:]:
                 np.matmul(scaled[:, block], self.scaled[part, block].T, out=product)
-        return products
+                np.add(total, product, out=total)
+        return np.asarray(total)
 
     def decide(
         self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
     ) -> None:
-        """Sides of a tile of points and some hyperplanes, from the products of their blocks."""
+        """Sides of a tile of points and some hyperplanes, from their products."""
         open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
         tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
         first_word = part.start // WORD_BITS

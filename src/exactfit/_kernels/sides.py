@@ -49,16 +49,25 @@ def in_doubt(values, scale, slopes, shift, errors):
 
 
 @compiled
-def scale_rows(rows, origin, scaled, factors, norms):
+def find_varying(rows, first, columns, varying):
+    """Note which of some columns hold anything but their entry of ``first``."""
+    for r in range(rows.shape[0]):
+        for k in range(columns.shape[0]):
+            varying[k] |= rows[r, columns[k]] != first[columns[k]]
+
+
+@compiled
+def scale_rows(rows, origin, columns, scaled, factors, norms):
     """Subtract ``origin``, scale each row by a power of two to largest entry in [1/2, 1), round to float32.
 
-    ``factors`` gets the power of two, ``norms`` an upper bound of the scaled row's
-    Euclidean norm; it is infinite where the scaling would leave the range of float64.
+    Only ``columns`` are taken. ``factors`` gets the power of two, ``norms`` an upper bound of
+    the scaled row's Euclidean norm; it is infinite where the scaling would leave the range of float64.
     """
-    d = rows.shape[1]
+    d = columns.shape[0]
     for r in range(rows.shape[0]):
         largest = 0.0
-        for j in range(d):
+        for k in range(d):
+            j = columns[k]
             largest = max(largest, abs(np.float64(rows[r, j]) - origin[j]))
         exponent = math.frexp(largest)[1]
         if not largest <= LARGEST or abs(exponent) > 1000:
@@ -67,33 +76,31 @@ def scale_rows(rows, origin, scaled, factors, norms):
             continue
         factor = math.ldexp(1.0, -exponent)
         square = 0.0
-        for j in range(d):
+        for k in range(d):
+            j = columns[k]
             value = (np.float64(rows[r, j]) - origin[j]) * factor
-            scaled[r, j] = value
+            scaled[r, k] = value
             square += value * value
         factors[r], norms[r] = factor, math.sqrt(square) * (1.0 + 1e-9)
 
 
 @compiled
 def decide_products(products, factors, norms, slopes, offsets, doubts, first_word, start, tail, words, open_bits):
-    """Side and doubt from float32 products of feature blocks.
+    """Side and doubt from float32 products.
 
-    The value of an entry is the sum over the blocks plus ``offsets[j] * factors[r]``;
-    it is in doubt unless its size exceeds ``norms[r] * slopes[j] + factors[r] * doubts[j]``.
+    The value of an entry is its product plus ``offsets[j] * factors[r]``; it is in doubt
+    unless its size exceeds ``norms[r] * slopes[j] + factors[r] * doubts[j]``.
     """
-    n_blocks, n_rows, n_columns = products.shape
+    n_rows, n_columns = products.shape
     values = np.empty(64)
     for r in range(n_rows):
         factor, norm = factors[r], norms[r]
         for w in range(n_columns // 64):
             low = 64 * w
             offset, slope, error = offsets[low : low + 64], slopes[low : low + 64], doubts[low : low + 64]
+            product = products[r, low : low + 64]
             for i in range(64):
-                values[i] = offset[i] * factor
-            for k in range(n_blocks):
-                block = products[k, r, low : low + 64]
-                for i in range(64):
-                    values[i] += np.float64(block[i])
+                values[i] = offset[i] * factor + np.float64(product[i])
             used = tail if low + 64 == n_columns else ALL
             words[first_word + w, start + r] = signs(values) & used
             open_bits[w, r] = in_doubt(values, norm, slope, factor, error) & used

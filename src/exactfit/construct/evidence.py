@@ -53,6 +53,8 @@ class ClassOrder:
 class Evidence(Protocol):
     """What a cover is built from; columns are numbered by :class:`ClassOrder`."""
 
+    threads: Threads
+
     def cost(self, rest: Pieces) -> int:
         """How much work one candidate's limit is, in words or as much."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._bits import BitMatrix
 from .._parallel import Threads
+from .._progress import Progress
 from ..activations import Activation
 from ..exceptions import DataError, ParameterError
 from ..network import Decoder, Dense, Layer, Masks, Network
@@ -56,16 +58,46 @@ def choose_targets(y: Codes, target: Any) -> tuple[int, ...]:
 def cover_classes(
     evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], recipe: Recipe, root: np.random.SeedSequence
 ) -> list[Cover]:
-    """One cover for every target class, over the same first layer (Section 4.4)."""
-    covers = []
-    for k in targets:
+    """One cover for every target class, over the same first layer (Section 4.4).
+
+    Covers do not depend on one another. So each thread takes a whole class, the largest
+    first, and no thread waits for others within it; those that find no class left help.
+    """
+    threads = evidence.threads
+    sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
+    tally = _Tally(recipe.progress, threads, int(sum(sizes.values())))
+
+    def work(k: int) -> Cover:
         target, rest = order.target(k), order.rest(k)
         candidates = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
         if recipe.selection == "greedy":
-            covers.append(greedy_cover(evidence, target, rest, candidates, recipe.greedy_memory, recipe.progress))
-        else:
-            covers.append(random_cover(evidence, target, rest, candidates, recipe.progress))
-    return covers
+            return greedy_cover(evidence, target, rest, candidates, recipe.greedy_memory, tally.of(k))
+        return random_cover(evidence, target, rest, candidates, tally.of(k))
+
+    queue = sorted(targets, key=lambda k: -sizes[k])
+    covers = dict(zip(queue, threads.map(work, queue), strict=True))
+    return [covers[k] for k in targets]
+
+
+class _Tally:
+    """Progress over all classes, told from several threads; also where threads notice that they may stop."""
+
+    def __init__(self, progress: Progress, threads: Threads, total: int) -> None:
+        self._progress, self._threads, self._total = progress, threads, total
+        self._done: dict[str, dict[int, int]] = {}
+        self._lock = Lock()
+
+    def of(self, k: int) -> Progress:
+        """What class k reports to."""
+
+        def tell(what: str, done: int, _total: int | None) -> None:
+            self._threads.go_on()
+            with self._lock:
+                by_class = self._done.setdefault(what, {})
+                by_class[k] = done
+                self._progress(what, sum(by_class.values()), self._total)
+
+        return tell
 
 
 def gather_evidence(
