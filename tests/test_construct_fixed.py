@@ -16,7 +16,7 @@ from sklearn.datasets import make_moons
 from strategies import FOR_VALUES, problems, recipes, seeds
 
 from exactfit import Outcome, _sides
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Recipe, fixed_width, one_vs_rest
 
 widths = st.integers(1, 140)
 
@@ -78,6 +78,7 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
     monkeypatch.setattr(_sides._LowDimension, "row_tile", 100)
     monkeypatch.setattr(_sides._HighDimension, "row_tile", 100)
     monkeypatch.setattr(_sides, "TILE_ENTRIES", 900)
+    monkeypatch.setattr(one_vs_rest, "WORTH_A_THREAD", 0)
     assert digest(np.asfortranarray(X), 2) == expected
     assert digest(X.astype(np.float32), 1) == expected
 

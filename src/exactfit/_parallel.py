@@ -91,7 +91,7 @@ class Threads:
 
     def __init__(self, n_jobs: int | None) -> None:
         self.count = n_threads(n_jobs)
-        self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
+        self._pool: ThreadPoolExecutor | None = None  # small computations never need it
         self._lock = threading.Lock()
         self._idle, self._maps = self.count - 1, 0
         self._abandoned = threading.Event()
@@ -130,9 +130,10 @@ class Threads:
 
     def _reserve(self, wanted: int) -> int:
         """Idle threads for a map, at most so many; they count as busy from now on."""
-        if self._pool is None or wanted < 1:
+        if wanted < 1 or self.count == 1:
             return 0
         with self._lock:
+            self._pool = self._pool or ThreadPoolExecutor(self.count - 1)
             granted = min(wanted, self._idle)
             self._idle -= granted
             self._maps += granted > 0

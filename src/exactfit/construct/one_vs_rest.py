@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._bits import BitMatrix
-from .._parallel import Threads
+from .._parallel import SERIAL, Threads
 from .._progress import Progress
 from ..activations import Activation
 from ..exceptions import DataError, ParameterError
@@ -24,6 +24,8 @@ from .values import Values
 
 Matrix = Any
 Codes = NDArray[np.int64]
+
+WORTH_A_THREAD = 2**16
 
 
 def check_data(X: Matrix, y: Any) -> Codes:
@@ -75,7 +77,8 @@ def cover_classes(
         return random_cover(evidence, target, rest, candidates, tally.of(k))
 
     queue = sorted(targets, key=lambda k: -sizes[k])
-    covers = dict(zip(queue, threads.map(work, queue), strict=True))
+    heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
+    covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
     return [covers[k] for k in targets]
 
 
