@@ -20,6 +20,8 @@ demo: .venv/.installed-demo fresh-kernels
 
 bench: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks.run --data "$(DATA)"
+	$(RUN) -m benchmarks.small
+	$(RUN) -m benchmarks.growth
 	$(RUN) -m benchmarks.geometry --data "$(DATA)"
 
 test: .venv/.installed-test fresh-kernels

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 ROW_TILE = 4096
+LONG, PART = 300.0, 60.0
+FIRST = 20
 
 
 @dataclass
@@ -40,11 +42,12 @@ def first_layer(X: Any, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
 
 def fit(
     X: Any, y: np.ndarray, targets: tuple[int, ...], weights: np.ndarray, biases: np.ndarray, orders: list[np.ndarray],
-    most_seconds: float = np.inf,
+    n_candidates: int,
 ) -> DenseResult:  # fmt: skip
     """Lines 2-10 for every target class; ``orders`` holds each class's rows in the order of candidates.
 
-    Stops after ``most_seconds`` and says so.
+    If the first of ``n_candidates`` show that all of them would take over five minutes, it stops
+    after one minute and says so.
     """
     result = DenseResult()
     began = time.perf_counter()
@@ -57,8 +60,9 @@ def fit(
         for row in order:
             if not uncovered[row]:
                 continue
-            if time.perf_counter() - began > most_seconds:
-                result.complete, result.cover_seconds = False, time.perf_counter() - began
+            spent = time.perf_counter() - began
+            if result.examined >= FIRST and spent > PART and spent / result.examined * n_candidates > LONG:
+                result.complete, result.cover_seconds = False, spent
                 return result
             result.examined += 1
             counts = phi @ (1 - phi[row])

@@ -20,11 +20,12 @@ from .calibration import gemm_seconds, kernel_rate, packing_rate, word_rate
 from .cases import CASES, Case
 
 THREADS = 2
+BARE = (("bare_seconds", "{:.3g} s"), ("over_bare", "{:.2f} x"), ("word_rate", "{:.2g}"))
 
 
-def call(index: int, side: str, folder: str, width: int = 0) -> dict[str, Any]:
+def call(index: int, side: str, folder: str, width: int = 0, examined: int = 0) -> dict[str, Any]:
     """One side of a case, in its own process."""
-    command = [sys.executable, "-m", "benchmarks.worker", str(index), side, folder, str(width)]
+    command = [sys.executable, "-m", "benchmarks.worker", str(index), side, folder, str(width), str(examined)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -39,7 +40,11 @@ def compare(case: Case, mine: dict[str, Any], other: dict[str, Any]) -> dict[str
     same = [k for k in mine["prefixes"] if int(k) <= other["detectors"]]
     assert all(mine["prefixes"][k] == other["prefixes"][k] for k in same), f"{case.name}: the networks differ"
     whole = other["first_layer"] + other["each"] * mine["examined"]
-    note = f"dense: first {other['examined']} of {mine['examined']} candidates; first {same[-1]} detectors equal"
+    each = other["each"] * mine["examined"] / mine["seconds"]
+    note = (
+        f"dense: first {other['examined']} of {mine['examined']} candidates, {each:.3g} x for each; "
+        f"first {same[-1]} detectors equal"
+    )
     return {"other_seconds": whole, "note": note}
 
 
@@ -53,7 +58,7 @@ def measure(index: int, folder: str, rate: float, packing: float) -> dict[str, A
     """One row of the table."""
     case = CASES[index]
     mine = call(index, "exactfit", folder)
-    other = call(index, "other", folder, mine["width"])
+    other = call(index, "other", folder, mine["width"], mine["examined"])
     row = {"case": case.name, "target": case.target, "against": case.against, **mine, **compare(case, mine, other)}
     row["other_peak_bytes"] = other["peak_bytes"]
     row["other_detectors"] = other.get("detectors")
@@ -61,6 +66,7 @@ def measure(index: int, folder: str, rate: float, packing: float) -> dict[str, A
     if case.against == "dense":
         row["bare_seconds"] = roofline(mine, rate, packing)
         row["over_bare"] = row["seconds"] / row["bare_seconds"]
+        row["word_rate"] = mine["words"] / row["seconds"]
     return row
 
 
@@ -79,14 +85,14 @@ def calibrate(console: Console) -> tuple[float, float]:
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:
     """The table."""
-    columns = ("case", "against", "seconds", "other", "ratio", "target", "over bare", "peak", "other peak", "note")
-    table = Table(*columns)
+    costs = ("seconds", "other", "ratio", "target", "bare", "over bare", "words/s", "peak", "other peak")
+    table = Table("case", "against", *costs, "note")
     for row in rows:
-        over = f"{row['over_bare']:.2f}" if "over_bare" in row else ""
+        bare = [form.format(row[name]) if name in row else "" for name, form in BARE]
         detectors = f"{row['detectors']} against {row['other_detectors']} detectors" if row["other_detectors"] else ""
         table.add_row(
             row["case"], row["against"], f"{row['seconds']:.4g}", f"{row['other_seconds']:.4g}",
-            f"{row['ratio']:.3g}", row["target"], over, f"{row['peak_bytes'] / 1e9:.2f} GB",
+            f"{row['ratio']:.3g}", row["target"], *bare, f"{row['peak_bytes'] / 1e9:.2f} GB",
             f"{row['other_peak_bytes'] / 1e9:.2f} GB", row["note"] or detectors,
         )  # fmt: skip
     console.print(table)

@@ -23,7 +23,6 @@ from .cases import CASES, Case
 
 SEED = 0
 THREADS = 2
-DENSE_SECONDS = 300
 NEW_POINTS = 10_000
 PREFIXES = (10, 100, 1000)
 
@@ -109,28 +108,28 @@ def _new_points(X: np.ndarray) -> np.ndarray:
     return (X[first] + X[second]) / 2
 
 
-def run_other(case: Case, X: np.ndarray, y: np.ndarray, width: int) -> dict[str, Any]:
-    """What it is compared with."""
+def run_other(case: Case, X: np.ndarray, y: np.ndarray, width: int, examined: int) -> dict[str, Any]:
+    """What it is compared with: a fit of this width, or the dense form on so many candidates."""
     if case.against == "neighbours":
         model = KNeighborsClassifier(1, algorithm="brute").fit(X, y)
         began = time.perf_counter()
         model.predict(_new_points(X))
         return {"seconds": time.perf_counter() - began}
     if case.against == "dense":
-        return run_dense(case, X, y)
+        return run_dense(case, X, y, examined)
     warm_up(X, y, case)
     began = time.perf_counter()
     made = fixed_width(X, y, width, recipe(case), SEED)
     return told(made, y, time.perf_counter() - began)
 
 
-def run_dense(case: Case, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def run_dense(case: Case, X: np.ndarray, y: np.ndarray, examined: int) -> dict[str, Any]:
     """The dense form; on its first candidates only where all of them would take over five minutes."""
     targets = choose_targets(y, None)
     first = _layer(case, X, y)
     orders = candidate_orders(y, targets)
     repeats = 5 if len(y) <= 2000 else 1
-    results = [dense.fit(X, y, targets, *first, orders, DENSE_SECONDS) for _ in range(repeats)]
+    results = [dense.fit(X, y, targets, *first, orders, examined) for _ in range(repeats)]
     result = sorted(results, key=lambda one: one.cover_seconds)[repeats // 2]
     return {
         "seconds": result.first_layer_seconds + result.cover_seconds,
@@ -152,11 +151,11 @@ def _layer(case: Case, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def main() -> None:
-    """``python -m benchmarks.worker CASE exactfit|other FOLDER WIDTH``."""
-    index, side, folder, width = sys.argv[1:]
+    """``python -m benchmarks.worker CASE exactfit|other FOLDER WIDTH EXAMINED``."""
+    index, side, folder, width, examined = sys.argv[1:]
     case = CASES[int(index)]
     X, y = case.load(folder or None)
-    result = run_exactfit(case, X, y) if side == "exactfit" else run_other(case, X, y, int(width))
+    result = run_exactfit(case, X, y) if side == "exactfit" else run_other(case, X, y, int(width), int(examined))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({**result, "peak_bytes": peak, "n": len(y), "d": X.shape[1]}))
 
