@@ -9,7 +9,7 @@ import numpy as np
 
 from exactfit._bits import BitMatrix
 from exactfit.activations import THRESHOLD, Activation
-from exactfit.network import Decoder, Dense, Layer, Masks, Network
+from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse
 
 Sum = Callable[[list[np.floating], np.random.Generator], np.floating]
 
@@ -203,3 +203,97 @@ def _nearest32(exact: Fraction, near: np.float32) -> np.float32:
     choices = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
     finite = [choice for choice in choices if np.isfinite(choice)]
     return min(finite, key=lambda choice: (abs(Fraction(float(choice)) - exact), int(choice.view(np.uint32)) & 1))
+
+
+def weight_rows(layer: Layer) -> list[list]:
+    """The weights of every unit as plain numbers."""
+    weights = layer.weights
+    match weights:
+        case Masks():
+            return [[weights.sign * int(bit) for bit in row] for row in weights.bits.to_bool()]
+        case Sparse():
+            return weights.matrix.toarray().tolist()
+        case _:
+            return weights.values.tolist()
+
+
+def fraction(number) -> Fraction:
+    """A number of any kind, exactly."""
+    return Fraction(number if isinstance(number, int | Fraction) else float(number))
+
+
+def chain_input(network: Network, x) -> list[Fraction]:
+    """A point as the first layer receives it."""
+    point = [fraction(entry) for entry in x]
+    squared = [sum((entry * entry for entry in point), Fraction(0))]
+    return point + squared if network.input_map == "append_squared_norm" else point
+
+
+def chain_layer(layer: Layer, signal: list[Fraction]) -> list[Fraction]:
+    """What a layer makes of a signal, exactly."""
+    sums = [
+        sum((fraction(w) * a for w, a in zip(row, signal, strict=True)), fraction(b))
+        for row, b in zip(weight_rows(layer), layer.bias.tolist(), strict=True)
+    ]
+    return [_answer(layer.activation, total) for total in sums]
+
+
+def chain_outputs(network: Network, x) -> list[Fraction]:
+    """Outputs of a chain of any depth, exactly."""
+    signal = chain_input(network, x)
+    for layer in network.layers:
+        signal = chain_layer(layer, signal)
+    return signal
+
+
+def _answer(activation: Activation | None, total):
+    if activation is None:
+        return total
+    return type(total)(total > 0) if activation.is_threshold else max(total, type(total)(0))
+
+
+def decode(decoder: Decoder, outputs, number=fraction) -> int:
+    """Class index for the outputs of one point; ``number`` is how levels are held."""
+    if decoder.kind == "sign":
+        return decoder.classes[0] if outputs[0] < 0 else decoder.classes[1]
+    if decoder.kind == "one_hot":
+        on = [k for k, output in enumerate(outputs) if output > 0]
+        return decoder.classes[on[0]] if len(on) == 1 else -1
+    gaps = [abs(outputs[0] - number(level)) for level in decoder.levels]
+    return decoder.classes[gaps.index(min(gaps))]
+
+
+def chain_answer(network: Network, x) -> int:
+    """Class index in exact arithmetic."""
+    return decode(network.decoder, chain_outputs(network, x))
+
+
+def _rounded(number, form: type):
+    try:
+        return form(number)
+    except OverflowError:
+        return form(np.inf if number > 0 else -np.inf)
+
+
+def chain_runtime(network: Network, x, form: type, order, rng, fused: bool = False) -> int:
+    """Class index as a runtime in the format would find it, with sums in the given order."""
+    signal = [form(entry) for entry in x]
+    if network.input_map == "append_squared_norm":
+        signal.append(_dot(signal, signal, form(0), form, order, rng, fused))
+    for layer in network.layers:
+        rows, bias = weight_rows(layer), layer.bias.tolist()
+        sums = [
+            _dot([_rounded(w, form) for w in row], signal, _rounded(b, form), form, order, rng, fused)
+            for row, b in zip(rows, bias, strict=True)
+        ]
+        signal = [_answer(layer.activation, total) for total in sums]
+    return decode(network.decoder, signal, form)
+
+
+def _dot(w, x, b, form: type, order, rng, fused: bool):
+    if not fused:
+        return order([*(a * c for a, c in zip(w, x, strict=True)), b], rng)
+    total = b
+    for j in rng.permutation(len(x)):
+        total = _fused(w[j], x[j], total, form)
+    return total

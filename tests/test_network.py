@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 
 import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, OWN, PROBLEMS
+from constructors import CONSTRUCTORS, OWN, PROBLEMS, RIVALS
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -114,9 +115,35 @@ def test_integer_weights_are_never_rounded():
     assert chained(layer(np.array([[3.0, 1.0]]))).tolist() == [[1 + 2 * big * big]]
 
 
-def test_integer_weights_refuse_what_they_would_have_to_round():
-    with pytest.raises(ValueError, match="whole numbers only"):
-        Layer(Integers(whole([[1]])), whole([0]), None)(np.array([[0.5]]))
+def test_integer_weights_do_not_round_real_numbers_either():
+    """All numbers between 0 and 1 that a ramp gives, down to the smallest, survive a chain of layers."""
+    x = np.array([[0.1], [5e-324], [1e300], [-0.25]])
+    chain = (
+        Layer(Integers(whole([[3], [-(10**30)]])), whole([-1, 7]), RELU),
+        Layer(Integers(whole([[10**9, -1]])), whole([5]), None),
+    )
+    network = Network(chain, Decoder("nearest", (0, 1), (0.0, 5.0)))
+
+    def ramp(t):
+        return max(t, Fraction(0))
+
+    expected = [10**9 * ramp(3 * Fraction(v) - 1) - ramp(7 - 10**30 * Fraction(v)) + 5 for v in x[:, 0].tolist()]
+    assert network(x)[:, 0].tolist() == expected
+    assert network.decide(x).tolist() == [int(abs(v - 5) < abs(v)) for v in expected]
+    assert np.concatenate([network(x[k : k + 1]) for k in range(4)]).tolist() == network(x).tolist()
+    assert Layer(Integers(whole([[2]])), whole([-1]), THRESHOLD)(
+        np.array([[0.5], [np.nextafter(0.5, 1)]])
+    ).to_bool().tolist() == [[False], [True]]
+
+
+def test_integer_weights_refuse_what_has_no_exact_sum():
+    layer = Layer(Integers(whole([[1]])), whole([0]), None)
+    with pytest.raises(ValueError, match="finite numbers only"):
+        layer(np.array([[np.nan]]))
+    with pytest.raises(ValueError, match=r"whole biases, got 0\.5"):
+        Layer(Integers(whole([[1]])), np.array([0.5]), None)(np.array([[1.0]]))
+    with pytest.raises(ValueError, match="fractions need a layer of integer weights"):
+        Layer(Dense(np.ones((1, 1))), np.zeros(1), None)(layer(np.array([[0.5]])))
 
 
 @pytest.mark.parametrize("activation", [None, THRESHOLD], ids=["linear", "threshold"])
@@ -207,6 +234,51 @@ def test_squared_norms_do_not_depend_on_the_batch():
     alone = np.concatenate([network(X[k : k + 1]) for k in range(50)])
     np.testing.assert_array_equal(network(X), alone)
     np.testing.assert_array_equal(network(np.asfortranarray(X)), alone)
+    in_order = [sum((entry * entry for entry in row), 0.0) for row in X.tolist()]
+    assert alone[:, 0].tolist() == in_order
+
+
+def sparse_and_dense(rng, units, inputs):
+    values = rng.standard_normal((units, inputs)) * (rng.random((units, inputs)) < 0.2)
+    rows, columns = np.nonzero(values)
+    order = rng.permutation(len(rows))
+    shuffled = sp.csr_array(sp.coo_array((values[rows, columns][order], (rows[order], columns[order])), values.shape))
+    return Sparse(shuffled), Dense(values)
+
+
+@pytest.mark.parametrize("activation", [None, THRESHOLD, RELU], ids=["linear", "threshold", "relu"])
+def test_sparse_layers_give_what_dense_ones_give_bit_for_bit(activation, monkeypatch):
+    rng = np.random.default_rng(5)
+    sparse, dense = sparse_and_dense(rng, 200, 30)
+    X, bias = rng.standard_normal((50, 30)), rng.standard_normal(200)
+    monkeypatch.setattr("exactfit.network.SPARSE_BLOCK", 64 * 30)  # some units at a time
+    found, expected = (Layer(weights, bias, activation)(X) for weights in (sparse, dense))
+    if activation is THRESHOLD:
+        found, expected = found.to_bool(), expected.to_bool()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_sparse_layers_are_not_made_dense():
+    rows = np.arange(10**6)
+    diagonal = sp.csr_array((np.full(10**6, 2.0), (rows, rows)))  # 8 TB if it were dense
+    output = Sparse(sp.csr_array((np.ones(10**6), (np.zeros(10**6, dtype=int), rows))))
+    layers = Layer(Sparse(diagonal), np.zeros(10**6), RELU), Layer(output, np.zeros(1), None)
+    X = sp.csr_array(([1.0, -1.0, 3.0], ([0, 0, 1], [5, 7, 999_999])), shape=(2, 10**6))
+    assert Network(layers, Decoder("sign", (0, 1)))(X).tolist() == [[2.0], [6.0]]
+
+
+def test_wide_layers_are_evaluated_a_few_points_at_a_time(monkeypatch):
+    rng = np.random.default_rng(6)
+    steps = Layer(Dense(np.ones((300, 1))), rng.standard_normal(300), THRESHOLD)
+    network = Network((steps, Layer(Dense(rng.standard_normal((1, 300))), np.zeros(1), None)), Decoder("sign", (0, 1)))
+    X = rng.standard_normal((40, 1))
+    expected = network(X)
+    sizes = []
+    forward = Network._forward
+    monkeypatch.setattr(Network, "_forward", lambda self, tile: sizes.append(len(tile)) or forward(self, tile))
+    monkeypatch.setattr("exactfit.network.TILE_NUMBERS", 300 * 7)
+    np.testing.assert_array_equal(network(X), expected)
+    assert max(sizes) == 7
 
 
 def test_layers_that_do_not_fit_are_refused():
@@ -265,7 +337,8 @@ NETWORKS = {
     "integers and sparse": integers_and_sparse,
 }
 NETWORKS |= {
-    name: lambda build=build: build(*PROBLEMS["three classes"](), 0).network for name, build in CONSTRUCTORS.items()
+    name: lambda build=build: build(*PROBLEMS["three classes"](), 0).network
+    for name, build in (CONSTRUCTORS | RIVALS).items()
 }
 
 

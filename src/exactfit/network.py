@@ -3,171 +3,49 @@
 A :class:`Network` is a chain of :class:`Layer` s and a :class:`Decoder`. It holds
 numbers and names only, never code of its own, so that every construction can be
 saved, exported and certified alike. Calling it evaluates it: threshold layers by
-exact sides and integer counts, real-valued layers by one fixed-order float64 sum.
+exact sides and integer counts, real-valued layers by one fixed-order float64 sum,
+layers of integer weights without rounding.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ._bits import BitMatrix
+from ._dyadic import Dyadic, object_array
 from ._kernels.counting import count_all
-from ._kernels.values import affine, masked_sums
+from ._kernels.rows import squared_norms
+from ._kernels.values import affine, masked_sums, sparse_affine
 from ._parallel import SERIAL, Threads
 from ._sides import dense_rows, row_tiles, sides
 from .activations import Activation, as_activation
+from .weights import (
+    Dense,
+    Integers,
+    Masks,
+    Sparse,
+    Weights,
+    integers_to_text,
+    text_to_integers,
+    weights_from,
+)
 
 Matrix = Any
-Signal = BitMatrix | NDArray[Any]
+Signal = BitMatrix | NDArray[Any] | Dyadic
 
 ROW_TILE = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """Weights as a float32 or float64 array of shape (units, inputs)."""
-
-    values: NDArray[Any]
-    kind = "dense"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.count_nonzero(self.values))
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
-        return {"values": self.values}
-
-
-@dataclass(frozen=True, eq=False)
-class Masks:
-    """Weights 0 or ``sign``, packed: one row of ``bits`` per unit."""
-
-    bits: BitMatrix
-    sign: int
-    kind = "masks"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.bits.n_rows, self.bits.n_bits
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.bitwise_count(self.bits.words).sum())
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
-        meta = np.array([self.bits.n_bits, self.sign], dtype=np.int64)
-        return {"words": self.bits.words, "bits_sign": meta}
-
-
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """Weights as a SciPy CSR array of shape (units, inputs)."""
-
-    matrix: Any
-    kind = "sparse"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(self.matrix.count_nonzero())
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
-        csr = sp.csr_array(self.matrix)
-        csr.sort_indices()
-        return {
-            "data": csr.data,
-            "indices": csr.indices.astype(np.int64),
-            "indptr": csr.indptr.astype(np.int64),
-            "shape": np.array(self.shape, dtype=np.int64),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Integers:
-    """Weights as Python integers of any size: an object array of shape (units, inputs)."""
-
-    values: NDArray[np.object_]
-    kind = "integers"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return sum(bool(value) for value in self.values.flat)
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
-        return {"text": integers_to_text(self.values), "shape": np.array(self.shape, dtype=np.int64)}
-
-
-Weights = Dense | Masks | Sparse | Integers
-
-
-def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
-    """Python integers as hexadecimal text in bytes."""
-    return np.frombuffer(
-        " ".join(f"{operator.index(value):x}" for value in values.ravel().tolist()).encode(), dtype=np.uint8
-    )
-
-
-def text_to_integers(text: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """The inverse of :func:`integers_to_text`."""
-    return object_array([int(part, 16) for part in text.tobytes().decode("ascii").split()], shape)
-
-
-def object_array(values: Sequence[int], shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """Python integers as an object array; NumPy must not turn them into its own."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array.reshape(shape)
-
-
-def _weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
-    if kind == "dense":
-        return Dense(tensors["values"])
-    if kind == "masks":
-        n_bits, sign = (int(value) for value in tensors["bits_sign"])
-        return Masks(BitMatrix(tensors["words"], n_bits), sign)
-    if kind == "sparse":
-        parts = tensors["data"], tensors["indices"], tensors["indptr"]
-        matrix = sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"]))
-        matrix.check_format(full_check=True)  # a wild index would be read beyond the end of an array
-        return Sparse(matrix)
-    if kind == "integers":
-        shape = tuple(int(size) for size in tensors["shape"])
-        return Integers(text_to_integers(tensors["text"], shape))
-    raise ValueError(f"unknown kind of weights {kind!r}")
+TILE_NUMBERS = 2**23
+SPARSE_BLOCK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,39 +79,60 @@ class Layer:
         """Outputs for a signal of shape (points, inputs), as bits after a threshold."""
         if self.activation is not None and self.activation.is_threshold:
             return self._fire(signal, threads)
+        if isinstance(self.weights, Integers):
+            exact = _exact_sums(self.weights.values, self.bias, signal)
+            return _plain(exact if self.activation is None else exact.clipped())
         sums = self.sums(signal)
-        return sums if self.activation is None else _apply(self.activation, sums)
+        return sums if self.activation is None else self.activation(sums)
 
     def _fire(self, signal: Signal, threads: Threads) -> BitMatrix:
         weights = self.weights
-        if isinstance(weights, Dense | Sparse):
-            values = weights.values if isinstance(weights, Dense) else weights.matrix.toarray()
-            return sides(_as_floats(signal), values, self.bias, threads=threads)
+        if isinstance(weights, Dense):
+            return sides(_as_floats(signal), weights.values, self.bias, threads=threads)
+        if isinstance(weights, Sparse):
+            return _sparse_sides(_as_floats(signal), weights.rows, self.bias, threads)
+        if isinstance(weights, Integers):
+            return BitMatrix.from_bool(
+                np.asarray(_exact_sums(weights.values, self.bias, signal).numerators > 0, dtype=bool)
+            )
         return BitMatrix.from_bool(np.asarray(self.sums(signal) > 0, dtype=bool))
 
     def sums(self, signal: Signal) -> NDArray[Any]:
         """``weights @ signal + bias`` for every point, shape (points, units)."""
         weights = self.weights
         if isinstance(weights, Integers):
-            return np.asarray(_as_integers(signal) @ weights.values.T + self.bias)
+            return _exact_sums(weights.values, self.bias, signal).numbers()
         if isinstance(weights, Masks):
             return np.asarray(self.bias + weights.sign * _masked(weights.bits, signal).T)
-        values = weights.values if isinstance(weights, Dense) else weights.matrix.toarray()
-        columns = np.ascontiguousarray(_as_floats(signal).T)
+        columns, bias = np.ascontiguousarray(_as_floats(signal).T), self.bias.astype(np.float64)
         out = np.empty((self.n_units, columns.shape[1]))
-        affine(columns, values, self.bias.astype(np.float64), out)
+        if isinstance(weights, Dense):
+            affine(columns, weights.values, bias, out)
+        else:
+            rows = weights.rows
+            sparse_affine(columns, rows.data, rows.indices, rows.indptr, bias, out)
         return out.T
 
 
-def _apply(activation: Activation, sums: NDArray[Any]) -> NDArray[Any]:
-    if sums.dtype == object:
-        return np.where(sums > 0, sums, 0)
-    return activation(sums)
+def _sparse_sides(points: NDArray[np.float64], rows: Any, bias: NDArray[Any], threads: Threads) -> BitMatrix:
+    """Exact sides for sparse weights, which are made dense some units at a time."""
+    step = 64 * max(1, SPARSE_BLOCK // (64 * max(1, rows.shape[1])))
+    parts = [slice(start, start + step) for start in range(0, max(1, len(bias)), step)]
+    words = [sides(points, rows[part].toarray(), bias[part], threads=threads).words for part in parts]
+    return BitMatrix(np.concatenate(words), len(bias))
+
+
+def _exact_sums(weights: NDArray[np.object_], bias: NDArray[Any], signal: Signal) -> Dyadic:
+    if isinstance(signal, BitMatrix):
+        signal = signal.to_bool().astype(np.int64)
+    return (signal if isinstance(signal, Dyadic) else Dyadic.of(signal)).affine(weights, bias)
 
 
 def _as_floats(signal: Signal) -> NDArray[np.float64]:
     if isinstance(signal, BitMatrix):
         return signal.to_bool().astype(np.float64)
+    if isinstance(signal, Dyadic):
+        raise ValueError("fractions need a layer of integer weights next, or they might be rounded")
     if signal.dtype != object:
         return signal
     if any(abs(value) > 2**53 for value in signal.flat):
@@ -241,14 +140,9 @@ def _as_floats(signal: Signal) -> NDArray[np.float64]:
     return signal.astype(np.float64)
 
 
-def _as_integers(signal: Signal) -> NDArray[np.object_]:
-    if isinstance(signal, BitMatrix):
-        return signal.to_bool().astype(np.int64).astype(object)
-    if signal.dtype == object:
-        return signal
-    if not (signal == np.floor(signal)).all():
-        raise ValueError("integer weights take whole numbers only")
-    return object_array([int(value) for value in signal.flat], signal.shape)
+def _plain(values: Dyadic) -> NDArray[np.object_] | Dyadic:
+    """Whole numbers as an array of them."""
+    return values if values.shift else values.numerators
 
 
 def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
@@ -258,8 +152,9 @@ def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
         counts = np.empty((masks.n_rows, signal.n_rows), dtype=np.int64)
         count_all(signal.words, 0, signal.n_rows, rows, counts)
         return counts
-    sums = np.empty((masks.n_rows, signal.shape[0]))
-    masked_sums(np.ascontiguousarray(signal.T), rows, sums)
+    values = _as_floats(signal)
+    sums = np.empty((masks.n_rows, values.shape[0]))
+    masked_sums(np.ascontiguousarray(values.T), rows, sums)
     return sums
 
 
@@ -294,7 +189,10 @@ class Decoder:
             claims = np.asarray(outputs > 0, dtype=bool)
             alone = claims.sum(axis=1) == 1
             return np.where(alone, classes[claims.argmax(axis=1)], -1)
-        gaps = np.abs(outputs[:, :1] - np.asarray(self.levels)[None, :])
+        levels = np.asarray(self.levels)
+        if outputs.dtype == object:  # no rounding after layers that never round
+            levels = object_array([Fraction(level) for level in self.levels], levels.shape)
+        gaps = np.abs(outputs[:, :1] - levels[None, :])
         return np.asarray(classes[np.argmin(gaps, axis=1)])
 
 
@@ -362,15 +260,25 @@ class Network:
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, the network takes {self.n_features}")
         with Threads(n_jobs) as threads:
-            tiles = threads.map(lambda tile: self._forward(dense_rows(X, tile)), row_tiles(X, ROW_TILE))
+            tiles = threads.map(lambda tile: self._forward(dense_rows(X, tile)), row_tiles(X, self._row_tile))
         return np.concatenate(tiles) if tiles else np.empty((0, self.widths[-1]))
+
+    @property
+    def _row_tile(self) -> int:
+        """Points to a piece of work: fewer where the outputs of a wide layer have to be numbers, not bits."""
+        wide = [before.n_units for before, after in pairwise(self.layers) if not isinstance(after.weights, Masks)]
+        return max(1, min(ROW_TILE, TILE_NUMBERS // max([1, *wide])))
 
     def _forward(self, tile: NDArray[np.float64]) -> NDArray[Any]:
         signal: Signal = tile
         if self.input_map == "append_squared_norm":
-            signal = np.column_stack([tile, (tile * tile).sum(axis=1)])
+            squares = np.empty((len(tile), 1))
+            squared_norms(tile, squares[:, 0])
+            signal = np.concatenate([tile, squares], axis=1)
         for layer in self.layers:
             signal = layer(signal)
+        if isinstance(signal, Dyadic):
+            return signal.numbers()
         return np.asarray(signal.to_bool() if isinstance(signal, BitMatrix) else signal)
 
     def decide(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[np.intp]:
@@ -418,7 +326,7 @@ class Network:
         for index, part in enumerate(header["layers"]):
             prefix = f"layers.{index}.weights."
             own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-            weights = _weights_from(part["weights"], own)
+            weights = weights_from(part["weights"], own)
             bias = tensors[f"layers.{index}.bias"]
             if part["bias"] == "integers":
                 bias = text_to_integers(bias, weights.shape[:1])

@@ -14,28 +14,10 @@ import numpy as np
 
 from .compile import compiled, popcount
 from .exact_sums import BINS, exact_ramp_gap, exact_side, quantum
-
-
-class Format(NamedTuple):
-    """A floating-point format: unit roundoff, smallest normal number and its exponent, what sums stay below, digits.
-
-    ``pad`` pays for underflow (see ``certificate.bounds``).
-    """
-
-    unit: float
-    tiny: float
-    lowest: int
-    huge: float
-    digits: int
-    pad: float
-
-
-FLOAT64 = Format(2.0**-53, 2.0**-1022, -1022, 2.0**1022, 53, 2.0**-967)
-FLOAT32 = Format(2.0**-24, 2.0**-126, -126, 2.0**126, 24, 2.0**-100)
+from .rounding import ENLARGE, FLOAT32, FLOAT64, error_bound, gamma
 
 ANY_QUANTUM = 4000
 NOTHING = -(2**62)
-ENLARGE = 1.0 + 2.0**-40
 DETECTOR_BLOCK = 64
 
 
@@ -54,8 +36,8 @@ class Facts(NamedTuple):
 class Planes(NamedTuple):
     """A block of hyperplanes: weights in float64, biases, and facts of both.
 
-    ``columns`` is the only feature that a coordinate cut looks at (weight +1 or -1,
-    its sign in ``signs``), -1 for any other hyperplane.
+    ``columns`` is the only feature that a coordinate cut looks at (its weight, a power of two,
+    in ``cuts``), -1 for any other hyperplane.
     """
 
     weights: Any
@@ -64,7 +46,7 @@ class Planes(NamedTuple):
     quanta: Any
     bias_quanta: Any
     columns: Any
-    signs: Any
+    cuts: Any
 
 
 @compiled
@@ -95,21 +77,6 @@ def find_facts(matrix, norms, terms, quanta):
 
 
 @compiled
-def gamma(terms, unit):
-    """(k u) / (1 - k u) with k = terms + 5, rounded up; infinite beyond k u = 1/4."""
-    part = (terms + 5) * unit
-    return part / (1.0 - part) * ENLARGE if part < 0.25 else np.inf
-
-
-@compiled
-def error_bound(factor, size, point_norm, plane_norm, form):
-    """What an evaluation in the format may err by, if the absolute products and bias add up to no more than size."""
-    if not (size < form.huge and point_norm < form.huge and plane_norm < form.huge):
-        return np.inf
-    return factor * (size + form.pad * (point_norm + plane_norm + 1.0))
-
-
-@compiled
 def sums_exactly(size, points, i, planes, j, form):
     """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two."""
     a, b, c = points.quanta[i], planes.quanta[j], planes.bias_quanta[j]
@@ -129,12 +96,23 @@ def cut_is_open(on, entry, bias, form):
 
 
 @compiled
+def is_plain_cut(rows, i, planes, j):
+    """Whether a hyperplane is a coordinate cut, and its product with the point is exact."""
+    if planes.columns[j] < 0:
+        return False
+    x = rows[i, planes.columns[j]]
+    size = abs(planes.cuts[j] * x)
+    return x == 0.0 or abs(planes.cuts[j]) == 1.0 or FLOAT64.tiny <= size < FLOAT64.huge
+
+
+@compiled
 def examine_cut(points, i, rows, planes, j):
     """As ``examine_closely``, for a coordinate cut: a comparison, no arithmetic."""
-    entry, bias = planes.signs[j] * rows[i, planes.columns[j]], planes.bias[j]
+    x, bias = rows[i, planes.columns[j]], planes.bias[j]
+    entry = planes.cuts[j] * x
     on = entry > -bias
     open64 = cut_is_open(on, entry, bias, FLOAT64)
-    open32 = not max(points.norms[i], abs(bias)) < FLOAT32.huge
+    open32 = not max(points.norms[i], abs(entry), abs(bias)) < FLOAT32.huge or 0.0 < abs(x) < FLOAT32.tiny
     if not open32:
         open32 = cut_is_open(on, np.float64(np.float32(entry)), np.float64(np.float32(bias)), FLOAT32)
     return on, open64, open32, min(abs(entry + bias), 1.7e308) * (1.0 - 2.0**-50)
@@ -208,7 +186,7 @@ def examine(products, rows, points, planes, first, on, open64, open32, nearest):
                     if value > 0:
                         word |= bit
                 else:
-                    if planes.columns[j] >= 0:
+                    if is_plain_cut(rows, i, planes, j):
                         is_on, is_open64, is_open32, gap = examine_cut(points, i, rows, planes, j)
                     else:
                         is_on, is_open64, is_open32, gap = examine_closely(value, points, i, rows, planes, j, bins)
@@ -252,7 +230,25 @@ def best_margins(low, high, masks, limits, owners, own, inside, outside):
 
 
 @compiled
-def ramp(products, points, planes, error64, error32):
+def holds(number):
+    """Whether float32 holds the number."""
+    return np.float64(np.float32(number)) == number
+
+
+@compiled
+def cut_error(weight, entry, bias, form):
+    """What the value of a coordinate cut may err by in a format that holds its entry and bias.
+
+    Not counting 2 u of the value itself: ``value_error`` and ``runtime_error`` have room for that
+    in what they take of the masked sum, so that a cut outside the mask costs nothing.
+    """
+    if not max(abs(weight), abs(entry), abs(bias)) < form.huge:
+        return np.inf
+    return 4.0 * form.tiny * (abs(weight) + 1.0)
+
+
+@compiled
+def ramp(products, rows, points, planes, error64, error32):
     """Replace the products <w, x> by max(<w, x> + b, 0); add what each may err by to its row's sums.
 
     A hyperplane whose value is proved negative gives zero in every evaluation, and errs by nothing.
@@ -265,6 +261,11 @@ def ramp(products, points, planes, error64, error32):
             size = norm * planes.norms[j] + abs(planes.bias[j])
             near64 = error_bound(factor64, size, norm, planes.norms[j], FLOAT64)
             near32 = error_bound(factor32, size, norm, planes.norms[j], FLOAT32)
+            if is_plain_cut(rows, i, planes, j):
+                weight, x, bias = planes.cuts[j], rows[i, planes.columns[j]], planes.bias[j]
+                near64 = min(near64, cut_error(weight, weight * x, bias, FLOAT64))
+                if holds(x) and holds(bias):
+                    near32 = min(near32, cut_error(weight, weight * x, bias, FLOAT32))
             products[i, j] = value if value > 0 else 0.0
             if not value < -2.0 * near64:
                 error64[i] += near64

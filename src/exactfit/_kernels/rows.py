@@ -49,6 +49,16 @@ def norms_of(rows, norms):
 
 
 @compiled
+def squared_norms(rows, squares):
+    """squares[r] = squared Euclidean norm of row r, features in index order."""
+    for r in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            square += rows[r, j] * rows[r, j]
+        squares[r] = square
+
+
+@compiled
 def largest_norm(rows, origin):
     """Largest Euclidean norm of the rows around ``origin``."""
     best = 0.0

@@ -31,6 +31,24 @@ def affine(columns, weights, bias, out):
 
 
 @compiled
+def sparse_affine(columns, data, indices, indptr, bias, out):
+    """As ``affine``, for weights in rows of a CSR matrix with sorted indices: the same sums, without the zeros."""
+    n = columns.shape[1]
+    for i in range(bias.shape[0]):
+        line = out[i]
+        for c in range(n):
+            line[c] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            w = np.float64(data[k])
+            if w != 0.0:
+                column = columns[indices[k]]
+                for c in range(n):
+                    line[c] += w * column[c]
+        for c in range(n):
+            line[c] += bias[i]
+
+
+@compiled
 def sum_masked(values, mask, sums):
     """sums[c] = sum of values[i, c] over the set bits i of the mask, in index order."""
     n = values.shape[1]

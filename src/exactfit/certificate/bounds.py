@@ -31,9 +31,10 @@ multiple of 2^q that the format holds, and so are w_j and x_j where their produc
 since |x_j| <= S / |w_j| <= 2^(s + digits): each evaluation is exact. That settles points on
 hyperplanes for data and weights on a grid.
 
-A coordinate cut (weights zero but for one +1 or -1) adds two numbers and otherwise zeros.
+A coordinate cut (weights zero but for one power of two) adds two numbers and otherwise zeros.
 One rounded addition has the sign of the exact one, so only rounding the entry and the bias
-themselves, or flushing to zero, can turn its bit.
+themselves, or flushing to zero, can turn its bit. Its value v errs by no more than 2 u |v| and
+what four numbers flushed to zero come to, if the format holds entry and bias.
 
 This evaluation here is one of those that the claim speaks of, in float64 and without
 rounding of w, x, b. So with v its result and B its bound, the exact number is at least
@@ -72,7 +73,7 @@ class FirstLayer:
         if not (np.isfinite(self.weights).all() and np.isfinite(self.bias).all()):
             raise DataError("the network holds NaN or infinity in its first layer")
         own, of_bias = facts_of(self.weights), facts_of(self.bias[:, None])
-        self.columns, self.signs = _cuts(self.weights, own)
+        self.columns, self.cuts = _cuts(self.weights, own)
         self.norms, self.quanta, self.bias_quanta = own.norms, own.quanta, of_bias.quanta
 
     def __len__(self) -> int:
@@ -88,7 +89,7 @@ class FirstLayer:
             quanta=self.quanta[part],
             bias_quanta=self.bias_quanta[part],
             columns=self.columns[part],
-            signs=self.signs[part],
+            cuts=self.cuts[part],
         )
 
     def ranges(self) -> list[tuple[int, int]]:
@@ -97,11 +98,11 @@ class FirstLayer:
 
 
 def _cuts(weights: NDArray[Any], facts: Facts) -> tuple[NDArray[np.int64], Floats]:
-    """The column and the sign of coordinate cuts; -1 for other hyperplanes."""
-    columns, signs = np.full(len(weights), -1, dtype=np.int64), np.zeros(len(weights))
+    """The column and the weight of coordinate cuts; -1 for other hyperplanes."""
+    columns, cuts = np.full(len(weights), -1, dtype=np.int64), np.zeros(len(weights))
     single = np.flatnonzero(facts.terms == 1)
     places = np.argmax(weights[single] != 0, axis=1) if len(single) else single
     entries = weights[single, places].astype(np.float64)
-    unit = np.abs(entries) == 1.0
-    columns[single[unit]], signs[single[unit]] = places[unit], entries[unit]
-    return columns, signs
+    power = np.abs(np.frexp(entries)[0]) == 0.5
+    columns[single[power]], cuts[single[power]] = places[power], entries[power]
+    return columns, cuts

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..exceptions import DataError, ParameterError
 from ..network import Network
+from .chains import prove_chain
 from .detectors import Codes
 from .digest import data_digest
-from .record import ARITHMETICS, Arithmetic, Certificate
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate
 from .relu import prove_relu
 from .rows import Points, as_labels, class_indices
 from .threshold import prove_threshold
 from .verdict import Verdict
 
-EVALUATED = "by evaluation only"
+EXACT_OPERATIONS = 2**32
 
 Prover = Callable[[Network, Points, Codes, int | None], Verdict | None]
 
-# One proof for each form of network, each of them None for any other form; a new form's proof goes here.
+# The paper's own forms have sharper proofs; each is None for any other form.
 PROOFS: tuple[Prover, ...] = (prove_threshold, prove_relu)
 
 
 def certify(
-    model_or_network: Any, X: Any, y: Any, *, arithmetic: Arithmetic = "exact", n_jobs: int | None = None
+    model_or_network: Any,
+    X: Any,
+    y: Any,
+    *,
+    arithmetic: Arithmetic = "exact",
+    exact_operations: int = EXACT_OPERATIONS,
+    given_up: Any = (),
+    n_jobs: int | None = None,
 ) -> Certificate:
     """Prove that a network classifies every point correctly, from its numbers and the data alone.
 
@@ -39,19 +50,27 @@ def certify(
     ----------
     model_or_network : Network, or fitted estimator with ``network_`` and ``classes_``
     X : array, sparse matrix or frame, shape (n_samples, n_features)
+        Rounded first to the format that the estimator is exact in, if it has one.
     y : sequence of n_samples
         Labels for an estimator, class indices for a network.
     arithmetic : {"exact", "float64", "float32"}
         In which arithmetic the points have to be right for the certificate to hold: in exact
         arithmetic on the stored numbers, or in every evaluation in a format, that is after
         rounding points and weights to it, with sums in any order.
+    exact_operations : int
+        How many multiplications of exact integers may be spent on points that no error bound
+        decides, in networks other than the paper's. What is still open then counts as not
+        proved, and the certificate's note says so.
+    given_up : sequence of int
+        Rows to leave out: the certificate is about all others, and lists these.
     n_jobs : int or None
         Threads, as in scikit-learn.
 
     Returns
     -------
     Certificate
-        For a network of a form that no proof is known for, or with a user's own activation,
+        Networks of any depth are proved, with thresholds, ReLU or no activation, weights and
+        decoders of every kind; ``method`` says how. For a network with a user's own activation,
         points are right if evaluating the network says so; the certificate's note says that.
 
     Raises
@@ -59,7 +78,7 @@ def certify(
     DataError
         If X and y do not fit each other or the network, or hold NaN or infinity.
     ParameterError
-        If another arithmetic than "exact" is asked for and there is no proof for the network's form.
+        If another arithmetic than "exact" is asked for and the network has a user's own activation.
 
     Examples
     --------
@@ -86,8 +105,15 @@ def certify(
     if points.shape[1] != network.n_features:
         raise DataError(f"X has {points.shape[1]} features, the network takes {network.n_features}")
     labels = as_labels(y, points.shape[0])
-    verdict = _prove(network, points, class_indices(labels, classes), arithmetic, n_jobs)
-    errors = np.flatnonzero(~verdict.right[arithmetic]).astype(np.int64)
+    provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
+    seen = replace(points, format=getattr(model_or_network, "exact_in", None))
+    left_out = _check_rows(given_up, points.shape[0])
+    kept = np.delete(np.arange(points.shape[0]), left_out)
+    part = seen.take(kept) if len(left_out) else seen
+    verdict = _prove(provers, network, part, class_indices(labels, classes)[kept], n_jobs)
+    if arithmetic not in verdict.right:
+        raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
+    errors = kept[~verdict.right[arithmetic]].astype(np.int64)
     return Certificate(
         holds=len(errors) == 0,
         n_samples=points.shape[0],
@@ -97,12 +123,24 @@ def certify(
         robust_radius=verdict.radius,
         arithmetic=arithmetic,
         proof="recomputed",
+        method=verdict.method,
+        radius_method=verdict.radius_method,
         float64_safe=verdict.is_safe("float64"),
         float32_safe=verdict.is_safe("float32"),
         data_digest=data_digest(points, labels),
         network_digest=network.digest,
         note=verdict.note,
+        given_up=left_out,
     )
+
+
+def _check_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
+    """Distinct rows, ascending; refuses what is none."""
+    given = np.asarray(rows)
+    whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
+    if not whole or not all(0 <= row < n_samples for row in given.tolist()):
+        raise ParameterError(f"given_up must hold row numbers from 0 to {n_samples - 1}")
+    return np.unique(given).astype(np.int64)
 
 
 def _parts(model: Any) -> tuple[Network, Any]:
@@ -118,13 +156,11 @@ def _parts(model: Any) -> tuple[Network, Any]:
     raise ParameterError(f"certify takes a Network or a fitted estimator, got {type(model).__name__}")
 
 
-def _prove(network: Network, points: Points, codes: Codes, arithmetic: Arithmetic, n_jobs: int | None) -> Verdict:
-    for prove in PROOFS:
+def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:
+    for prove in provers:
         verdict = prove(network, points, codes, n_jobs)
         if verdict is not None:
             return verdict
-    if arithmetic != "exact":
-        raise ParameterError(f"there is no proof in {arithmetic} arithmetic for a network of this form: use 'exact'")
     return _evaluate(network, points, codes, n_jobs)
 
 
@@ -133,4 +169,4 @@ def _evaluate(network: Network, points: Points, codes: Codes, n_jobs: int | None
     tiles = [network.decide(points.finite_tile(*piece), n_jobs=n_jobs) for piece in points.ranges()]
     decided = np.concatenate([np.empty(0, dtype=np.int64), *tiles])
     right = (decided == codes) & (codes >= 0)
-    return Verdict({"exact": right}, slack=float("nan"), radius=None, note=EVALUATED)
+    return Verdict({"exact": right}, slack=float("nan"), radius=None, method="evaluation", note=EVALUATED)

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..activations import Activation
+
 Arithmetic = Literal["exact", "float64", "float32"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 Proof = Literal["construction", "recomputed"]
+Method = Literal["counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation"]
+RadiusMethod = Literal["nearest hyperplane", "nearest sphere", "Lipschitz bound"]
 
 SHOWN_ROWS = 10
+EVALUATED = "by evaluation only"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
+
+
+def method_of(activation: Activation) -> Method:
+    """What a proof by construction rests on."""
+    if activation.is_own:
+        return "evaluation"
+    return "counts" if activation.is_threshold else "running error bound"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,10 +36,10 @@ class Certificate:
     Attributes
     ----------
     holds : bool
-        Whether every point is right.
+        Whether every point is right, those given up aside.
     n_samples, n_errors : int
     errors : ndarray of int64
-        The rows that are not right, ascending.
+        The rows that are not right, ascending, without those given up.
     slack : float
         How close it was: the smallest distance between limit - 1/2 and count that decides a
         point; for real-valued activations the smallest proved distance between limit and value.
@@ -41,12 +53,23 @@ class Certificate:
         not in narrower formats that some hardware calls float32, such as TF32).
     proof : {"construction", "recomputed"}
         By the construction's own integers, or again from the network and the data alone.
+    method : str or None
+        What the proof rests on, the strongest means that any point needed: ``"counts"`` of exact
+        bits; a ``"running error bound"`` in float64; pairs of float64 numbers (``"double-double"``);
+        exact arithmetic on fractions (``"rational"``) or on whole numbers (``"integer-exact"``); or
+        ``"evaluation"``, which is no proof. None in certificates of versions that did not say.
+    radius_method : str or None
+        What the robust radius is: the distance to the ``"nearest hyperplane"`` or ``"nearest sphere"``
+        (or less), or a ``"Lipschitz bound"``: how far outputs are from changing the answer, over how
+        fast they can change.
     float64_safe, float32_safe : bool or None
         Whether every point is right in every evaluation in that format; None if not examined.
     data_digest, network_digest : str
         SHA-256 of what the certificate is about.
     note : str
         What else there is to say, such as "by evaluation only".
+    given_up : ndarray of int64
+        Rows that the certificate says nothing about, ascending.
 
     Examples
     --------
@@ -59,12 +82,14 @@ class Certificate:
     ...     errors=np.array([2]),
     ...     slack=0.5,
     ...     proof="construction",
+    ...     method="counts",
     ...     data_digest="4d9a",
     ...     network_digest="c03e",
     ... )
     >>> print(missed)
     certificate: fails for 1 of 4 points (proof: construction, exact arithmetic)
       rows in error  2
+      method         counts
       slack          0.5
       robust radius  not examined
       float64        not examined
@@ -83,42 +108,44 @@ class Certificate:
     robust_radius: float | None = None
     arithmetic: Arithmetic = "exact"
     proof: Proof
+    method: Method | None = None
+    radius_method: RadiusMethod | None = None
     float64_safe: bool | None = None
     float32_safe: bool | None = None
     data_digest: str
     network_digest: str
     note: str = ""
+    given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __str__(self) -> str:
         lines = [f"  {name:<13}  {text}" for name, text in self._details().items()]
         return "\n".join([self._headline(), *lines])
 
     def _headline(self) -> str:
-        verdict = f"holds for all {self.n_samples}" if self.holds else f"fails for {self.n_errors} of {self.n_samples}"
+        claimed, kept = self.n_samples - len(self.given_up), " kept" if len(self.given_up) else ""
+        verdict = f"holds for all {claimed}{kept}" if self.holds else f"fails for {self.n_errors} of {claimed}{kept}"
         how = self.note or f"{self.arithmetic} arithmetic"
         return f"certificate: {verdict} points (proof: {self.proof}, {how})"
 
     def _details(self) -> dict[str, str]:
-        radius = self.robust_radius
+        radius, how = self.robust_radius, f" ({self.radius_method})" if self.radius_method else ""
         details = {
+            "method": self.method or "not named",
             "slack": "not examined" if np.isnan(self.slack) else f"{self.slack:.6g}",
-            "robust radius": "not examined" if radius is None else f"{radius:.6g}",
+            "robust radius": "not examined" if radius is None else f"{radius:.6g}{how}",
             "float64": _SAFETY[self.float64_safe],
             "float32": _SAFETY[self.float32_safe],
             "data": f"sha256 {self.data_digest}",
             "network": f"sha256 {self.network_digest}",
         }
-        return details if self.holds else {"rows in error": self._shown_errors(), **details}
-
-    def _shown_errors(self) -> str:
-        more = self.n_errors - SHOWN_ROWS
-        shown = ", ".join(str(row) for row in self.errors[:SHOWN_ROWS])
-        return f"{shown} and {more} more" if more > 0 else shown
+        rows = {"rows in error": self.errors, "rows given up": self.given_up}
+        return {name: _shown(some) for name, some in rows.items() if len(some)} | details
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON can hold it; numbers that are not finite become strings."""
         plain = asdict(self)
-        plain["errors"] = self.errors.tolist()
+        for name in ("errors", "given_up"):
+            plain[name] = plain[name].tolist()
         for name in ("slack", "robust_radius"):
             value = plain[name]
             plain[name] = value if value is None or np.isfinite(value) else str(float(value))
@@ -130,7 +157,14 @@ class Certificate:
         radius = plain["robust_radius"]
         parts = {
             "errors": np.asarray(plain["errors"], dtype=np.int64),
+            "given_up": np.asarray(plain.get("given_up", ()), dtype=np.int64),
             "slack": float(plain["slack"]),
             "robust_radius": None if radius is None else float(radius),
         }
         return cls(**{**plain, **parts})
+
+
+def _shown(rows: NDArray[np.int64]) -> str:
+    more = len(rows) - SHOWN_ROWS
+    shown = ", ".join(str(row) for row in rows[:SHOWN_ROWS])
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -8,7 +8,9 @@ Adding up to n numbers >= 0 in any order errs by gamma_n times their sum, which 
 V' / (1 - gamma_n), so |V' - V| <= e + gamma_2n V'; subtracting from the limit rounds once more.
 
 In a format, with its own e and u: limit and up to n terms, added in any order, give
-limit - V up to e + gamma_(n+2) (V + e + |limit|), and underflow costs less than ``pad``. So
+limit - V up to e + gamma_(n+2) (V + e + |limit|), and underflow costs less than ``pad``. (Of the
+five units that ``gamma`` adds, two pay for the rounding of masked coordinate cuts, which is a
+share of their values and not in e.) So
 the sign of limit - V is that of every evaluation if |limit - V'| exceeds both bounds
 together. The output only adds up what fires, which is positive: no rounding can hide it.
 
@@ -30,7 +32,7 @@ from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic
 from .rows import Floats, Points
-from .verdict import Flags, TileVerdict, Verdict, judge_tiles, rounded_down
+from .verdict import Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Words = NDArray[np.uint64]
 
@@ -46,7 +48,8 @@ def prove_relu(network: Network, points: Points, codes: Codes, n_jobs: int | Non
     masks = np.ascontiguousarray(detectors.masks.words.T)
     proof = _Proof(detectors, detectors.positions(codes), _slopes(detectors), masks)
     numbers = len(detectors.planes) + len(detectors.limits) + 1
-    return judge_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), n_jobs, proof.judge)
+    tiles = map_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), n_jobs, proof.judge)
+    return join_tiles(tiles, "running error bound", "Lipschitz bound")
 
 
 def _mask_block(detectors: Detectors, start: int) -> Floats:
@@ -99,7 +102,7 @@ class _Proof:
         for start, stop in planes.ranges():
             block = planes.block(start, stop)
             products = tile @ block.weights.T
-            ramp(products, facts, block, *errors)
+            ramp(products, tile, facts, block, *errors)
             heights[:, start:stop] = products
         errors *= 1.0 + (len(planes) + 8) * 2.0**-52
         starts = range(0, len(self.detectors.limits), DETECTOR_BLOCK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ ROW_TILE = 1024
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Rows of an array, a sparse matrix or a frame, as float64."""
+    """Rows of an array, a sparse matrix or a frame, as float64; rounded to float32 first if that is the format."""
 
     source: Any
+    format: str | None = None
 
     @classmethod
     def of(cls, X: Any) -> Points:
@@ -44,6 +45,11 @@ class Points:
         """Points and features."""
         return int(self.source.shape[0]), int(self.source.shape[1])
 
+    def take(self, rows: NDArray[np.int64]) -> Points:
+        """The points of some rows."""
+        by_place = self.source.iloc if hasattr(self.source, "iloc") else self.source
+        return replace(self, source=by_place[rows])
+
     def tile(self, start: int, stop: int) -> Floats:
         """Some rows, in C order."""
         rows, source = slice(start, stop), self.source
@@ -51,7 +57,9 @@ class Points:
             source = (source.iloc[rows] if hasattr(source, "iloc") else source[rows]).to_numpy()
             rows = slice(None)
         try:
-            return dense_rows(source, rows)
+            tile = dense_rows(source, rows)
+            with np.errstate(over="ignore"):
+                return tile.astype(np.float32).astype(np.float64) if self.format == "float32" else tile
         except (TypeError, ValueError) as error:
             raise DataError(f"X must hold numbers only: {error}") from error
 

@@ -24,7 +24,7 @@ from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic
 from .rows import Floats, Points
-from .verdict import Flags, TileVerdict, Verdict, judge_tiles, rounded_down
+from .verdict import Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Words = NDArray[np.uint64]
 
@@ -38,7 +38,7 @@ def prove_threshold(network: Network, points: Points, codes: Codes, n_jobs: int 
     if detectors is None:
         return None
     proof = _Proof(detectors, detectors.positions(codes), np.ascontiguousarray(detectors.masks.words.T))
-    return judge_tiles(points, TILE, n_jobs, proof.judge)
+    return join_tiles(map_tiles(points, TILE, n_jobs, proof.judge), "counts", "nearest hyperplane")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import Threads, single_threaded_blas
-from .record import ARITHMETICS, Arithmetic
+from .record import ARITHMETICS, Arithmetic, Method, RadiusMethod
 from .rows import Floats, Points
 
 Flags = NDArray[np.bool_]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,8 @@ class Verdict:
     right: dict[Arithmetic, Flags]
     slack: float
     radius: float | None
+    method: Method
+    radius_method: RadiusMethod | None = None
     note: str = ""
 
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
@@ -41,26 +45,27 @@ class TileVerdict:
     radius: float
 
 
-def judge_tiles(
-    points: Points, size: int, n_jobs: int | None, judge: Callable[[Floats, slice], TileVerdict]
-) -> Verdict:
-    """Judge all points, a tile of ``size`` rows to a piece of work."""
+def map_tiles(points: Points, size: int, n_jobs: int | None, judge: Callable[[Floats, slice], Found]) -> list[Found]:
+    """What ``judge`` finds in all points, a tile of ``size`` rows to a piece of work."""
 
-    def work(piece: tuple[int, int]) -> TileVerdict:
+    def work(piece: tuple[int, int]) -> Found:
         with np.errstate(all="ignore"):  # overflow leaves an entry to exact arithmetic
             return judge(points.finite_tile(*piece), slice(*piece))
 
     with single_threaded_blas(), Threads(n_jobs) as threads:
-        return _join(threads.map(work, points.ranges(size)))
+        return threads.map(work, points.ranges(size))
 
 
-def _join(tiles: Iterable[TileVerdict]) -> Verdict:
+def join_tiles(tiles: Iterable[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
+    """The verdict on all points, from those on tiles in order."""
     tiles = list(tiles)
     none = np.empty(0, dtype=bool)
     return Verdict(
         right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
         slack=min((tile.slack for tile in tiles), default=float("inf")),
         radius=min((tile.radius for tile in tiles), default=float("inf")),
+        method=method,
+        radius_method=radius_method,
     )
 
 

@@ -1,0 +1,95 @@
+"""Bits that every evaluation in a floating-point format agrees on.
+
+A value v = <w, x> + b computed here, in float64, is off by at most B, the format's evaluations
+by at most B' (``rounding``, for w, x and b that the format holds). So v > B + B' is on in all of
+them. B counts four times, so that a certificate, whose own float64 value may differ by 2 B from
+this one and which then asks for v > B + B', never sees less than what is relied on here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compile import compiled
+from .rounding import FLOAT64, error_bound, gamma
+
+
+class SurePlanes(NamedTuple):
+    """A block of hyperplanes: weights in float64, biases, upper bounds of norms.
+
+    ``columns`` is the only feature that a coordinate cut looks at (its weight a power of two),
+    -1 for any other hyperplane.
+    """
+
+    weights: Any
+    bias: Any
+    norms: Any
+    columns: Any
+
+
+@compiled
+def is_sure(value, size, terms, point_norm, plane_norm, form):
+    """Whether no evaluation in the format can turn the sign of the value."""
+    here = error_bound(gamma(terms, FLOAT64.unit), size, point_norm, plane_norm, FLOAT64)
+    there = error_bound(gamma(terms, form.unit), size, point_norm, plane_norm, form)
+    return abs(value) > 4.0 * here + there
+
+
+@compiled
+def underflows(value, form):
+    """Whether flushing to zero would change the value."""
+    return 0.0 < abs(value) < form.tiny
+
+
+@compiled
+def cut_is_sure(entry, product, bias, form):
+    """Whether product + bias > 0 has one answer only: one rounded addition keeps the sign of the exact one."""
+    if not (abs(product) < form.huge and abs(bias) < form.huge):
+        return False
+    flushed = underflows(entry, form) or underflows(product, form) or underflows(bias, form)
+    return not (flushed or underflows(product + bias, form))
+
+
+@compiled
+def closer_size(weights, point, bias):
+    """An upper bound of sum |w_j x_j| + |b| (but for underflow), and how many products are not zero."""
+    total, terms = abs(bias), 0
+    for j in range(point.shape[0]):
+        if point[j] != 0.0 and weights[j] != 0.0:
+            total += abs(weights[j] * point[j])
+            terms += 1
+    return total * (1.0 + (terms + 5) * 2.0**-52), terms
+
+
+@compiled
+def sure_bits(products, rows, norms, terms, planes, form, start, on, maybe):
+    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
+
+    Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
+    """
+    n = planes.bias.shape[0]
+    for i in range(rows.shape[0]):
+        for first in range(0, n, 64):
+            word, open_word = np.uint64(0), np.uint64(0)
+            for j in range(first, min(first + 64, n)):
+                bias, column = planes.bias[j], planes.columns[j]
+                value = products[i, j] + bias
+                if column >= 0:
+                    product = planes.weights[j, column] * rows[i, column]
+                    sure = cut_is_sure(rows[i, column], product, bias, form)
+                    value = 1.0 if product > -bias else -1.0
+                else:
+                    size = norms[i] * planes.norms[j] + abs(bias)
+                    sure = is_sure(value, size, terms[i], norms[i], planes.norms[j], form)
+                    if not sure:
+                        size, count = closer_size(planes.weights[j], rows[i], bias)
+                        sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
+                bit = np.uint64(1) << np.uint64(j - first)
+                if not sure:
+                    open_word |= bit
+                elif value > 0:
+                    word |= bit
+            on[first // 64, start + i] = word
+            maybe[first // 64, start + i] = word | open_word

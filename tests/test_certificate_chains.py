@@ -1,0 +1,364 @@
+"""Chains of any depth: every verdict against fractions, and against evaluations that try to break it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import naive_certificate as naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactfit._bits import BitMatrix
+from exactfit.activations import RELU, THRESHOLD
+from exactfit.certificate import Certificate, certify
+from exactfit.exceptions import DataError
+from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+
+ALL = ("exact", "float64", "float32")
+LAWS = ["gauss", "grid", "mixed", "touching", "halves"]
+KINDS = ["dense", "float32", "sparse", "masks", "integers", "large integers"]
+DECODERS = ["sign", "one_hot", "nearest"]
+
+
+def whole(values) -> np.ndarray:
+    array = np.array(values, dtype=object)
+    return array.reshape(np.shape(values))
+
+
+def numbers(rng, law: str, shape) -> np.ndarray:
+    if law == "grid":
+        return rng.integers(-2, 3, shape).astype(float)
+    if law == "halves":
+        return rng.integers(-3, 4, shape) / 2
+    scale = 10.0 ** rng.integers(-160, 160, shape) if law == "mixed" else 1.0
+    return rng.normal(size=shape) * scale
+
+
+def weights_of(rng, kind: str, law: str, shape):
+    match kind:
+        case "dense":
+            return Dense(numbers(rng, law, shape))
+        case "float32":
+            return Dense(numbers(rng, "grid" if law == "mixed" else law, shape).astype(np.float32))
+        case "sparse":
+            return Sparse(sp.csr_array(numbers(rng, law, shape) * (rng.random(shape) < 0.6)))
+        case "masks":
+            return Masks(BitMatrix.from_bool(rng.random(shape) < 0.5), int(rng.choice([-1, 1])))
+        case "integers":
+            return Integers(whole(rng.integers(-3, 4, shape).tolist()))
+        case _:
+            large = [[int(v) * 2 ** int(rng.integers(0, 1200)) + int(rng.integers(0, 3)) for v in row]
+                     for row in rng.integers(-2, 3, shape)]  # fmt: skip
+            return Integers(whole(large))
+
+
+def bias_of(rng, weights, law: str, n: int) -> np.ndarray:
+    if isinstance(weights, Integers):
+        return whole([int(v) for v in rng.integers(-3, 4, n)])
+    if isinstance(weights, Masks) and rng.random() < 0.5:
+        return rng.integers(-2, 3, n)
+    return numbers(rng, law, n)
+
+
+def touching(rng, weights, bias, signals) -> np.ndarray:
+    """Biases that put a point on, or next to, each unit's boundary."""
+    layer = Layer(weights, np.zeros(len(bias)), None)
+    sums = [naive.chain_layer(layer, signals[pick])[unit] for unit, pick in enumerate(rng.integers(0, 7, len(bias)))]
+    return np.array([-float(total) if abs(total) < 1e300 else 1.0 for total in sums])
+
+
+def decoder_of(rng, kind: str, outputs) -> Decoder:
+    """Levels near the outputs, some of them with an output exactly in the middle."""
+    if kind == "sign":
+        return Decoder("sign", (0, 1))
+    if kind == "one_hot":
+        return Decoder("one_hot", (0, 1, 2))
+    found = [float(row[0]) if abs(row[0]) < 1e300 else 1.0 for row in outputs]
+    centre = found[int(rng.integers(0, len(found)))]
+    return Decoder("nearest", (0, 1, 2), (centre - 0.5, centre + 0.5, float(rng.normal())))
+
+
+def random_chain(drawn) -> tuple[Network, np.ndarray, np.ndarray]:
+    """A chain of one to four layers of any kind, seven points, and labels of which most are right."""
+    seed, law, kind = drawn
+    rng = np.random.default_rng(seed)
+    X = numbers(rng, law, (7, int(rng.integers(1, 4))))
+    input_map = str(rng.choice(["identity", "append_squared_norm"], p=[0.75, 0.25]))
+    blank = Network((), Decoder("sign", (0, 1)), input_map)
+    signals = [naive.chain_input(blank, x) for x in X]
+    widths = [*rng.integers(1, 5, int(rng.integers(0, 4))).tolist(), 3 if kind == "one_hot" else 1]
+    layers: list[Layer] = []
+    for width in widths:
+        choice = str(rng.choice(KINDS, p=[0.3, 0.15, 0.2, 0.15, 0.15, 0.05]))
+        weights = weights_of(rng, choice, law, (width, len(signals[0])))
+        bias = bias_of(rng, weights, law, width)
+        if law == "touching" and not isinstance(weights, Integers):
+            bias = touching(rng, weights, bias, signals)
+        last = len(layers) == len(widths) - 1
+        layers.append(Layer(weights, bias, None if last else [None, THRESHOLD, RELU][rng.integers(0, 3)]))
+        signals = [naive.chain_layer(layers[-1], signal) for signal in signals]
+    network = Network(tuple(layers), decoder_of(rng, kind, signals), input_map)
+    y = np.array([naive.chain_answer(network, x) for x in X])
+    return network, X, np.where(rng.random(7) < 0.15, (y + 1) % 3, np.maximum(y, 0))
+
+
+chains = st.tuples(st.integers(0, 2**32 - 1), st.sampled_from(LAWS), st.sampled_from(DECODERS))
+
+
+@given(chains)
+@settings(max_examples=150)
+def test_errors_are_those_of_exact_arithmetic(drawn) -> None:
+    network, X, y = random_chain(drawn)
+    certificate = certify(network, X, y)
+    assert certificate.errors.tolist() == [k for k, x in enumerate(X) if naive.chain_answer(network, x) != y[k]]
+    assert (certificate.proof, certificate.note) == ("recomputed", "")
+    assert certificate.method != "evaluation"
+
+
+@given(chains, st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=150)
+def test_no_evaluation_contradicts_a_row_called_safe(drawn, form) -> None:
+    network, X, y = random_chain(drawn)
+    rng = np.random.default_rng(drawn[0])
+    certificate = certify(network, X, y, arithmetic=form.__name__)
+    safe = set(range(len(X))) - set(certificate.errors.tolist())
+    with np.errstate(all="ignore"):
+        for row in safe:
+            assert naive.chain_answer(network, X[row]) == y[row]
+            for order in naive.ORDERS:
+                assert naive.chain_runtime(network, X[row], form, order, rng) == y[row]
+            assert naive.chain_runtime(network, X[row], form, naive.in_turn, rng, fused=True) == y[row]
+
+
+@given(chains)
+@settings(max_examples=80)
+def test_the_network_itself_is_an_evaluation_in_float64(drawn) -> None:
+    network, X, y = random_chain(drawn)
+    if any(isinstance(layer.weights, Integers) for layer in network.layers):
+        return
+    unsafe = set(certify(network, X, y, arithmetic="float64").errors.tolist())
+    with np.errstate(all="ignore"):
+        decided = network.decide(X)
+    assert all(decided[row] == y[row] for row in range(len(X)) if row not in unsafe)
+
+
+@given(chains)
+@settings(max_examples=80)
+def test_points_may_move_by_less_than_the_radius(drawn) -> None:
+    network, X, y = random_chain(drawn)
+    certificate = certify(network, X, y)
+    radius = certificate.robust_radius
+    if radius is None or radius == 0.0 or not certificate.holds:
+        return
+    rng = np.random.default_rng(drawn[0])
+    step = min(radius, 1e6)
+    for x, code in zip(X, y, strict=True):
+        for _ in range(4):
+            way = rng.normal(size=len(x))
+            moved = [
+                naive.fraction(a) + naive.fraction(b)
+                for a, b in zip(x, way / np.linalg.norm(way) * step * (1 - 1e-12), strict=True)
+            ]
+            assert naive.chain_answer(network, moved) == code
+
+
+def line(activation, weights, bias, out, out_bias, decoder) -> Network:
+    """Units of one input each, and an output."""
+    first = Layer(Dense(np.array(weights, dtype=float)[:, None]), np.array(bias, dtype=float), activation)
+    return Network(
+        (first, Layer(Dense(np.array([out], dtype=float)), np.array([out_bias], dtype=float), None)), decoder
+    )
+
+
+STEPS = line(THRESHOLD, [1, 1], [-0.3, -0.7], [1, 1], 0, Decoder("nearest", (0, 1, 2), (0.0, 1.0, 2.0)))
+
+
+def test_steps_on_a_line() -> None:
+    X = np.array([[0.25], [0.5], [0.75]])
+    certificate = certify(STEPS, X, [0, 1, 2])
+    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, True)
+    assert (certificate.method, certificate.radius_method) == ("running error bound", "nearest hyperplane")
+    assert certificate.slack == pytest.approx(0.5, abs=1e-12)
+    assert certificate.robust_radius == pytest.approx(0.05, abs=1e-12)
+    assert certificate.robust_radius <= 0.3 - 0.25
+    assert certify(STEPS, X, [0, 2, 2]).errors.tolist() == [1]
+    assert certify(STEPS, X, [0, 1, 3]).errors.tolist() == [2]
+
+
+def test_a_point_on_a_boundary_is_off_in_exact_arithmetic_and_open_elsewhere() -> None:
+    network = line(THRESHOLD, [3.0], [-0.3], [1], -0.5, Decoder("sign", (0, 1)))
+    # Neither is the number that it is written as: 3 * 0.1 > 0.3 as stored, 3 * the number before is not.
+    X = np.array([[0.1], [np.nextafter(0.1, 0.0)]])
+    certificate = certify(network, X, [naive.chain_answer(network, x) for x in X])
+    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, False, False)
+    halves = line(THRESHOLD, [3.0], [-1.5], [1], -0.5, Decoder("sign", (0, 1)))
+    certificate = certify(halves, np.array([[0.5]]), [0])
+    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, True)
+    assert certificate.robust_radius == 0.0
+
+
+def test_an_open_bit_matters_only_where_it_counts() -> None:
+    x = np.array([[-0.7, 0.9]])
+    W = np.array([[0.1, 0.3], [1.0, 1e-3]])
+    first = Layer(Dense(W), np.array([-(0.1 * -0.7 + 0.3 * 0.9), 0.0]), THRESHOLD)
+
+    def certificate(weight):
+        output = Layer(Dense(np.array([[weight, 1.0]])), np.array([-0.5]), None)
+        return certify(Network((first, output), Decoder("sign", (0, 1))), x, [0], arithmetic="float64")
+
+    assert certificate(0.0).holds
+    assert certificate(0.25).holds
+    assert not certificate(1.0).holds
+
+
+def test_methods_by_how_much_is_needed() -> None:
+    tie = Decoder("nearest", (0, 1), (0.0, 1.0))
+
+    def method(bias, weights=(1.0, -1.0), x=1.0, y=1):
+        sums = Layer(Dense(np.array([weights])), np.array([bias]), None)
+        copies = Layer(Dense(np.array([[0.1], [0.1]])), np.zeros(2), None)
+        found = certify(Network((copies, sums), tie), np.array([[x]]), [y])
+        assert found.holds
+        return found.method, found.float64_safe
+
+    assert method(0.6) == ("running error bound", True)
+    assert method(0.5 + 2.0**-45, x=1e3) == ("double-double", False)
+    assert method(0.5, y=0) == ("rational", False)
+    whole_layer = Layer(Integers(whole([[2**80, -1]])), whole([-(2**80)]), None)
+    found = certify(Network((whole_layer,), Decoder("sign", (0, 1))), np.array([[1.0, 1.0], [1.0, -1.0]]), [0, 1])
+    assert (found.holds, found.method, found.float64_safe) == (True, "integer-exact", False)
+
+
+def test_ties_of_the_nearest_level_go_to_the_first() -> None:
+    half = Network((Layer(Dense(np.array([[1.0]])), np.zeros(1), None),), Decoder("nearest", (1, 0), (1.0, 0.0)))
+    certificate = certify(half, np.array([[0.5], [np.nextafter(0.5, 0.0)]]), [1, 0])
+    assert (certificate.holds, certificate.method, certificate.float64_safe) == (True, "rational", False)
+    assert certify(half, np.array([[0.5]]), [0]).errors.tolist() == [0]
+
+
+def test_what_the_budget_leaves_open_is_not_proved() -> None:
+    half = Network((Layer(Dense(np.array([[1.0]])), np.zeros(1), None),), Decoder("nearest", (1, 0), (1.0, 0.0)))
+    X, y = np.array([[0.5], [0.75], [0.5], [0.25], [0.5]]), [1, 1, 1, 0, 1]
+    for operations, errors in [(0, [0, 2, 4]), (8, [2, 4]), (23, [4])]:
+        certificate = certify(half, X, y, exact_operations=operations)
+        assert (certificate.holds, certificate.errors.tolist(), certificate.slack) == (False, errors, 0.0)
+        assert f"{len(errors)} points were neither proved nor refuted" in certificate.note
+        assert "exact_operations=24" in str(certificate)
+    certificate = certify(half, X, y, exact_operations=24)
+    assert (certificate.holds, certificate.note) == (True, "")
+
+
+def deep_integers(depth: int) -> Network:
+    """Doubles and halves a code of many bits: relu(2 v + bit) again and again, then its top bit."""
+    width = 2**depth
+    double = Layer(Integers(whole([[2, 0], [0, 1]])), whole([0, 0]), RELU)
+    add = Layer(Integers(whole([[1, 1], [0, 1]])), whole([0, 0]), RELU)
+    step = Layer(Integers(whole([[1, 0], [1, 0]])), whole([1 - width, -width]), RELU)
+    output = Layer(Integers(whole([[1, -1]])), whole([0]), None)
+    return Network((*[double, add] * depth, step, output), Decoder("nearest", (0, 1), (0.0, 1.0)))
+
+
+@pytest.mark.parametrize(("depth", "safe"), [(20, True), (100, False), (1500, False)])
+def test_deep_networks_of_integers(depth, safe) -> None:
+    network, X = deep_integers(depth), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [2.0, 5.0]])
+    y = [naive.chain_answer(network, x) for x in X]
+    certificate = certify(network, X, y)
+    assert (certificate.holds, certificate.method, certificate.float64_safe) == (True, "integer-exact", safe)
+    assert certify(network, X, [1 - code for code in y]).n_errors == len(X)
+    assert network.decide(X).tolist() == y
+    open_points = certify(network, X, y, exact_operations=0)
+    assert open_points.holds == safe
+
+
+def test_fractions_under_integer_weights() -> None:
+    network = Network((Layer(Integers(whole([[3**50]])), whole([-(3**49)]), None),), Decoder("sign", (0, 1)))
+    X = np.array([[1 / 3], [np.nextafter(1 / 3, 1.0)]])
+    certificate = certify(network, X, [0, 1])
+    assert (certificate.holds, certificate.method) == (True, "integer-exact")
+    assert network.decide(X).tolist() == [0, 1]
+
+
+def test_balls_know_their_distance() -> None:
+    rng = np.random.default_rng(0)
+    centres, radii, X = rng.normal(size=(6, 3)), rng.uniform(0.5, 1.0, 6), rng.normal(size=(40, 3))
+    weights = np.column_stack([2 * centres, -np.ones(6)])
+    balls = Layer(Dense(weights), radii**2 - (centres**2).sum(axis=1), THRESHOLD)
+    some = Layer(Dense(np.ones((1, 6))), np.array([-0.5]), None)
+    network = Network((balls, some), Decoder("sign", (0, 1)), "append_squared_norm")
+    distances = np.linalg.norm(X[:, None] - centres[None], axis=2)
+    certificate = certify(network, X, (distances < radii).any(axis=1).astype(int))
+    assert (certificate.holds, certificate.float64_safe, certificate.radius_method) == (True, True, "nearest sphere")
+    assert certificate.robust_radius == pytest.approx(np.abs(distances - radii).min(), rel=1e-6)
+    linear = replace(network, layers=(Layer(Dense(weights[:1]), np.zeros(1), None),))
+    assert certify(linear, X, np.zeros(40, dtype=int)).robust_radius is None
+
+
+def test_a_shared_projection_knows_its_distance() -> None:
+    rng = np.random.default_rng(1)
+    a, X = rng.normal(size=5), rng.normal(size=(30, 5))
+    z = X @ a
+    t = np.sort(z)[:-1] + np.diff(np.sort(z)) / 2
+    network = Network(
+        (
+            Layer(Dense(a[None]), np.zeros(1), None),
+            Layer(Dense(np.ones((29, 1))), -t, THRESHOLD),
+            Layer(Dense(np.ones((1, 29))), np.zeros(1), None),
+        ),
+        Decoder("nearest", tuple(range(30)), tuple(map(float, range(30)))),
+    )
+    certificate = certify(network, X, np.argsort(np.argsort(z)))
+    assert (certificate.holds, certificate.radius_method) == (True, "nearest hyperplane")
+    assert certificate.robust_radius == pytest.approx(np.diff(np.sort(z)).min() / 2 / np.linalg.norm(a), rel=1e-9)
+
+
+def test_ramps_have_a_lipschitz_bound() -> None:
+    network = line(RELU, [1, 1], [-1.0, -2.0], [4, -4], -2, Decoder("sign", (0, 1)))
+    certificate = certify(network, np.array([[0.0], [1.25], [1.75], [3.0]]), [0, 0, 1, 1])
+    assert (certificate.holds, certificate.radius_method) == (True, "Lipschitz bound")
+    assert 1 / 8 * (1 - 1e-9) <= certificate.robust_radius <= 1 / 4  # the slope is 4; the bound is 8
+
+
+def test_threads_tiles_and_layout_change_nothing(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.integers(-9, 9, (700, 12)) / 8
+    first = Layer(Sparse(sp.random_array((40, 12), density=0.4, format="csr", rng=rng)), rng.normal(size=40), RELU)
+    second = Layer(Dense(rng.normal(size=(3, 40)).astype(np.float32)), rng.normal(size=3), None)
+    network = Network((first, second), Decoder("one_hot", (0, 1, 2)))
+    y = rng.integers(0, 3, 700)
+    expected = certify(network, X, y, n_jobs=1)
+    assert 0 < expected.n_errors < 700
+    assert expected.errors.tolist() == np.flatnonzero(network.decide(X) != y).tolist()
+    assert certify(network, sp.csr_array(X), y, n_jobs=2).errors.tolist() == expected.errors.tolist()
+    monkeypatch.setattr("exactfit.certificate.chains.LARGEST_TILE", 7)
+    monkeypatch.setattr("exactfit.certificate.layers.BLOCK_NUMBERS", 50)
+    again = certify(network, np.asfortranarray(X), y, n_jobs=2)
+    assert (again.errors.tolist(), again.method) == (expected.errors.tolist(), expected.method)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_networks_that_hold_no_numbers_are_refused(bad) -> None:
+    for index, layer in enumerate(STEPS.layers):
+        broken = [*STEPS.layers]
+        broken[index] = replace(layer, bias=np.full(layer.n_units, bad))
+        with pytest.raises(DataError, match=f"layer {index}"):
+            certify(replace(STEPS, layers=tuple(broken)), np.array([[1.0]]), [0])
+
+
+def test_no_points_and_no_units() -> None:
+    nothing = certify(STEPS, np.empty((0, 1)), [])
+    assert (nothing.holds, nothing.n_samples, nothing.robust_radius, nothing.slack) == (True, 0, np.inf, np.inf)
+    bare = line(THRESHOLD, [], [], [], 1.0, Decoder("nearest", (0, 1), (0.0, 1.0)))
+    certificate = certify(bare, np.array([[3.0]]), [1])
+    assert (certificate.holds, certificate.float32_safe, certificate.robust_radius) == (True, True, np.inf)
+
+
+def test_certificates_of_older_versions_can_be_read() -> None:
+    plain = certify(STEPS, np.array([[0.25]]), [0]).to_dict()
+    for name in ("method", "radius_method"):
+        del plain[name]
+    old = Certificate.from_dict(plain)
+    assert (old.method, old.radius_method, old.holds) == (None, None, True)
+    assert "method         not named" in str(old)
