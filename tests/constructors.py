@@ -1,8 +1,9 @@
 """ONE list of ready-made constructions: certificate, persistence, export and clone tests all run over it.
 
 ``CONSTRUCTORS`` maps a name to a callable ``(X, y, rng) -> Construction``; every option appears with every other
-at least once. ``PROBLEMS`` maps a name to a callable ``() -> (X, y)``. With two classes "one" builds detectors for
-the rarer class only, "all" for both; with more classes both mean all.
+at least once. ``RIVALS`` does the same for published constructions. ``PROBLEMS`` maps a name to a callable
+``() -> (X, y)``. With two classes "one" builds detectors for the rarer class only, "all" for both; with more classes
+both mean all.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
+from exactfit import rivals
 from exactfit.activations import Activation
 from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+from exactfit.rivals import Constructor
 
 Build = Callable[[NDArray[Any], NDArray[Any], Any], Construction]
 Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
@@ -68,6 +71,14 @@ CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=
 # Too few hyperplanes: some points are missed, or all of them, and there may be no detector at all.
 CONSTRUCTORS["threshold-too-narrow"] = partial(_fixed, Recipe(), 2)
 CONSTRUCTORS["relu-too-narrow"] = partial(_fixed, Recipe(activation="relu", target="all"), 2)
+
+
+def _rival(constructor: Constructor, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
+    return constructor.construct(X, y, rng)
+
+
+# Published constructions; unlike those above they may refuse points too close together ("close pairs").
+RIVALS: dict[str, Build] = {name: partial(_rival, constructor) for name, constructor in rivals.CONSTRUCTORS.items()}
 
 
 def two_moons() -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from exactfit import exceptions
-from exactfit.exceptions import ContradictoryLabelsError, ExactfitError, ExactfitWarning
+from exactfit.exceptions import AssumptionError, ContradictoryLabelsError, ExactfitError, ExactfitWarning
 
 DEFINED = {
     name: thing
@@ -52,12 +52,21 @@ def test_every_error_is_also_an_ordinary_one():
             assert set(ordinary) > {Exception, BaseException, object}, f"{name} is nothing that callers already catch"
 
 
-@pytest.mark.parametrize("name", sorted(DEFINED.keys() - {"ContradictoryLabelsError"}))
+@pytest.mark.parametrize("name", sorted(DEFINED.keys() - {"AssumptionError", "ContradictoryLabelsError"}))
 def test_pickling_keeps_type_and_text(name):
     error = DEFINED[name]("what happened: what to do")
     for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(twin) is type(error)
         assert str(twin) == "what happened: what to do"
+
+
+def test_an_assumption_keeps_its_rows_through_pickling():
+    error = AssumptionError("that points are far apart", range(12), "Scale them.")
+    for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(twin) is AssumptionError
+        assert twin.rows == tuple(range(12))
+        assert str(twin) == str(error)
+    assert "does not hold for rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more. Scale them." in str(error)
 
 
 def test_contradictory_labels_keep_their_pairs_through_pickling():

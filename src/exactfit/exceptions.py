@@ -9,13 +9,15 @@
     ├── TooLargeError (MemoryError)             the request would not fit in memory
     ├── ConstructionError (RuntimeError)        no interpolating network came out
     │   ├── WidthLimitError                     ``max_width`` hyperplanes were not enough
-    │   └── NoGapError                          rounding leaves no room for a limit
+    │   ├── NoGapError                          rounding leaves no room for a limit
+    │   └── AssumptionError                     a published recipe needs more of the points than they have
     ├── ModelFileError (ValueError)             a saved model is damaged, foreign or too new
     └── MissingDependencyError (ImportError)    an optional package is not installed
 
     ExactfitWarning (UserWarning)
     ├── InterpolationWarning                    a fixed width missed some points
-    └── ConflictWarning                         labels were changed to resolve conflicts
+    ├── ConflictWarning                         labels were changed to resolve conflicts
+    └── UnseenCategoryWarning                   a table holds categories that the model was not fitted to
 
 Every error is also an ordinary Python exception, so code that already guards
 scikit-learn estimators with ``except ValueError`` keeps working.
@@ -23,7 +25,7 @@ scikit-learn estimators with ``except ValueError`` keeps working.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class ExactfitError(Exception):
@@ -42,23 +44,26 @@ class ContradictoryLabelsError(DataError):
     pairs : tuple of (int, int)
         Row pairs in conflict: for each group of equal points, its first row
         paired with the first row of every other label in the group.
+    exact_in : str or None
+        The format in which they are equal, if it is a matter of rounding.
     """
 
     SHOWN = 10
 
-    def __init__(self, pairs: Sequence[tuple[int, int]]) -> None:
-        self.pairs = tuple((int(a), int(b)) for a, b in pairs)
+    def __init__(self, pairs: Sequence[tuple[int, int]], exact_in: str | None = None) -> None:
+        self.pairs, self.exact_in = tuple((int(a), int(b)) for a, b in pairs), exact_in
         shown = ", ".join(f"({a}, {b})" for a, b in self.pairs[: self.SHOWN])
         more = len(self.pairs) - self.SHOWN
         super().__init__(
-            f"{len(self.pairs)} conflicts: equal points with different labels, in rows {shown}"
+            f"{len(self.pairs)} conflicts: equal points {f'(in {exact_in}) ' if exact_in else ''}with different "
+            f"labels, in rows {shown}"
             f"{f' and {more} more' if more > 0 else ''}. No function can fit both. "
             "Correct the labels, add a feature that tells the points apart, "
             'or pass conflicts="majority".'
         )
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.pairs,)
+        return type(self), (self.pairs, self.exact_in)
 
 
 class ParameterError(ExactfitError, ValueError):
@@ -81,6 +86,30 @@ class NoGapError(ConstructionError):
     """Rounding errors of a real-valued activation leave no room for a limit."""
 
 
+class AssumptionError(ConstructionError):
+    """A published recipe needs more of the points than they have.
+
+    Attributes
+    ----------
+    assumption : str
+        What was assumed and does not hold.
+    rows : tuple of int
+        Rows of the data that break it.
+    """
+
+    SHOWN = 10
+
+    def __init__(self, assumption: str, rows: Iterable[int], remedy: str) -> None:
+        self.assumption, self.rows, self.remedy = assumption, tuple(int(row) for row in rows), remedy
+        shown = ", ".join(str(row) for row in self.rows[: self.SHOWN])
+        more = len(self.rows) - self.SHOWN
+        others = f" and {more} more" if more > 0 else ""
+        super().__init__(f"{assumption} does not hold for rows {shown}{others}. {remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.assumption, self.rows, self.remedy)
+
+
 class ModelFileError(ExactfitError, ValueError):
     """A saved model is damaged, foreign, or written by a newer version."""
 
@@ -99,3 +128,7 @@ class InterpolationWarning(ExactfitWarning):
 
 class ConflictWarning(ExactfitWarning):
     """Labels of equal points were changed to the majority label."""
+
+
+class UnseenCategoryWarning(ExactfitWarning):
+    """A table holds categories that its model does not know; they are encoded as all zeros."""
