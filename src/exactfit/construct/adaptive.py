@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import WORD_BITS, BitMatrix
+from .._bits import WORD_BITS
 from .._parallel import Threads
-from .._sides import dense_rows, row_tiles, sides
-from ..activations import Activation
+from .._sides import dense_rows, row_tiles
 from ..exceptions import NoGapError, ParameterError, WidthLimitError
 from .construction import Construction
 from .cover import Cover
@@ -22,9 +21,11 @@ from .hyperplanes import Hyperplanes, Seed, Source, seed_sequence
 from .labels import refuse_conflicts, refuse_not_finite
 from .memory import largest_width, refuse_too_large
 from .one_vs_rest import assemble, check_data, choose_targets, cover_classes, gather_evidence
+from .patterns import FORMATS, Line, Patterns, patterns_of, rounded
 from .recipe import Recipe, check_whole
 from .rescue import Cuts, Stall, coordinate_cuts
 from .separation import OpenPairs
+from .sure_pairs import SurePairs
 from .values import Values
 
 Matrix = Any
@@ -82,15 +83,17 @@ def adaptive_width(
     targets = choose_targets(codes, recipe.target)
     if check:
         refuse_not_finite(X)
-        refuse_conflicts(X, codes)
+    X = rounded(X, recipe.exact_in)
+    if check:
+        refuse_conflicts(X, codes, recipe.exact_in)
     root = seed_sequence(rng)
     source = hyperplane_source(X, codes, targets, recipe, root)
     order = ClassOrder.of(codes)
     with Threads(recipe.n_jobs) as threads:
-        layer = _FirstLayer(X, recipe.s, limits, threads)
-        layer.separate(codes, targets, source, recipe, rescue)  # lines 1-8
+        layer = _FirstLayer(X, recipe, limits, threads)
+        layer.separate(codes, targets, source, rescue)  # lines 1-8
         covers = _cover(layer, order, targets, recipe, root, rescue)  # lines 9-14
-    patterns = layer.patterns.take(order.rows)
+    patterns = layer.patterns.maybe.take(order.rows)
     return assemble(layer.planes, patterns, order, targets, covers, recipe.s, layer.n_rescued)  # lines 15-16
 
 
@@ -115,18 +118,19 @@ def _check_widths(X: Matrix, min_width: int, max_width: int | None) -> _Widths:
 class _FirstLayer:
     """Hyperplanes and patterns (points in row order) as they grow."""
 
-    def __init__(self, X: Matrix, activation: Activation, widths: _Widths, threads: Threads) -> None:
-        self.X, self.activation, self.widths, self.threads = X, activation, widths, threads
+    def __init__(self, X: Matrix, recipe: Recipe, widths: _Widths, threads: Threads) -> None:
+        self.X, self.recipe, self.widths, self.threads = X, recipe, widths, threads
         self.planes: Hyperplanes
-        self.patterns: BitMatrix
+        self.patterns: Patterns
         self.n_rescued = 0
 
-    def separate(self, y: Codes, targets: tuple[int, ...], source: Source, recipe: Recipe, rescue: bool) -> None:
+    def separate(self, y: Codes, targets: tuple[int, ...], source: Source, rescue: bool) -> None:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
-        pairs, stall = OpenPairs(y, targets, threads=self.threads), Stall(self.widths.smallest)
+        make = OpenPairs if self.recipe.exact_in is None else SurePairs
+        pairs, stall = make(y, targets, threads=self.threads), Stall(self.widths.smallest)
         blocks: list[Hyperplanes] = []
-        lines: list[NDArray[np.uint64]] = []
-        batches = _Batches(self.X, source, self.threads)
+        lines: list[Line] = []
+        batches = _Batches(self.X, source, self.recipe.exact_in, self.threads)
         while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
             n = WORD_BITS * len(lines)
             if n >= self.widths.largest:
@@ -136,13 +140,13 @@ class _FirstLayer:
             block, line = batches.take()
             blocks.append(block)
             lines.append(line)
-            pairs.add(line)
-            recipe.progress("hyperplanes", n + WORD_BITS, None)
+            pairs.add(*line)
+            self.recipe.progress("hyperplanes", n + WORD_BITS, None)
         self._keep(blocks, lines, pairs)
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
 
-    def _keep(self, blocks: list[Hyperplanes], lines: list[NDArray[np.uint64]], pairs: OpenPairs) -> None:
+    def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
         """Cut off what the last block drew beyond the width (line 8)."""
         n = WORD_BITS * len(lines)
         if pairs.closed:
@@ -153,27 +157,27 @@ class _FirstLayer:
             np.concatenate([block.weights for block in blocks]), np.concatenate([block.biases for block in blocks])
         )
         self.planes = planes.head(n)
-        self.patterns = BitMatrix(np.stack(lines), WORD_BITS * len(lines)).head(n)
+        self.patterns = Patterns.from_lines(lines, n)
 
     def add_cuts(self, cuts: Cuts) -> None:
         """Append coordinate cuts; for real values scaled so that rounding cannot hide them."""
         if self.planes.count + len(cuts) > self.widths.largest:
             self._refuse(self.planes.count, None)
-        scales = np.ones(len(cuts)) if self.activation.is_threshold else self._scales(cuts)
+        scales = np.ones(len(cuts)) if self.recipe.s.is_threshold else self._scales(cuts)
         weights = np.zeros((len(cuts), self.X.shape[1]))
         weights[np.arange(len(cuts)), cuts.feature] = cuts.sign * scales
         with np.errstate(over="ignore", invalid="ignore"):
             short = weights.astype(np.float32)
             added = Hyperplanes(short if (short == weights).all() else weights, -cuts.sign * scales * cuts.threshold)
-        if not (np.isfinite(scales).all() and np.isfinite(added.biases).all()):
+        largest = np.inf if self.recipe.exact_in is None else FORMATS[self.recipe.exact_in].huge
+        if not (max(scales.max(), np.abs(added.biases).max()) < largest):
             raise NoGapError(
                 "points lie too close for their size: a scaled cut overflows. "
                 'Use activation="threshold", which is exact.'
             )
         n = self.planes.count
-        bits = sides(self.X, added.weights, added.biases, threads=self.threads).to_bool()
+        self.patterns = self.patterns.append(patterns_of(self.X, added, self.recipe.exact_in, self.threads))
         self.planes = self.planes.append(added)
-        self.patterns = BitMatrix.from_bool(np.concatenate([self.patterns.to_bool(), bits], axis=1))
         self.n_rescued += self.planes.count - n
 
     def _scales(self, cuts: Cuts) -> NDArray[np.float64]:
@@ -182,7 +186,10 @@ class _FirstLayer:
         The errors e(x) of all other hyperplanes are at most ``worst``; a cut's own error is
         a tiny share of its value. So with value 32 * worst no gap can close.
         """
-        evidence = Values(self.X, np.arange(self.X.shape[0]), self.planes, self.patterns, self.activation, self.threads)
+        rows = np.arange(self.X.shape[0])
+        evidence = Values(
+            self.X, rows, self.planes, self.patterns.maybe, self.recipe.s, self.threads, self.recipe.exact_in
+        )
         worst, gaps = 0.0, np.full(len(cuts), np.inf)
         for tile in row_tiles(self.X):
             points = dense_rows(self.X, tile)
@@ -212,19 +219,19 @@ class _FirstLayer:
 class _Batches:
     """Blocks of hyperplanes with every point's sides, computed a few at a time."""
 
-    def __init__(self, X: Matrix, source: Source, threads: Threads) -> None:
-        self.X, self.source, self.threads = X, source, threads
-        self.ready: list[tuple[Hyperplanes, NDArray[np.uint64]]] = []
+    def __init__(self, X: Matrix, source: Source, exact_in: str | None, threads: Threads) -> None:
+        self.X, self.source, self.exact_in, self.threads = X, source, exact_in, threads
+        self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
-    def take(self) -> tuple[Hyperplanes, NDArray[np.uint64]]:
+    def take(self) -> tuple[Hyperplanes, Line]:
         if not self.ready:
             blocks = [self.source.block(self.drawn + k) for k in range(BATCH_BLOCKS)]
             self.drawn += BATCH_BLOCKS
             weights = np.concatenate([block.weights for block in blocks])
             biases = np.concatenate([block.biases for block in blocks])
-            words = sides(self.X, weights, biases, threads=self.threads).words
-            self.ready = list(zip(blocks, words, strict=True))[::-1]
+            patterns = patterns_of(self.X, Hyperplanes(weights, biases), self.exact_in, self.threads)
+            self.ready = list(zip(blocks, patterns.lines, strict=True))[::-1]
         return self.ready.pop()
 
 
@@ -235,7 +242,7 @@ def _cover(
     """Lines 9-14; where rounding leaves a point without a gap, cuts widen it and the cover is made anew."""
     for _ in range(GAP_ROUNDS):
         patterns = layer.patterns.take(order.rows)
-        evidence = gather_evidence(layer.X, order, layer.planes, patterns, recipe.s, layer.threads)
+        evidence = gather_evidence(layer.X, order, layer.planes, patterns, recipe, layer.threads)
         covers = cover_classes(evidence, order, targets, recipe, root)
         if not any(len(cover.uncovered) for cover in covers):
             return covers
@@ -243,10 +250,10 @@ def _cover(
             break
         layer.add_cuts(_gap_cuts(layer.X, order, targets, evidence, covers))
     rows = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])[:10]
-    raise NoGapError(
-        f"rounding errors leave no room for a limit at rows {', '.join(map(str, rows))}: "
-        'use activation="threshold", which is exact, rescue=True, or scale the data'
-    )
+    remedy = 'use activation="threshold", which is exact, rescue=True, or scale the data'
+    if recipe.exact_in is not None:
+        remedy = f"scale the data up, so that labels differ by more than {recipe.exact_in} rounds, or use exact_in=None"
+    raise NoGapError(f"rounding errors leave no room for a limit at rows {', '.join(map(str, rows))}: {remedy}")
 
 
 def _gap_cuts(X: Matrix, order: ClassOrder, targets: tuple[int, ...], evidence: Values, covers: list[Cover]) -> Cuts:

@@ -77,7 +77,7 @@ class Evidence(Protocol):
 
 
 def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
-    """u = 1[Phi(x*) = 0] for every anchor, one packed row each."""
+    """u = 1[Phi(x*) = 0] for every anchor, one packed row each; of what may be on, the sure zeros."""
     masks = np.empty((len(anchors), len(patterns.words)), dtype=np.uint64)
     gather_masks(patterns.words, anchors, last_word(patterns.n_bits), masks)
     return masks
@@ -85,10 +85,19 @@ def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
 
 @dataclass(eq=False)
 class Counts:
-    """Evidence for the threshold activation: integer counts of packed bits."""
+    """Evidence for the threshold activation: integer counts of packed bits.
+
+    ``patterns`` are the bits that are on; ``maybe`` those that are on or open, if any are (see ``patterns``).
+    """
 
     patterns: BitMatrix
     threads: Threads
+    maybe: BitMatrix | None = None
+
+    @property
+    def highest(self) -> BitMatrix:
+        """What may be on: masks are what is off in it, and claims count it."""
+        return self.patterns if self.maybe is None else self.maybe
 
     def cost(self, rest: Pieces) -> int:
         """Words to count for one candidate's limit."""
@@ -96,7 +105,7 @@ class Counts:
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
         """Algorithm 2, line 5: m = min over rest of <u, Phi(x)>."""
-        masks, words = masks_of(self.patterns, anchors), self.patterns.words
+        masks, words = masks_of(self.highest, anchors), self.patterns.words
         pieces = list(self._pieces(rest, masks.size))
 
         def work(piece: tuple[int, int]) -> tuple[NDArray[np.int64], Columns]:
@@ -115,12 +124,12 @@ class Counts:
 
     def select(self, columns: Columns | slice) -> NDArray[np.uint64]:
         """The patterns of some columns, side by side."""
-        words = self.patterns.words
+        words = self.highest.words
         return np.ascontiguousarray(words[:, columns]) if isinstance(columns, slice) else words.take(columns, axis=1)
 
     def heights(self, anchors: Columns, selected: NDArray[np.uint64]) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""
-        masks = masks_of(self.patterns, anchors)
+        masks = masks_of(self.highest, anchors)
         n = selected.shape[1]
         out = np.empty((len(anchors), n), dtype=np.int32)
         pieces = split(0, n, self.threads.count if masks.size * n > SHORT_WORDS else 1)

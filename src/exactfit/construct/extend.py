@@ -22,6 +22,7 @@ from .._bits import BitMatrix
 from .._parallel import Threads
 from .._progress import Progress, progress_bar
 from ..certificate import Certificate
+from ..certificate.record import EVALUATED, method_of
 from ..exceptions import DataError
 from ..network import Layer, Masks, Network
 from ..outcome import Outcome
@@ -295,7 +296,7 @@ def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_tra
     """
     activation = made.network.layers[0].activation
     assert activation is not None
-    notes = ["by evaluation only"] if activation.is_own else []
+    notes = [EVALUATED] if activation.is_own else []
     if len(claimed.uncovered) < claimed.n_uncovered:
         notes.append(f"only the first {len(claimed.uncovered)} rows in error are listed")
     exact_slack = 0.5 if len(made.trace.anchors) else np.inf
@@ -306,6 +307,7 @@ def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_tra
         errors=claimed.uncovered,
         slack=exact_slack if activation.is_threshold and with_training else np.nan,
         proof="construction",
+        method=method_of(activation),
         data_digest=claimed.digest,
         network_digest=made.network.digest,
         note="; ".join(notes),

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import Threads
-from .._sides import sides
 from .construction import Construction
 from .evidence import ClassOrder
-from .hyperplanes import Seed, Source, bisector, gaussian, seed_sequence
+from .hyperplanes import Seed, Source, bisector, gaussian, in_format, seed_sequence
 from .labels import refuse_conflicts, refuse_not_finite
 from .memory import refuse_too_large
 from .one_vs_rest import assemble, check_data, choose_targets, cover_classes, gather_evidence
+from .patterns import patterns_of, rounded
 from .recipe import Recipe, check_whole
 
 Matrix = Any
@@ -23,8 +23,10 @@ Matrix = Any
 def hyperplane_source(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], recipe: Recipe, rng: Seed) -> Source:
     """The supply of hyperplanes that a recipe asks for."""
     if recipe.hyperplanes == "bisector":
-        return Source(seed_sequence(rng), bisector(X, y, targets))
-    return Source(seed_sequence(rng), gaussian(X, max_bias=recipe.max_bias, center=recipe.center))
+        draw = bisector(X, y, targets)
+    else:
+        draw = gaussian(X, max_bias=recipe.max_bias, center=recipe.center)
+    return Source(seed_sequence(rng), in_format(draw, recipe.exact_in))
 
 
 def fixed_width(
@@ -65,12 +67,14 @@ def fixed_width(
     refuse_too_large(width, X)
     if check:
         refuse_not_finite(X)
-        refuse_conflicts(X, codes)
+    X = rounded(X, recipe.exact_in)
+    if check:
+        refuse_conflicts(X, codes, recipe.exact_in)
     source = hyperplane_source(X, codes, targets, recipe, rng)
     planes = source.first(width)  # line 1
     order = ClassOrder.of(codes)
     with Threads(recipe.n_jobs) as threads:
-        patterns = sides(X, planes.weights, planes.biases, rows=order.rows, threads=threads)
-        evidence = gather_evidence(X, order, planes, patterns, recipe.s, threads)
+        patterns = patterns_of(X, planes, recipe.exact_in, threads, order.rows)
+        evidence = gather_evidence(X, order, planes, patterns, recipe, threads)
         covers = cover_classes(evidence, order, targets, recipe, source.root)  # lines 2-10
-    return assemble(planes, patterns, order, targets, covers, recipe.s)  # lines 11-12
+    return assemble(planes, patterns.maybe, order, targets, covers, recipe.s)  # lines 11-12

@@ -157,7 +157,20 @@ def _halfway(here: Floats, there: Floats) -> Hyperplanes:
     return Hyperplanes(weights, biases)
 
 
-def _finite(planes: Hyperplanes) -> Hyperplanes:
+def in_format(draw: Block, exact_in: str | None) -> Block:
+    """The same law with biases rounded to float32 if asked for; weights are, always."""
+    if exact_in != "float32":
+        return draw
+
+    def short(rng: np.random.Generator) -> Hyperplanes:
+        planes = draw(rng)
+        with np.errstate(over="ignore"):
+            return _finite(Hyperplanes(planes.weights, planes.biases.astype(np.float32).astype(np.float64)), exact_in)
+
+    return short
+
+
+def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
     if not (np.isfinite(planes.biases).all() and np.isfinite(planes.weights).all()):
-        raise DataError("the data are too large: a bias overflows float64. Scale them down.")
+        raise DataError(f"the data are too large: a bias overflows {form}. Scale them down.")
     return planes

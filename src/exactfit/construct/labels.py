@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
 from .._sides import dense_rows, row_tiles
-from ..exceptions import ContradictoryLabelsError, DataError
+from ..exceptions import ConflictWarning, ContradictoryLabelsError, DataError
 
 Matrix = Any
 Codes = NDArray[np.int64]
@@ -72,11 +73,11 @@ def refuse_not_finite(X: Matrix) -> None:
             )
 
 
-def refuse_conflicts(X: Matrix, y: Codes) -> None:
-    """Raise :class:`ContradictoryLabelsError` if equal points carry different labels."""
+def refuse_conflicts(X: Matrix, y: Codes, exact_in: str | None = None) -> None:
+    """Raise :class:`ContradictoryLabelsError` if equal points carry different labels; X is rounded to ``exact_in``."""
     groups = conflicts(X, y)
     if groups:
-        raise ContradictoryLabelsError(conflict_pairs(groups, y))
+        raise ContradictoryLabelsError(conflict_pairs(groups, y), exact_in)
 
 
 def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
@@ -85,3 +86,20 @@ def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
     for group in groups:
         resolved[group] = np.bincount(y[group]).argmax()
     return resolved
+
+
+def resolve_conflicts(X: Matrix, y: Codes, how: str, stacklevel: int, exact_in: str | None = None) -> Codes:
+    """Labels that agree on equal points: others are refused ("raise"), or overruled by the majority with a warning."""
+    groups = conflicts(X, y)
+    if not groups:
+        return y
+    if how == "raise":
+        raise ContradictoryLabelsError(conflict_pairs(groups, y), exact_in)
+    kept = majority_labels(groups, y)
+    warnings.warn(
+        f"{len(groups)} groups of equal points carry different labels; "
+        f"{np.count_nonzero(kept != y)} rows lose to the majority of their group",
+        ConflictWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return kept

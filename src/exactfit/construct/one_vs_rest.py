@@ -19,6 +19,7 @@ from .construction import Construction, Trace
 from .cover import Cover, greedy_cover, random_cover
 from .evidence import ClassOrder, Counts, Evidence
 from .hyperplanes import ORDER, Hyperplanes, stream
+from .patterns import Patterns
 from .recipe import Recipe
 from .values import Values
 
@@ -104,19 +105,22 @@ class _Tally:
 
 
 def gather_evidence(
-    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: BitMatrix, activation: Activation, threads: Threads
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, recipe: Recipe, threads: Threads
 ) -> Evidence:
     """Counts for the threshold, values for everything else; columns in class order."""
-    if activation.is_threshold:
-        return Counts(patterns, threads)
-    return Values(X, order.rows, planes, patterns, activation, threads)
+    if recipe.s.is_threshold:
+        return Counts(patterns.on, threads, patterns.maybe)
+    return Values(X, order.rows, planes, patterns.maybe, recipe.s, threads, recipe.exact_in)
 
 
 def assemble(
     planes: Hyperplanes, patterns: BitMatrix, order: ClassOrder, targets: tuple[int, ...], covers: list[Cover],
     activation: Activation, n_rescued: int = 0,
 ) -> Construction:  # fmt: skip
-    """Algorithm 2, lines 11-12: the network that the covers make, and how it came about."""
+    """Algorithm 2, lines 11-12: the network that the covers make, and how it came about.
+
+    Masks are what is off in ``patterns``.
+    """
     columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
     limits = [limit for cover in covers for limit in cover.limits]
     classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
@@ -126,7 +130,7 @@ def assemble(
         activation,
     )
     first = Layer(Dense(planes.weights), planes.biases, activation)
-    output, decoder = _output(classes, targets, len(order.starts) - 1)
+    output, decoder = output_layer(classes, targets, len(order.starts) - 1)
     uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
     trace = Trace(
         anchors=order.rows[columns].astype(np.int64),
@@ -146,7 +150,7 @@ def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:
     return np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
 
 
-def _output(classes: Codes, targets: tuple[int, ...], n_classes: int) -> tuple[Layer, Decoder]:
+def output_layer(classes: Codes, targets: tuple[int, ...], n_classes: int) -> tuple[Layer, Decoder]:
     """One unit that says "target" with a minus sign, or one unit for every class."""
     if len(targets) == 1:
         everyone = BitMatrix.from_bool(np.ones((1, len(classes)), dtype=bool))

@@ -15,6 +15,7 @@ from ..exceptions import ParameterError
 
 LAWS = ("gaussian", "bisector")
 SELECTIONS = ("random", "greedy")
+FORMATS = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Recipe:
     target : int, "all" or None
         Class index to build detectors for; ``"all"`` for every class. None: with two
         classes the rarer one (the last on a tie), else every class.
+    exact_in : {None, "float64", "float32"}
+        Be right in every evaluation in this format, not only in exact arithmetic: points, weights
+        and biases are rounded to it, and a bit counts only where no order of sums can turn it.
     n_jobs : int or None
         Threads, as in scikit-learn.
     progress : callable
@@ -59,6 +63,7 @@ class Recipe:
     selection: str = "random"
     greedy_memory: int = 2**28
     target: int | Literal["all"] | None = None
+    exact_in: Literal["float64", "float32"] | None = None
     n_jobs: int | None = None
     progress: Progress = silent
 
@@ -72,6 +77,7 @@ class Recipe:
             raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {self.n_jobs!r}")
         self._check_max_bias()
         object.__setattr__(self, "activation", as_activation(self.activation))
+        self._check_exact_in()
 
     def _check_max_bias(self) -> None:
         value = self.max_bias
@@ -80,6 +86,17 @@ class Recipe:
                 raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {value!r}")
         elif not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
             raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {value!r}")
+
+    def _check_exact_in(self) -> None:
+        if self.exact_in is None:
+            return
+        if self.exact_in not in FORMATS:
+            raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {self.exact_in!r}")
+        if self.s.is_own:
+            raise ParameterError(
+                f"exact_in={self.exact_in!r} needs an activation whose rounding is known: "
+                f"use 'threshold' or 'relu', or exact_in=None with {self.s.name!r}"
+            )
 
     @property
     def s(self) -> Activation:

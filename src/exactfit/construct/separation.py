@@ -40,7 +40,7 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, eq=False)
-class _Runs:
+class Runs:
     """Partners of each of a list of children (or groups), as runs of consecutive numbers."""
 
     runs_of: Ints
@@ -53,7 +53,7 @@ class _Runs:
         return _offsets(self.runs_of)
 
     @classmethod
-    def joined(cls, parts: Sequence[_Runs]) -> _Runs:
+    def joined(cls, parts: Sequence[Runs]) -> Runs:
         """One list from consecutive pieces."""
         return cls(
             np.concatenate([part.runs_of for part in parts]),
@@ -81,7 +81,7 @@ def _spread(begin: Ints, end: Ints) -> Ints:
     return np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
 
 
-def _all_against_rest(classes: Ints, targets: Sequence[int]) -> _Runs:
+def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
     """Every target class against all others: at most two runs each, however many classes."""
     n = len(classes)
     wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
@@ -91,10 +91,10 @@ def _all_against_rest(classes: Ints, targets: Sequence[int]) -> _Runs:
     runs_of = np.zeros(n, np.int64)
     runs_of[wanted] = kept.sum(axis=1)
     n_pairs = int((end - begin)[kept].sum())
-    return _Runs(runs_of, begin[kept].astype(np.int32), end[kept].astype(np.int32), n_pairs)
+    return Runs(runs_of, begin[kept].astype(np.int32), end[kept].astype(np.int32), n_pairs)
 
 
-def _list_piece(scan: Scan, limit: int, ids: Ints) -> _Runs:
+def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
     """The children open against each of ``ids``; cut short above ``limit`` pairs."""
     capacity = max(RUNS_PER_CALL, scan.words.shape[1])
     runs_of, parts, done, n_pairs = np.zeros(len(ids), np.int64), [], 0, 0
@@ -104,7 +104,7 @@ def _list_piece(scan: Scan, limit: int, ids: Ints) -> _Runs:
         parts.append((first[:n_runs].copy(), last[:n_runs].copy()))
         done, n_pairs = done + step, n_pairs + found
     firsts, lasts = zip(*parts, strict=True)
-    return _Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), n_pairs)
+    return Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), n_pairs)
 
 
 def _weigh_piece(scan: Scan, sizes: Ints, ids: Ints) -> Ints:
@@ -132,6 +132,8 @@ class OpenPairs:
     threads : Threads
     budget : int
         How many pairs of groups may be listed.
+    pairs : Runs, optional
+        The pairs of classes to look at instead, by their places in ascending order.
 
     Examples
     --------
@@ -148,7 +150,9 @@ class OpenPairs:
     True 65
     """
 
-    def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
+    def __init__(
+        self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET, pairs: Runs | None = None
+    ) -> None:
         self._threads, self._budget = threads, budget
         self._n_points, self._n_blocks = len(y), 0
         self._rows: Ints = np.arange(len(y))
@@ -156,7 +160,7 @@ class OpenPairs:
         self._cached_degrees: Ints | None
         self._width: int | None = None
         classes, child, sizes = np.unique(y, return_inverse=True, return_counts=True)
-        self._begin_level(child.astype(np.int64), sizes.astype(np.int64), _all_against_rest(classes, targets))
+        self._begin_level(child.astype(np.int64), sizes.astype(np.int64), pairs or all_against_rest(classes, targets))
         if self.closed:
             self._width = 0
 
@@ -165,8 +169,8 @@ class OpenPairs:
         """Whether every pair is separated by the hyperplanes so far."""
         return self._n_pairs == 0
 
-    def add(self, words: Words) -> None:
-        """Take the next block of 64 hyperplanes: one word per point (lines 4-6)."""
+    def add(self, words: Words, _maybe: Words | None = None) -> None:
+        """Take the next block of 64 hyperplanes: one word per point (lines 4-6); exact bits have one only."""
         if words.shape != (self._n_points,) or words.dtype != np.uint64:
             raise ValueError(f"expected {self._n_points} words, got {words.dtype} of shape {words.shape}")
         if self.closed:
@@ -224,7 +228,7 @@ class OpenPairs:
         a, b = np.divmod(keys, self._n_points)
         return self._rows[points[a]], b
 
-    def _begin_level(self, child: Ints, sizes: Ints, level: _Runs) -> None:
+    def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""
         self._level, self._level_blocks = level, self._n_blocks
         self._n_pairs = level.n_pairs
@@ -254,7 +258,7 @@ class OpenPairs:
             pending = np.concatenate([self._scan.words[:, parent], pending])
         self._set_children(refined, np.diff(begin, append=len(order)), self._scan.group[parent], pending)
 
-    def _promote(self, found: _Runs) -> None:
+    def _promote(self, found: Runs) -> None:
         """The children in open pairs become the groups; all other points leave."""
         n = len(self._sizes)
         runs_of = np.zeros(n, np.int64)
@@ -263,7 +267,7 @@ class OpenPairs:
         used = (runs_of > 0) | (np.cumsum(ends)[:n] > 0)
         # Every child of a run is in use, so renumbering leaves the runs in one piece.
         rank = (np.cumsum(used) - 1).astype(np.int32)
-        level = _Runs(runs_of[used], rank[found.first], rank[found.last - 1] + np.int32(1), found.n_pairs)
+        level = Runs(runs_of[used], rank[found.first], rank[found.last - 1] + np.int32(1), found.n_pairs)
         kept = used[self._child]
         self._rows = self._rows[kept]
         self._begin_level(rank[self._child[kept]].astype(np.int64), self._sizes[used], level)
@@ -283,16 +287,16 @@ class OpenPairs:
             self._cached_degrees = degrees
         return self._cached_degrees
 
-    def _list(self, ids: Ints, limit: int) -> _Runs | None:
+    def _list(self, ids: Ints, limit: int) -> Runs | None:
         """The children open against each of ``ids``, or None when over ``limit`` pairs."""
-        parts: list[_Runs] = []
+        parts: list[Runs] = []
         n_pairs = 0
         for wave in self._waves(ids):
             parts += self._threads.map(partial(_list_piece, self._scan, limit - n_pairs), wave)
             n_pairs = sum(part.n_pairs for part in parts)
             if n_pairs > limit:
                 return None
-        return _Runs.joined(parts)
+        return Runs.joined(parts)
 
     def _waves(self, ids: Ints) -> Iterator[list[Ints]]:
         """Cut children into short pieces of work, some for every thread at a time."""

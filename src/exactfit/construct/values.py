@@ -18,6 +18,14 @@ any limit above the largest claimed v + E and not above m is right for the compu
 for the exact values alike. The float64 number with the fewest significant bits is taken.
 
 A user's own activation has no such proof: e = 0 and share = 2^-40, a nominal allowance.
+
+With ``exact_in``, E is to hold for limit - value in every evaluation in a format, in any order of sums. Let u be
+its unit roundoff and eta its smallest normal number. By ``certificate.bounds`` each hyperplane errs by at most
+gamma_(d+5) (|w_i| |x| + |b_i| + pad (|w_i| + |x| + 1)), and limit - value by another gamma_(n+2) (value + limit).
+A claimed point has value < limit, so (v + e)(1 + 2 gamma) < limit is enough; a point of the rest has value > limit,
+and v (1 - 2 gamma) - e > limit is. Hence share = 2.2 (n + 8) u, and e(x) with 1.1 (d + 6) (u + 4 2^-53), which
+pays for the float64 sum here too. The pads are left in for hyperplanes with a single weight. Limits are
+rounded down to the format before anything is held against them.
 """
 
 from __future__ import annotations
@@ -31,6 +39,7 @@ from numpy.typing import NDArray
 
 from .._bits import BitMatrix
 from .._kernels.cover import highest_sums, lowest_sums
+from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._kernels.values import affine
 from .._parallel import Threads
@@ -39,6 +48,7 @@ from ..activations import Activation
 from ..exceptions import DataError
 from .evidence import Columns, Pieces, first_lowest, masks_of
 from .hyperplanes import Hyperplanes
+from .patterns import FORMATS
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -60,6 +70,7 @@ class Values:
     patterns: BitMatrix
     activation: Activation
     threads: Threads
+    exact_in: str | None = None
 
     def __post_init__(self) -> None:
         n, d = self.planes.weights.shape
@@ -72,6 +83,19 @@ class Values:
         with np.errstate(over="ignore"):
             self._slope = rate * math.fsum(_norms(weights))
             self._offset = rate * math.fsum(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
+        if self.exact_in is not None:
+            self._bound_in(FORMATS[self.exact_in], rough)
+
+    def _bound_in(self, form: Format, rough: NDArray[np.bool_]) -> None:
+        """Share, slope and offset for every evaluation in a format."""
+        n, d = self.planes.weights.shape
+        norms = _norms(self.planes.weights.astype(np.float64))
+        self.share = 2.2 * (n + 8) * form.unit
+        rate = 1.1 * (d + 6) * (form.unit + 4 * U64) if (d + 6) * form.unit < 0.05 else math.inf
+        with np.errstate(over="ignore"):
+            self._slope = rate * (math.fsum(norms[rough]) + n * form.pad)
+            own = math.fsum(np.abs(self.planes.biases[rough]))
+            self._offset = rate * (own + form.pad * (math.fsum(norms) + n)) + 4 * form.pad
 
     def tile(self, index: int) -> tuple[Floats, Floats]:
         """Values (n, columns) and errors (columns,) of one tile of columns."""
@@ -122,6 +146,8 @@ class Values:
         pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop, self.step)]
         lowest, where = first_lowest(self.threads.map(work, pieces))
         own = np.array([self.heights(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
+        if self.exact_in == "float32":
+            lowest = _float32_below(lowest)
         return np.where(own < lowest, lowest, 0.0), where
 
     def select(self, columns: Columns | slice) -> Columns:
@@ -168,6 +194,13 @@ def _norms(rows: Floats) -> Floats:
     norms = np.empty(len(rows))
     norms_of(rows, norms)
     return norms
+
+
+def _float32_below(values: Floats) -> Floats:
+    """The largest float32 numbers not above these."""
+    with np.errstate(over="ignore"):
+        short = values.astype(np.float32)
+    return np.where(short > values, np.nextafter(short, np.float32(-np.inf)), short).astype(np.float64)
 
 
 def _tile_pieces(start: int, stop: int, step: int) -> list[tuple[int, int, int]]:

@@ -1,0 +1,99 @@
+"""Which training points to give up, if some labels are known to be wrong.
+
+The rule is deterministic. Rows that lose to the majority of their equals go first, by row. Then,
+in :data:`ROUNDS` rounds of nearly equal size, those that fewest points of their label claim go,
+of these the ones that claim fewest themselves, ties by row; claims and support are counted anew
+in every round, since a wrong label that is gone no longer limits the detectors around it. No class
+loses more than half of its points in this way.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from .._parallel import Threads
+from ..exceptions import ParameterError
+from .claims import Claims, Codes, Rows, drawn_patterns
+from .hyperplanes import Seed
+from .labels import conflicts, majority_labels
+from .recipe import Recipe
+
+Matrix = Any
+
+WIDTH = 2048
+ROUNDS = 8
+
+
+def check_noise(noise: Any) -> None:
+    """Refuse anything but a number in [0, 0.5)."""
+    if not isinstance(noise, numbers.Real) or isinstance(noise, bool) or not 0 <= float(noise) < 0.5:
+        raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {noise!r}")
+
+
+def points_to_give_up(X: Matrix, y: Codes, noise: float, recipe: Recipe, rng: Seed = None) -> Rows:
+    """Rows to give up, ascending: floor(noise * n_points) of them, fewer if classes are too small for that.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_points, d)
+    y : array of int, shape (n_points,)
+        Class codes.
+    noise : float
+        At least 0 and below 0.5.
+    recipe : Recipe
+        Its ``n_jobs`` and ``progress``.
+    rng : int, Generator, SeedSequence or None
+        For the hyperplanes over which claims and support are counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import Recipe
+    >>> from exactfit.construct.noise import points_to_give_up
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
+    >>> points_to_give_up(X, np.array([0, 0, 1, 0, 1, 1, 1, 1]), 0.2, Recipe(), 0)
+    array([2])
+    """
+    budget = math.floor(noise * len(y))
+    if not budget:
+        return np.empty(0, dtype=np.int64)
+    gone = np.zeros(len(y), dtype=bool)
+    gone[_overruled(X, y)[:budget]] = True
+    if gone.sum() < budget:
+        with Threads(recipe.n_jobs) as threads:
+            _give_up_least_claimed(drawn_patterns(X, WIDTH, rng, threads), y, budget, gone, recipe, threads)
+    return np.flatnonzero(gone).astype(np.int64)
+
+
+def _overruled(X: Matrix, y: Codes) -> NDArray[np.intp]:
+    """Rows that equal others of a label that more of their equals have."""
+    return np.flatnonzero(majority_labels(conflicts(X, y), y) != y)
+
+
+def _give_up_least_claimed(
+    patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], recipe: Recipe, threads: Threads
+) -> None:
+    before = int(gone.sum())
+    for number in range(1, ROUNDS + 1):
+        goal = before + (budget - before) * number // ROUNDS
+        kept = np.flatnonzero(~gone)
+        found = Claims.over(patterns.take(kept), y[kept], threads)
+        order = kept[np.lexsort((kept, found.support, found.claims))]
+        gone[_spared(order, y, gone)[: goal - int(gone.sum())]] = True
+        recipe.progress("points given up", int(gone.sum()), budget)
+
+
+def _spared(order: NDArray[np.intp], y: Codes, gone: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The rows in order, without those that would leave less than half of a class."""
+    allowed = np.bincount(y) // 2 - np.bincount(y[gone], minlength=int(y.max()) + 1)
+    place = np.empty(len(order), dtype=np.intp)
+    for k in np.unique(y[order]):
+        own = y[order] == k
+        place[own] = np.arange(np.count_nonzero(own))
+    return order[place < allowed[y[order]]]

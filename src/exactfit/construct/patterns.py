@@ -1,0 +1,143 @@
+"""Bits of points: exact ones, or those that every evaluation in a format agrees on.
+
+With ``exact_in`` a network has to be right in every evaluation in that format, whatever the order
+of sums, fused or not. Then a bit has three states: surely on, surely off, open. A point's ``on`` are
+the bits that are surely on, its ``maybe`` those that are on or open. Every evaluation's bits lie between.
+Masks are the bits that are surely off at the anchor, limits count what is surely on in the rest, and a
+point is claimed if what may be on stays below the limit: the detector then answers the same in
+every evaluation. Without ``exact_in`` bits are exact, and the two are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix, Words, n_words
+from .._kernels.rounding import FLOAT32, FLOAT64
+from .._kernels.rows import norms_of
+from .._kernels.sure import SurePlanes, sure_bits
+from .._parallel import Threads, single_threaded_blas
+from .._sides import dense_rows, sides
+from ..exceptions import DataError
+from .hyperplanes import Hyperplanes
+
+Matrix = Any
+Floats = NDArray[np.float64]
+
+FORMATS = {"float64": FLOAT64, "float32": FLOAT32}
+TILE_ENTRIES = 2**20
+
+Line = tuple[Words, Words]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Bits of many points: ``on`` in every evaluation, ``maybe`` in some; one and the same where bits are exact."""
+
+    on: BitMatrix
+    maybe: BitMatrix
+
+    @classmethod
+    def exact(cls, bits: BitMatrix) -> Patterns:
+        """Bits without a doubt."""
+        return cls(bits, bits)
+
+    @property
+    def lines(self) -> list[Line]:
+        """Word by word: the same word of all points, of ``on`` and of ``maybe``."""
+        if self.maybe is self.on:
+            return [(words, words) for words in self.on.words]
+        return list(zip(self.on.words, self.maybe.words, strict=True))
+
+    @classmethod
+    def from_lines(cls, lines: list[Line], n_bits: int) -> Patterns:
+        """The first ``n_bits`` bits of consecutive lines."""
+        on, maybe = zip(*lines, strict=True)
+        bits = BitMatrix(np.stack(on), 64 * len(on))
+        same = all(word is other for word, other in lines)
+        return cls(bits, bits if same else BitMatrix(np.stack(maybe), 64 * len(on)))._both(lambda one: one.head(n_bits))
+
+    def take(self, rows: NDArray[np.intp] | slice) -> Patterns:
+        """The given rows, in the given order."""
+        return self._both(lambda bits: bits.take(rows))
+
+    def append(self, other: Patterns) -> Patterns:
+        """The bits of ``other`` after those of each row."""
+        if self.maybe is self.on and other.maybe is other.on:
+            return Patterns.exact(_joined(self.on, other.on))
+        return Patterns(_joined(self.on, other.on), _joined(self.maybe, other.maybe))
+
+    def _both(self, change: Callable[[BitMatrix], BitMatrix]) -> Patterns:
+        on = change(self.on)
+        return Patterns(on, on if self.maybe is self.on else change(self.maybe))
+
+
+def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
+    return BitMatrix.from_bool(np.concatenate([bits.to_bool(), more.to_bool()], axis=1))
+
+
+def patterns_of(
+    X: Matrix, planes: Hyperplanes, exact_in: str | None, threads: Threads, rows: NDArray[np.intp] | None = None
+) -> Patterns:
+    """Bits of points (all, or the given rows, in order): exact, or as every evaluation in a format has them."""
+    if exact_in is None:
+        return Patterns.exact(sides(X, planes.weights, planes.biases, rows=rows, threads=threads))
+    return _sure_sides(X, planes, exact_in, threads, np.arange(X.shape[0]) if rows is None else rows)
+
+
+def _sure_sides(X: Matrix, planes: Hyperplanes, exact_in: str, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
+    weights = planes.weights.astype(np.float64)
+    block = SurePlanes(weights, planes.biases, norms_above(weights), _cut_columns(weights))
+    on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)
+    maybe = np.zeros_like(on)
+    step = max(16, TILE_ENTRIES // max(planes.count, X.shape[1]))
+
+    def work(start: int) -> None:
+        tile = dense_rows(X, rows[start : start + step])
+        with np.errstate(all="ignore"):  # what overflows is not sure
+            products = tile @ weights.T
+        terms = np.count_nonzero(tile, axis=1)
+        sure_bits(products, tile, norms_above(tile), terms, block, FORMATS[exact_in], start, on, maybe)
+
+    with single_threaded_blas():
+        threads.map(work, range(0, len(rows), step))
+    return Patterns(BitMatrix(on, planes.count), BitMatrix(maybe, planes.count))
+
+
+def norms_above(rows: Floats) -> Floats:
+    """Euclidean norms, rounded up: d squares, d additions and a root err by less than (d + 4) 2^-52 of them."""
+    norms = np.empty(len(rows))
+    norms_of(rows, norms)
+    return np.asarray(norms * (1.0 + (rows.shape[1] + 8) * 2.0**-52) + 5e-324)
+
+
+def _cut_columns(weights: Floats) -> NDArray[np.int64]:
+    """The feature of each coordinate cut, its weight a power of two; -1 for other hyperplanes."""
+    lone = (weights != 0).sum(axis=1) == 1
+    power = np.frexp(np.abs(weights).max(axis=1))[0] == 0.5
+    return np.where(lone & power, (weights != 0).argmax(axis=1), -1).astype(np.int64)
+
+
+def rounded(X: Matrix, exact_in: str | None) -> Matrix:
+    """Points as the format holds them; X itself without ``exact_in``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct.patterns import rounded
+    >>> rounded(np.array([[0.1]]), "float32").dtype, rounded(np.array([[0.1]]), "float64")
+    (dtype('float32'), array([[0.1]]))
+    """
+    if exact_in != "float32" or X.dtype == np.float32:
+        return X
+    with np.errstate(over="ignore"):
+        short = X.astype(np.float32)
+    values = short.data if hasattr(short, "indptr") else short
+    if not np.isfinite(values).all():
+        raise DataError('X holds numbers that are too large for float32: scale them down, or use exact_in="float64"')
+    return short

@@ -1,0 +1,202 @@
+"""The steps of a plan as PyTorch modules; imported only once torch is known to be there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from ..exceptions import ParameterError
+from ..explanation import LOWEST
+from ..network import Decoder
+from . import plan as steps
+from .plan import Claims, DType, Plan, Slack, in_format, numbers_or_text
+
+try:
+    import torch
+    from torch import nn
+
+    Module: Any = nn.Module
+except ImportError:  # so that tools may look at this file without torch
+    Module = object
+
+EXACT_FLOAT32_COUNTS = 2**24
+SMALLEST = 5e-324
+
+
+class Exported(Module):  # type: ignore[misc]
+    """A plan: points to labels and scores.
+
+    Attributes
+    ----------
+    classes : list
+        Labels by class index; empty for a bare network.
+    about : dict of str
+        What was proved, and about which network.
+    """
+
+    def __init__(self, plan: Plan, dtype: DType) -> None:
+        super().__init__()
+        self.about = dict(plan.about)
+        self.dtype = getattr(torch, dtype)
+        scaled = any(isinstance(step, steps.Scale) for step in plan.steps)
+        self.input_dtype = torch.float64 if scaled else self.dtype
+        self.steps = nn.Sequential(*(_module(step, dtype) for step in plan.steps))
+        self.head = _Claims(plan.head) if isinstance(plan.head, Claims) else _Decoded(plan.head)
+        self.classes = [] if plan.classes is None else plan.classes.tolist()
+        _buffer(self, "labels", _as_numbers(plan.classes))
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        """Labels and scores of every row of x."""
+        codes, scores = self.head(self.steps(x.to(self.input_dtype)))
+        limits = torch.finfo(self.dtype)
+        scores = scores.clamp(limits.min, limits.max).to(self.dtype)
+        return (codes if self.labels is None else self.labels[codes]), scores
+
+
+def _as_numbers(classes: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Labels that a tensor can hold; None for text and for bare networks, which keep class indices."""
+    labels = None if classes is None else numbers_or_text(classes, _refuse_labels)
+    return None if labels is None or labels.dtype == object else labels
+
+
+def _refuse_labels(what: str) -> None:
+    raise ParameterError(f"a module cannot name {what}: use numbers, bools or text as labels")
+
+
+def _buffer(module: Any, name: str, values: NDArray[Any] | None) -> None:
+    module.register_buffer(name, None if values is None else torch.from_numpy(np.array(values)))
+
+
+class _Scaled(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Scale, dtype: DType) -> None:
+        super().__init__()
+        self.dtype = getattr(torch, dtype)
+        _buffer(self, "mean", step.mean)
+        _buffer(self, "scale", step.scale)
+
+    def forward(self, x: Any) -> Any:
+        return ((x - self.mean) / self.scale).to(self.dtype)
+
+
+class _Rounded(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x.to(torch.float32).to(x.dtype)
+
+
+class _Squared(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return torch.cat([x, (x * x).sum(dim=1, keepdim=True)], dim=1)
+
+
+class _Affine(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Affine, dtype: DType) -> None:
+        super().__init__()
+        form: DType = "float64" if step.whole else dtype
+        _buffer(self, "weights", in_format(step.weights, form))
+        _buffer(self, "bias", in_format(step.bias, form))
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.linear(x.to(self.weights.dtype), self.weights, self.bias)
+
+
+class _Masked(Module):  # type: ignore[misc]
+    """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
+
+    def __init__(self, masks: BitMatrix, dtype: DType, whole: bool) -> None:
+        super().__init__()
+        short = dtype == "float32" and (not whole or masks.n_bits < EXACT_FLOAT32_COUNTS)
+        self.dtype = torch.float32 if short else torch.float64
+        _buffer(self, "masks", masks.to_bool().astype(np.int8))
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.linear(x.to(self.dtype), self.masks.to(self.dtype))
+
+
+class _Biased(Module):  # type: ignore[misc]
+    """bias + sign * sums; whole numbers in float64."""
+
+    def __init__(self, step: steps.Count | steps.MaskedSum, dtype: DType) -> None:
+        super().__init__()
+        whole = isinstance(step, steps.Count)
+        self.sign, self.sums = step.sign, _Masked(step.masks, dtype, whole)
+        _buffer(self, "bias", in_format(step.bias, "float64" if whole else dtype))
+
+    def forward(self, x: Any) -> Any:
+        return self.bias + self.sign * self.sums(x).to(self.bias.dtype)
+
+
+class _Fired(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x > 0
+
+
+class _Slack(Module):  # type: ignore[misc]
+    def __init__(self, step: Slack, dtype: DType) -> None:
+        super().__init__()
+        self.sizes, self.margin = step.sizes(), step.margin
+        self.heights = _Masked(step.masks, dtype, whole=bool(step.margin))
+        _buffer(self, "limits", step.limits)
+
+    def forward(self, x: Any) -> Any:
+        slack = (self.limits - self.margin - self.heights(x).to(torch.float64)) / self.limits
+        if not self.margin:
+            slack = torch.where(slack == 0.0, -SMALLEST, slack)
+        lowest = torch.full_like(x[:, :1], LOWEST, dtype=torch.float64)
+        parts = torch.split(slack, self.sizes, dim=1)
+        return torch.cat([part.amax(dim=1, keepdim=True) if part.shape[1] else lowest for part in parts], dim=1)
+
+
+class _Claims(Module):  # type: ignore[misc]
+    def __init__(self, head: Claims) -> None:
+        super().__init__()
+        self.outputs, self.n_classes, self.one_sided = head.outputs, head.n_classes, head.one_sided
+
+    def forward(self, slack: Any) -> tuple[Any, Any]:
+        if self.n_classes == 2:
+            scores = self._two_classes(slack)
+            return (scores > 0).to(torch.int64), scores
+        lowest = torch.full_like(slack[:, :1], LOWEST)
+        places = {code: place for place, code in enumerate(self.outputs)}
+        columns = [slack[:, places[k]].unsqueeze(1) if k in places else lowest for k in range(self.n_classes)]
+        scores = torch.cat(columns, dim=1)
+        return scores.argmax(dim=1), scores
+
+    def _two_classes(self, slack: Any) -> Any:
+        if self.one_sided:
+            return slack[:, 0] if self.outputs[0] == 1 else -slack[:, 0]
+        return slack[:, 1] - slack[:, 0]
+
+
+class _Decoded(Module):  # type: ignore[misc]
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.kind = decoder.kind
+        _buffer(self, "classes", np.array(decoder.classes, dtype=np.int64))
+        _buffer(self, "levels", np.array(decoder.levels, dtype=np.float64))
+
+    def forward(self, outputs: Any) -> tuple[Any, Any]:
+        outputs = outputs.to(torch.float64)
+        if self.kind == "sign":
+            return self.classes[(outputs[:, 0] >= 0).to(torch.int64)], outputs
+        if self.kind == "nearest":
+            return self.classes[(outputs[:, :1] - self.levels).abs().argmin(dim=1)], outputs
+        claims = (outputs > 0).to(torch.int64)
+        found = self.classes[claims.argmax(dim=1)]
+        return torch.where(claims.sum(dim=1) == 1, found, -1), outputs
+
+
+def _module(step: steps.Step, dtype: DType) -> Any:
+    """The module for a step."""
+    if isinstance(step, steps.Affine):
+        return _Affine(step, dtype)
+    if isinstance(step, steps.Count | steps.MaskedSum):
+        return _Biased(step, dtype)
+    if isinstance(step, Slack):
+        return _Slack(step, dtype)
+    if isinstance(step, steps.Scale):
+        return _Scaled(step, dtype)
+    plain = {steps.Round: _Rounded, steps.AppendSquare: _Squared, steps.Fire: _Fired, steps.Ramp: nn.ReLU}
+    return plain[type(step)]()

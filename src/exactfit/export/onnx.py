@@ -1,0 +1,367 @@
+"""Networks as ONNX graphs.
+
+Bits are counted by MatMulInteger on masks that lie packed in the file, eight to a byte. Slack, scores and classes
+are computed in float64 whatever the format of the export, so that only the first layer can round.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import singledispatchmethod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from .._bits import BitMatrix
+from .._files import write_whole
+from ..exceptions import MissingDependencyError, ParameterError
+from ..explanation import LOWEST
+from ..network import Decoder
+from . import plan as steps
+from .models import plan_of
+from .plan import Claims, DType, Plan, Slack, check_dtype, in_format, numbers_or_text
+
+OPSET, IR = 18, 8
+EXTERNAL_FROM = 1_500_000_000
+SMALLEST = 5e-324
+
+
+def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str] | None = None) -> Any:
+    """A model as an ONNX graph, with outputs ``label`` and ``scores`` for an input ``X`` of any number of rows.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier, TableModel, Pipeline (fitted), Construction or Network
+        Labels and scores of a classifier are those of ``predict`` and ``decision_function``; those of a bare
+        network its class index (-1 where undecided) and its outputs. A table's model takes its columns in the
+        order that the metadata give, categories as zeros and ones, always in float64: scaling is inside.
+        A scikit-learn pipeline that ends in a classifier of ours needs skl2onnx.
+    dtype : {"float64", "float32"}
+        In which format the first layer is computed, and the type of ``X`` and ``scores``.
+    path : str or path-like, optional
+        Write the graph there, too; beyond 1.5 GB with its numbers in a second file beside it.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Opset 18, IR 8. Its metadata say what was proved about evaluations in this format: with
+        ``exact_in`` every training point is right in every one of them, otherwise
+        ``certify(model, X, y, arithmetic=dtype)`` names the rows that are not safe.
+
+    Raises
+    ------
+    ParameterError
+        If the network needs what no runtime has: an activation of your own, integers beyond 2^53.
+    MissingDependencyError
+        If onnx is not installed.
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> model = exactfit.InterpolatingClassifier(exact_in="float32", random_state=0)
+    >>> graph = exactfit.to_onnx(model.fit([[0.0], [1.0], [2.0]], ["a", "b", "a"]), dtype="float32")
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'scores']
+    """
+    dtype = check_dtype(dtype)
+    _require_onnx()
+    if isinstance(model, Pipeline):
+        from .pipelines import convert_pipeline
+
+        proto = convert_pipeline(model, dtype)
+    else:
+        proto = graph_of(plan_of(model, dtype), dtype)
+    if path is not None:
+        write(proto, Path(path))
+    return proto
+
+
+def _require_onnx() -> None:
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("exporting to ONNX needs onnx: pip install onnx (or exactfit[onnx])") from error
+
+
+def graph_of(plan: Plan, dtype: DType) -> Any:
+    """A plan as an ONNX model."""
+    from onnx import helper
+
+    builder = Builder(dtype)
+    label, scores = builder.build(plan, "X")
+    builder.rename(label, "label")
+    builder.rename(scores, "scores")
+    scaled = any(isinstance(step, steps.Scale) for step in plan.steps)
+    source = helper.make_tensor_value_info("X", builder.type_of("float64" if scaled else dtype), ["N", plan.n_features])
+    outputs = [
+        helper.make_tensor_value_info("label", builder.label_type(plan), ["N"]),
+        helper.make_tensor_value_info("scores", builder.type_of(dtype), builder.scores_shape(plan)),
+    ]
+    graph = helper.make_graph(builder.nodes, "exactfit", [source], outputs, builder.constants)
+    proto = helper.make_model(graph, producer_name="exactfit", opset_imports=[helper.make_opsetid("", OPSET)])
+    proto.ir_version = IR
+    helper.set_model_props(proto, plan.about)
+    return proto
+
+
+def write(proto: Any, path: Path) -> None:
+    """Write a model whole or not at all; beyond 1.5 GB its numbers go to ``<name>.data`` beside it."""
+    import onnx
+
+    if proto.ByteSize() <= EXTERNAL_FROM:
+        write_whole(path, proto.SerializeToString(), "the graph")
+        return
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)  # writing would take the numbers out of the caller's
+    data = path.name + ".data"
+    with TemporaryDirectory(prefix=".exactfit-", dir=path.parent) as aside:
+        onnx.save_model(copy, Path(aside) / path.name, save_as_external_data=True, location=data, size_threshold=1024)
+        for name in (data, path.name):
+            os.replace(Path(aside) / name, path.with_name(name))
+
+
+class Builder:
+    """Nodes and constants of a graph while it grows; each step gives the name of the signal after it."""
+
+    def __init__(self, dtype: DType, prefix: str = "") -> None:
+        self.dtype, self.prefix = dtype, prefix
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._n = 0
+        self._source = ""  # the name of the points
+        self._type: DType = dtype  # of the numbers after the last layer
+
+    def build(self, plan: Plan, source: str) -> tuple[str, str]:
+        """The names of labels and scores, from the name of the points."""
+        self._source, signal = source, source
+        for step in plan.steps:
+            signal = self.say(step, signal)
+        codes, scores = self.decode(plan.head, signal)
+        if plan.classes is None:
+            return codes, scores
+        return self.add("Gather", self._labels(plan.classes), codes, axis=0), scores
+
+    def add(self, operation: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """One more node; the name of its output, or of its outputs."""
+        from onnx import helper
+
+        names = [self._name(operation.lower()) for _ in range(outputs)]
+        self.nodes.append(helper.make_node(operation, list(inputs), names, name=f"{names[0]}_node", **attributes))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, values: Any, dtype: Any = None) -> str:
+        """One more constant."""
+        from onnx import numpy_helper
+
+        name = self._name("constant")
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values, dtype=dtype), name))
+        return name
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a signal the name that the outside knows it by."""
+        for node in self.nodes:
+            node.input[:] = [new if name == old else name for name in node.input]
+            node.output[:] = [new if name == old else name for name in node.output]
+
+    def _name(self, stem: str) -> str:
+        self._n += 1
+        return f"{self.prefix}{stem}_{self._n}"
+
+    @staticmethod
+    def type_of(dtype: Any) -> int:
+        """The number that ONNX has for a NumPy type."""
+        from onnx import helper
+
+        return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def cast(self, signal: str, dtype: Any) -> str:
+        """The signal in another type."""
+        return str(self.add("Cast", signal, to=self.type_of(dtype)))
+
+    def label_type(self, plan: Plan) -> int:
+        """Of the output ``label``."""
+        from onnx import TensorProto
+
+        if plan.classes is None:
+            return int(TensorProto.INT64)
+        text = plan.classes.dtype.kind not in "biuf"
+        return int(TensorProto.STRING) if text else self.type_of(plan.classes.dtype.newbyteorder("="))
+
+    @staticmethod
+    def scores_shape(plan: Plan) -> list[Any]:
+        """Of the output ``scores``."""
+        head = plan.head
+        if isinstance(head, Claims):
+            return ["N"] if head.n_classes == 2 else ["N", head.n_classes]
+        return ["N", 1 if head.kind != "one_hot" else len(head.classes)]
+
+    def _labels(self, classes: NDArray[Any]) -> str:
+        labels = numbers_or_text(classes, _refuse_labels)
+        try:
+            return self.constant(labels)
+        except UnicodeEncodeError as error:
+            raise ParameterError(f"ONNX holds text in UTF-8, and a label is none: {error}") from error
+
+    @singledispatchmethod
+    def say(self, step: Any, signal: str) -> str:
+        """A step as nodes."""
+        raise NotImplementedError(type(step))
+
+    @say.register
+    def _(self, step: steps.Scale, signal: str) -> str:
+        centred = self.add("Sub", signal, self.constant(step.mean, np.float64))
+        scaled = self.add("Div", centred, self.constant(step.scale, np.float64))
+        return self.cast(scaled, self.dtype)
+
+    @say.register
+    def _(self, step: steps.Round, signal: str) -> str:
+        return signal if self.dtype == "float32" else self.cast(self.cast(signal, np.float32), np.float64)
+
+    @say.register
+    def _(self, step: steps.AppendSquare, signal: str) -> str:
+        square = self.add("ReduceSumSquare", signal, self.constant([1], np.int64), keepdims=1)
+        return str(self.add("Concat", signal, square, axis=1))
+
+    @say.register
+    def _(self, step: steps.Affine, signal: str) -> str:
+        self._type = "float64" if step.whole else self.dtype
+        numbers = [self.constant(in_format(part, self._type)) for part in (step.weights, step.bias)]
+        return str(self.add("Gemm", self.cast(signal, self._type), *numbers, transB=1))
+
+    @say.register
+    def _(self, step: steps.Count, signal: str) -> str:
+        self._type = "float64"
+        counts = self.cast(self._counts(step.masks, signal), np.float64)
+        signed = counts if step.sign == 1 else self.add("Neg", counts)
+        return str(self.add("Add", signed, self.constant(step.bias, np.float64)))
+
+    @say.register
+    def _(self, step: steps.MaskedSum, signal: str) -> str:
+        self._type = self.dtype
+        sums = self._sums(step.masks, self.cast(signal, self.dtype))
+        signed = sums if step.sign == 1 else self.add("Neg", sums)
+        return str(self.add("Add", signed, self.constant(in_format(step.bias, self.dtype))))
+
+    @say.register
+    def _(self, step: steps.Fire, signal: str) -> str:
+        return str(self.add("Greater", signal, self.constant(0.0, self._type)))
+
+    @say.register
+    def _(self, step: steps.Ramp, signal: str) -> str:
+        return str(self.add("Relu", signal))
+
+    @say.register
+    def _(self, step: Slack, signal: str) -> str:
+        if not len(step.limits):
+            return self._lowest(step.n_outputs)
+        heights = self._counts(step.masks, signal) if step.margin else self._sums(step.masks, signal)
+        above = self.add("Sub", self.constant(step.limits - step.margin), self.cast(heights, np.float64))
+        slack = self.add("Div", above, self.constant(step.limits))
+        if not step.margin:
+            is_zero = self.add("Equal", slack, self.constant(0.0, np.float64))
+            slack = self.add("Where", is_zero, self.constant(-SMALLEST, np.float64), slack)
+        return self._largest(step.sizes(), slack)
+
+    def _largest(self, sizes: list[int], slack: str) -> str:
+        """The greatest slack of each output's detectors, side by side; the lowest number without any."""
+        groups = [size for size in sizes if size]
+        parts = [slack]
+        if len(groups) > 1:
+            parts = self.add("Split", slack, self.constant(groups, np.int64), axis=1, outputs=len(groups))
+        best = iter([self.add("ReduceMax", part, self.constant([1], np.int64), keepdims=1) for part in parts])
+        columns = [next(best) if size else self._lowest(1) for size in sizes]
+        return columns[0] if len(columns) == 1 else str(self.add("Concat", *columns, axis=1))
+
+    def _lowest(self, n: int) -> str:
+        return self._everywhere(LOWEST, n, np.float64)
+
+    def _everywhere(self, value: float, n: int, dtype: Any) -> str:
+        """One number, n times for every point."""
+        rows = self.add("Shape", self._source, start=0, end=1)
+        shape = self.add("Concat", rows, self.constant([n], np.int64), axis=0)
+        return str(self.add("Expand", self.constant([[value]], dtype), shape))
+
+    def _sums(self, masks: BitMatrix, numbers: str) -> str:
+        """Sums of masked numbers."""
+        if not masks.n_bits:
+            return self._everywhere(0.0, masks.n_rows, self.dtype)
+        return str(self.add("MatMul", numbers, self.cast(self._masks(masks), self.dtype)))
+
+    def _counts(self, masks: BitMatrix, bits: str) -> str:
+        """How many masked bits are on, as int32; a product over nothing is undefined in some runtimes."""
+        if not masks.n_bits:
+            return self._everywhere(0, masks.n_rows, np.int32)
+        return str(self.add("MatMulInteger", self.cast(bits, np.uint8), self._masks(masks)))
+
+    def _masks(self, masks: BitMatrix) -> str:
+        """Masks as uint8, one column each, unpacked from a constant of eight to a byte."""
+        packed = np.packbits(masks.to_bool(), axis=1, bitorder="little")
+        shifted = self.add(
+            "BitShift", self.constant(packed[:, :, None]), self.constant(np.arange(8), np.uint8), direction="RIGHT"
+        )
+        single = self.add("BitwiseAnd", shifted, self.constant(1, np.uint8))
+        rows = self.add("Reshape", single, self.constant([masks.n_rows, 8 * packed.shape[1]], np.int64))
+        return str(self.add("Transpose", self._columns(rows, 0, masks.n_bits), perm=[1, 0]))
+
+    def _columns(self, signal: str, start: int, stop: int) -> str:
+        ends = [self.constant([value], np.int64) for value in (start, stop, 1)]
+        return str(self.add("Slice", signal, *ends))
+
+    def decode(self, head: steps.Head, signal: str) -> tuple[str, str]:
+        """Class indices, and scores in the format of the export."""
+        return self._claims(head, signal) if isinstance(head, Claims) else self._decoder(head, signal)
+
+    def _claims(self, head: Claims, slack: str) -> tuple[str, str]:
+        if head.n_classes == 2:
+            scores = self._two_classes(head, slack)
+            positive = self.add("Greater", scores, self.constant(0.0, np.float64))
+            return self.cast(positive, np.int64), self._narrow(scores)
+        places = {code: place for place, code in enumerate(head.outputs)}
+        columns = [
+            self._columns(slack, places[code], places[code] + 1) if code in places else self._lowest(1)
+            for code in range(head.n_classes)
+        ]
+        everyone = head.outputs == tuple(range(head.n_classes))
+        scores = slack if everyone else str(self.add("Concat", *columns, axis=1))
+        return str(self.add("ArgMax", scores, axis=1, keepdims=0)), self._narrow(scores)
+
+    def _two_classes(self, head: Claims, slack: str) -> str:
+        axis = self.constant([1], np.int64)
+        if head.one_sided:
+            score = self.add("Squeeze", slack, axis)
+            return str(score if head.outputs[0] == 1 else self.add("Neg", score))
+        second, first = self._columns(slack, 1, 2), self._columns(slack, 0, 1)
+        return str(self.add("Squeeze", self.add("Sub", second, first), axis))
+
+    def _narrow(self, scores: str) -> str:
+        """Scores in the format of the export; what float32 cannot hold becomes its lowest or largest number."""
+        if self.dtype == "float64":
+            return self.cast(scores, np.float64)
+        largest = float(np.finfo(np.float32).max)
+        low, high = self.constant(-largest, np.float64), self.constant(largest, np.float64)
+        return self.cast(self.add("Clip", scores, low, high), np.float32)
+
+    def _decoder(self, decoder: Decoder, outputs: str) -> tuple[str, str]:
+        outputs = self.cast(outputs, np.float64)
+        scores = self._narrow(outputs)
+        classes = self.constant(decoder.classes, np.int64)
+        if decoder.kind == "sign":
+            at_least = self.add("GreaterOrEqual", outputs, self.constant(0.0, np.float64))
+            place = self.add("Squeeze", self.cast(at_least, np.int64), self.constant([1], np.int64))
+            return str(self.add("Gather", classes, place)), scores
+        if decoder.kind == "nearest":
+            gaps = self.add("Abs", self.add("Sub", outputs, self.constant([decoder.levels], np.float64)))
+            return str(self.add("Gather", classes, self.add("ArgMin", gaps, axis=1, keepdims=0))), scores
+        claims = self.cast(self.add("Greater", outputs, self.constant(0.0, np.float64)), np.int32)
+        axis, one = self.constant([1], np.int64), self.constant(1, np.int32)
+        alone = self.add("Equal", self.add("ReduceSum", claims, axis, keepdims=0), one)
+        found = self.add("Gather", classes, self.add("ArgMax", claims, axis=1, keepdims=0))
+        return str(self.add("Where", alone, found, self.constant(-1, np.int64))), scores
+
+
+def _refuse_labels(what: str) -> None:
+    raise ParameterError(f"ONNX cannot hold {what}: use numbers, bools or text as labels")

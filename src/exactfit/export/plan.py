@@ -1,0 +1,249 @@
+"""What a foreign runtime has to compute: a straight line of steps, from points to labels and scores.
+
+Signals are floating-point numbers in the format of the export, bits after a threshold, or float64 numbers that are
+whole (counts, integer weights). Steps hold numbers only; each runtime has its own way to say them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._bits import BitMatrix
+from ..activations import Activation
+from ..exceptions import ParameterError
+from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+
+Floats = NDArray[np.float64]
+
+LARGEST_WHOLE = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """(x - mean) / scale, feature by feature, in float64."""
+
+    mean: Floats
+    scale: Floats
+
+
+@dataclass(frozen=True)
+class Round:
+    """Points rounded to float32, whatever format the runtime computes in."""
+
+
+@dataclass(frozen=True)
+class AppendSquare:
+    """The squared norm as one more feature."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """weights @ signal + bias; in float64 where ``whole``, since these are integers."""
+
+    weights: NDArray[Any]
+    bias: NDArray[Any]
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """bias + sign times the number of masked bits that are on, in integers."""
+
+    masks: BitMatrix
+    sign: int
+    bias: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedSum:
+    """bias + sign times the sum of the masked numbers."""
+
+    masks: BitMatrix
+    sign: int
+    bias: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Fire:
+    """Bits: which numbers are positive."""
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Negative numbers become zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slack:
+    """Largest relative slack of each output's detectors, (limit - margin - height) / limit, in float64.
+
+    ``owners`` ascend: detector m speaks for output ``owners[m]``. ``margin`` is 1/2 for counts; for
+    real values it is 0, and a slack of zero counts as negative.
+    """
+
+    masks: BitMatrix
+    limits: Floats
+    owners: NDArray[np.int64]
+    n_outputs: int
+    margin: float
+
+    def sizes(self) -> list[int]:
+        """Detectors of each output."""
+        return [int(size) for size in np.bincount(self.owners, minlength=self.n_outputs)]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """From slack to scores as ``decision_function`` has them, and to class indices as ``predict`` has them.
+
+    ``outputs`` are the classes that the slacks stand for, of ``n_classes`` in all.
+    """
+
+    outputs: tuple[int, ...]
+    n_classes: int
+    one_sided: bool
+
+
+Step = Scale | Round | AppendSquare | Affine | Count | MaskedSum | Fire | Ramp | Slack
+Head = Claims | Decoder
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Steps in order, what turns the last signal into scores and class indices, and the labels of these.
+
+    Attributes
+    ----------
+    n_features : int
+    steps : tuple of Step
+    head : Claims or Decoder
+    classes : ndarray or None
+        Labels by class index; None for a bare network, whose label is the index itself, -1 where undecided.
+    about : dict of str
+        What else a reader of the file should know.
+    """
+
+    n_features: int
+    steps: tuple[Step, ...]
+    head: Head
+    classes: NDArray[Any] | None = None
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def plan_network(network: Network) -> Plan:
+    """A network as it is: scores are its outputs, the label is what its decoder says."""
+    return Plan(network.n_features, tuple(_steps(network)), network.decoder)
+
+
+def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
+    """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
+    first, detectors, output = network.layers
+    assert first.activation is not None
+    assert isinstance(detectors.weights, Masks)
+    assert isinstance(output.weights, Masks)
+    steps: list[Step] = [Round()] if exact_in == "float32" else []
+    steps += [_affine(first), _activation(first.activation)]
+    owners = output.weights.bits.to_bool().argmax(axis=0)
+    order = np.argsort(owners, kind="stable")
+    margin = 0.5 if first.activation.is_threshold else 0.0
+    masks, limits = detectors.weights.bits.take(order), detectors.bias[order].astype(np.float64)
+    steps.append(Slack(masks, limits, owners[order].astype(np.int64), network.widths[-1], margin))
+    head = Claims(network.decoder.classes, len(classes), network.decoder.kind == "sign")
+    return Plan(network.n_features, tuple(steps), head, classes)
+
+
+def _steps(network: Network) -> Iterator[Step]:
+    if network.input_map == "append_squared_norm":
+        yield AppendSquare()
+    reach: int | None = None  # what whole numbers come in are at most, None if they are not whole
+    bits = False
+    for index, layer in enumerate(network.layers):
+        step, reach = _step(layer, index, bits, reach)
+        yield step
+        if layer.activation is not None:
+            yield _activation(layer.activation)
+        bits = layer.activation is not None and layer.activation.is_threshold
+        reach = 1 if bits else reach
+
+
+def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step, int | None]:
+    """A layer without its activation, and how large the whole numbers can be that it gives."""
+    weights = layer.weights
+    if isinstance(weights, Masks):
+        if not bits:
+            return MaskedSum(weights.bits, weights.sign, layer.bias), None
+        return Count(weights.bits, weights.sign, layer.bias), _sum_of(np.ones((1, weights.shape[1])), layer.bias, 1)
+    if isinstance(weights, Integers):
+        _refuse_beyond(index, [*weights.values.flat, *layer.bias.flat])
+        if reach is not None:
+            reach = _sum_of(weights.values, layer.bias, reach)
+            _refuse_beyond(index, [reach])
+        return Affine(weights.values.astype(np.float64), layer.bias.astype(np.float64), whole=True), reach
+    return _affine(layer), None
+
+
+def _affine(layer: Layer) -> Affine:
+    weights = layer.weights
+    assert isinstance(weights, Dense | Sparse)
+    return Affine(weights.values if isinstance(weights, Dense) else weights.matrix.toarray(), layer.bias)
+
+
+def _sum_of(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None:
+    """The largest sum of whole numbers up to ``reach``; None if a bias is not whole."""
+    if bias.dtype.kind not in "iuO":
+        return None
+    sizes = [reach * sum(abs(int(weight)) for weight in row) for row in weights]
+    return max(sizes, default=0) + max((abs(int(value)) for value in bias), default=0)
+
+
+def _refuse_beyond(index: int, values: list[Any]) -> None:
+    if any(value is not None and abs(int(value)) > LARGEST_WHOLE for value in values):
+        raise ParameterError(
+            f"layer {index} needs integers beyond 2^53, which no runtime's numbers hold exactly: "
+            "such a network answers in exactfit only (save and load it), or choose another construction to export"
+        )
+
+
+def _activation(activation: Activation) -> Fire | Ramp:
+    if activation.is_own:
+        raise ParameterError(
+            f"activation {activation.name!r} is your own, and no runtime knows it: "
+            'build the network with activation="threshold" or "relu" to export it'
+        )
+    return Fire() if activation.is_threshold else Ramp()
+
+
+DType = Literal["float64", "float32"]
+DTYPES: tuple[DType, ...] = ("float64", "float32")
+
+
+def check_dtype(dtype: Any) -> DType:
+    """Refuse anything but the two formats."""
+    for known in DTYPES:
+        if isinstance(dtype, str) and dtype == known:
+            return known
+    raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+
+
+def in_format(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """Numbers in the format of an export; refuse those that overflow it."""
+    with np.errstate(over="ignore"):
+        cast = np.ascontiguousarray(values, dtype=dtype)
+    if not np.isfinite(cast).all():
+        raise ParameterError(f'the network holds numbers beyond {dtype}: export it with dtype="float64"')
+    return cast
+
+
+def numbers_or_text(classes: NDArray[Any], refuse: Callable[[str], None]) -> NDArray[Any]:
+    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings."""
+    if classes.dtype.kind in "biuf":
+        return classes.astype(classes.dtype.newbyteorder("="))
+    labels = classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        refuse(f"labels of type {type(labels[0]).__name__}")
+    return np.array(labels, dtype=object)

@@ -1,0 +1,132 @@
+"""Every way to evaluate a network in a floating-point format that a runtime might choose: orders of sums, with FMA.
+
+NumPy rounds each operation correctly, so these are true IEEE evaluations; fused multiply-adds are emulated exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactfit import Network
+
+Array = NDArray[Any]
+Sum = Callable[[Array], Array]  # over the last axis
+
+
+def forwards(terms: Array) -> Array:
+    total = np.zeros(terms.shape[:-1], dtype=terms.dtype)
+    for k in range(terms.shape[-1]):
+        total = total + terms[..., k]
+    return total
+
+
+def backwards(terms: Array) -> Array:
+    return forwards(terms[..., ::-1])
+
+
+def pairwise(terms: Array) -> Array:
+    while terms.shape[-1] > 1:
+        if terms.shape[-1] % 2:
+            terms = np.concatenate([terms, np.zeros_like(terms[..., :1])], axis=-1)
+        terms = terms[..., ::2] + terms[..., 1::2]
+    return terms[..., 0]
+
+
+def in_lanes(terms: Array) -> Array:
+    """As a vector unit does: four partial sums, joined at the end."""
+    return pairwise(np.stack([forwards(terms[..., k::4]) for k in range(4)], axis=-1))
+
+
+def shuffled(terms: Array) -> Array:
+    return forwards(terms[..., np.random.default_rng(0).permutation(terms.shape[-1])])
+
+
+def largest_first(terms: Array) -> Array:
+    return forwards(np.take_along_axis(terms, np.argsort(-np.abs(terms), axis=-1), axis=-1))
+
+
+SUMS: dict[str, Sum] = {
+    name.__name__: name for name in (forwards, backwards, pairwise, in_lanes, shuffled, largest_first)
+}
+
+
+def fma32(a: Array, b: Array, c: Array) -> Array:
+    """round(a b + c) in float32: the product is exact in float64, the sum is rounded to odd there, then once more.
+
+    Rounding to odd keeps what the second rounding needs to know (Boldo and Melquiond 2008).
+    """
+    p, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    s = p + c
+    t = s - p
+    error = (p - (s - t)) + (c - t)
+    even = s.view(np.int64) % 2 == 0
+    odd = np.where((error != 0) & even, np.nextafter(s, np.where(error > 0, np.inf, -np.inf)), s)
+    return odd.astype(np.float32)
+
+
+def _fma64(a: float, b: float, c: float) -> float:
+    """The same in float64: a b as two numbers (Dekker) and a correctly rounded sum; by fractions beyond its range."""
+    if not all(x == 0 or 1e-140 < abs(x) < 1e140 for x in (a, b, c)):
+        return float(Fraction(a) * Fraction(b) + Fraction(c))
+    p = a * b
+    high_a, high_b = 134217729.0 * a, 134217729.0 * b
+    high_a, high_b = high_a - (high_a - a), high_b - (high_b - b)
+    low_a, low_b = a - high_a, b - high_b
+    return math.fsum([p, low_a * low_b - (((p - high_a * high_b) - low_a * high_b) - high_a * low_b), c])
+
+
+fma64 = np.vectorize(_fma64, otypes=[np.float64])
+
+
+def _rounded(values: Array, dtype: str) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(values).astype(dtype)
+
+
+def first_layers(network: Network, X: Array, dtype: str) -> Iterator[tuple[str, Array]]:
+    """<w, x> + b for all points and hyperplanes, in every way."""
+    layer = network.layers[0]
+    W, b, x = (_rounded(part, dtype) for part in (layer.weights.values, layer.bias, X))
+    terms = x[:, None, :] * W[None, :, :]
+    with_bias = np.concatenate([np.broadcast_to(b[None, :, None], (*terms.shape[:2], 1)), terms], axis=-1)
+    for name, add in SUMS.items():
+        yield f"{name}, bias last", add(terms) + b
+        yield f"{name}, bias among them", add(with_bias)
+    yield "matrix product", x @ W.T + b
+    fma = fma32 if dtype == "float32" else fma64
+    for name, order, begin in [("forwards", 1, b), ("backwards", -1, b), ("from zero", 1, np.zeros_like(b))]:
+        total = np.broadcast_to(begin, terms.shape[:2])
+        for j in range(W.shape[1])[::order]:
+            total = fma(np.broadcast_to(x[:, j, None], total.shape), np.broadcast_to(W[:, j], total.shape), total)
+        yield f"fused, {name}", total if begin is b else total + b
+
+
+def evaluations(network: Network, X: Array, dtype: str) -> Iterator[tuple[str, Array]]:
+    """Class indices of all points, for a network of the paper's form, in every way."""
+    activation = network.layers[0].activation
+    for name, values in first_layers(network, X, dtype):
+        if activation.is_threshold:
+            yield name, _decide(network, network.layers[1].bias - (values > 0) @ _masks(network).T.astype(np.int64))
+            continue
+        ramps = np.maximum(values, 0)[:, None, :] * _masks(network)[None, :, :].astype(dtype)
+        limits = _rounded(network.layers[1].bias, dtype)
+        for inner in (forwards, pairwise, backwards):
+            yield f"{name}, {inner.__name__}", _decide(network, limits - inner(ramps))
+            within = np.concatenate([np.broadcast_to(limits[None, :, None], (*ramps.shape[:2], 1)), -ramps], axis=-1)
+            yield f"{name}, {inner.__name__} from the limit", _decide(network, inner(within))
+
+
+def _masks(network: Network) -> Array:
+    return np.asarray(network.layers[1].weights.bits.to_bool())
+
+
+def _decide(network: Network, above: Array) -> Array:
+    output = network.layers[2]
+    fired = (above > 0).astype(np.int64) @ output.weights.bits.to_bool().T.astype(np.int64)
+    return np.asarray(network.decoder(output.weights.sign * fired))
