@@ -35,6 +35,12 @@ def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
         return InterpolatingClassifier(**options).fit(X, y)
 
 
+def as_given(model: InterpolatingClassifier, X: NDArray[Any]) -> Any:
+    """Points for a model as it was fitted to them: in a frame, if its features have names."""
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else pd.DataFrame(X, columns=names)
+
+
 FRAME = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
 FIVEFOLD = np.repeat(points(8), 5, axis=0)
 CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
@@ -62,6 +68,7 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "class without points": lambda: fitted(
         FIVEFOLD, np.r_[2, np.repeat([0, 1, 3, 1] * 2, 5)[1:]], conflicts="majority"
     ),
+    "points given up": lambda: fitted(points(), labels(0, 1), noise=0.3),
     "random state": lambda: fitted(points(), labels(0, 1), random_state=np.random.RandomState(0)),
     "generator": lambda: fitted(points(), labels(0, 1), random_state=np.random.default_rng(0)),
 }

@@ -158,13 +158,13 @@ def test_growing_samples_get_their_figures() -> None:
     ("source", "code", "says"),
     [
         ('file = "none.csv"\nlabel = "y"', 2, "No such file"),
-        ('file = "own.txt"', 2, "end in .csv, .parquet or .npz"),
+        ('file = "none.parquet"\nlabel = "y"', 2, "No such file"),
         ('file = "own.csv"', 2, "say which column"),
-        ('file = "own.csv"\nlabel = "z"', 2, "say which column"),
-        ('file = "words.csv"\nlabel = "y"', 3, "drop or encode word"),
+        ('file = "own.csv"\nlabel = "z"', 2, "no column 'z'"),
+        ('file = "mixed.csv"\nlabel = "y"', 3, "row 1 (line 3) holds the text 'you'"),
         ('file = "own.npz"', 3, "must hold an array"),
         ('file = "one.csv"\nlabel = "y"', 3, "two classes"),
-        ('file = "nan.csv"\nlabel = "y"', 3, "NaN or infinity"),
+        ('file = "gap.csv"\nlabel = "y"', 3, "1 empty cell, the first in row 1 (line 3), column 'x'"),
         ('file = "clash.csv"\nlabel = "y"', 3, "equal points with different labels"),
         ('loader = "load_nothing"', 2, "no loader"),
         ('loader = "get_data_home"', 2, "no loader"),
@@ -177,9 +177,9 @@ def test_growing_samples_get_their_figures() -> None:
 )
 def test_data_that_cannot_be_used(source: str, code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     write("own.csv", "x,y\n1,a\n2,b\n3,a\n")
-    write("words.csv", "x,word,y\n1,hello,a\n2,you,b\n")
+    write("mixed.csv", "x,word,y\n1,4,a\n2,you,b\n")
     write("one.csv", "x,y\n1,a\n2,a\n")
-    write("nan.csv", "x,y\n1,a\n,b\n")
+    write("gap.csv", "x,y\n1,a\n,b\n")
     write("clash.csv", "x,y\n1,a\n1,b\n")
     np.savez("own.npz", X=np.ones((2, 2)))
     write("mine.toml", f"runs = 1\n[data]\n{source}\n{GRID}")

@@ -223,9 +223,9 @@ def test_a_dead_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ORPHAN = """
 import os, subprocess, sys, threading
-from exactfit.experiments.backends import _end_with
+from exactfit._processes import end_with
 if sys.argv[1:]:
-    threading.Thread(target=_end_with, args=(int(sys.argv[1]),)).start()
+    threading.Thread(target=end_with, args=(int(sys.argv[1]),)).start()
 else:
     child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])
     print(child.pid, flush=True)

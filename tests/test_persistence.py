@@ -29,6 +29,8 @@ from exactfit.activations import RELU, as_activation
 from exactfit.construct import Construction, Trace
 from exactfit.network import Dense, Integers, Layer
 from exactfit.outcome import Outcome
+from exactfit.persistence import container
+from exactfit.persistence.description import LATER
 
 WINDOWS = sys.platform == "win32"
 
@@ -60,6 +62,20 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
             assert_same(getattr(one, name), getattr(other, name), f"{where}.{name}")
     else:
         assert one == other or np.isnan([one, other]).all(), where
+
+
+def test_files_without_what_came_later_load(tmp_path: Path) -> None:
+    model = fitted(points(), labels(0, 1, 2))
+    save(model, tmp_path / "new")
+    header, tensors = container.read(tmp_path / "new")
+    for section, later in LATER.items():
+        for name in later:
+            del header[section][name]
+    container.write(tmp_path / "old", header, tensors)
+    old = load(tmp_path / "old")
+    assert (old.noise, old.exact_in, old.certificate_.method) == (0.0, None, None)
+    assert len(old.certificate_.given_up) == 0
+    assert old.network_.digest == model.network_.digest
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -217,7 +233,9 @@ class Heir(InterpolatingClassifier):
     "thing", [None, 3, np.zeros(3), InterpolatingClassifier, make_pipeline(StandardScaler()), Heir()]
 )
 def test_other_things_are_not_saved(thing: Any, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="save takes an InterpolatingClassifier, Construction or Network, got"):
+    with pytest.raises(
+        ParameterError, match="save takes an InterpolatingClassifier, TableModel, Construction or Network, got"
+    ):
         save(thing, tmp_path / "m")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from .._processes import end_with
 from ..exceptions import MissingDependencyError, ParameterError
 from .trial import INDEPENDENT, Cell, Draw, FirstLayers, Problem, Trial, run_cell
 
@@ -102,15 +103,8 @@ def run_for(parent: int, problem: Problem, batch: Batch) -> Result:
     """As :func:`run_batch`, in a process that ends when the one it works for does."""
     if not getattr(_kept, "watched", False):
         _kept.watched = True
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     return run_batch(problem, batch)
-
-
-def _end_with(parent: int) -> None:
-    """Wait for an orphan's fate: else workers of a sweep that was killed would go on for minutes."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 def _first_layers(problem: Problem, batch: Batch) -> bool:

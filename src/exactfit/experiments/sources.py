@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..certificate import data_digest
 from ..construct.labels import refuse_conflicts, refuse_not_finite
-from ..exceptions import DataError, MissingDependencyError, ParameterError
+from ..exceptions import DataError, ParameterError
+from ..tables import Encoding, read_table
 from .datasets import Dataset, load_dataset, scale_to_unit, stratified_order
 from .grid import Experiment
 
@@ -103,53 +104,11 @@ def _from_loader(spec: Mapping[str, Any], _base: Path) -> tuple[str, Table, str]
 
 
 def _from_file(spec: Mapping[str, Any], base: Path) -> tuple[str, Table, str]:
-    path = base / str(spec["file"])
-    label = spec.get("label")
-    if path.suffix == ".npz":
-        table = _from_npz(path)
-    elif path.suffix in {".csv", ".parquet"}:
-        table = _from_frame(_frame(path), label, path.name)
-    else:
-        raise ParameterError(f"{path.name}: data files end in .csv, .parquet or .npz")
-    return path.stem, table, f"file {path.name}"
-
-
-def _from_npz(path: Path) -> Table:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return arrays["X"], arrays["y"]
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{path.name} must hold an array of numbers X and an array of labels y ({error})") from error
-
-
-def _frame(path: Path) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(f"reading {path.name} needs pandas: pip install pandas") from error
-    if path.suffix == ".csv":
-        return pd.read_csv(path)
-    try:
-        return pd.read_parquet(path)
-    except ImportError as error:
-        return _parquet_without_pyarrow(path, pd, error)
-
-
-def _parquet_without_pyarrow(path: Path, pd: Any, error: ImportError) -> Any:
-    try:
-        import polars as pl
-    except ImportError:
-        raise MissingDependencyError(f"reading {path.name} needs pyarrow: pip install pyarrow") from error
-    return pd.DataFrame({column.name: column.to_numpy() for column in pl.read_parquet(path)})
-
-
-def _from_frame(frame: Any, label: str | None, name: str) -> Table:
-    if label is None or label not in frame.columns:
-        raise ParameterError(
-            f"say which column of {name} holds the labels: label = ..., one of {', '.join(map(str, frame.columns))}"
-        )
-    features = frame.drop(columns=label)
-    words = [str(column) for column in features.columns if features[column].dtype.kind not in "iufb"]
-    if words:
-        raise DataError(f"{name}: columns of numbers are needed beside the label, drop or encode {', '.join(words)}")
-    return features.to_numpy(dtype=np.float64), frame[label].to_numpy()
+    """Points of a table as they are: categories as indicators, nothing scaled."""
+    path, label = base / str(spec["file"]), spec.get("label")
+    if label is None and path.suffix != ".npz":
+        raise ParameterError(f"say which column of {path.name} holds the labels: label = ...")
+    table = read_table(path, target=label)
+    if table.labels is None:
+        raise DataError(f"{path.name} must hold an array of labels y beside X")
+    return path.stem, (Encoding.learn(table, "none").encode(table), table.labels), f"file {path.name}"

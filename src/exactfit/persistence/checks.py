@@ -9,10 +9,11 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 import numpy as np
 from numpy.typing import NDArray
 
+from .._inputs import target_code
 from ..certificate import Certificate
 from ..certificate.detectors import read_detectors
 from ..construct import Trace
-from ..estimators import InterpolatingClassifier, _target_code
+from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
 from .container import refuse_unless
 
@@ -77,7 +78,8 @@ def check_trace(trace: Trace, network: Network) -> None:
     parts = [getattr(trace, part.name) for part in fields(trace)]
     refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts), "its trace holds negative numbers")
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
-    refuse_unless(len(lengths) == 1, "its trace does not say the same about all detectors")
+    # A construction other than the paper's fills what applies to it.
+    refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
 
@@ -91,7 +93,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
         named = len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
         refuse_unless(named, f"its feature names are not {model.n_features_in_} strings")
     model._check_parameters()
-    _target_code(model.target, model.classes_)
+    target_code(model.target, model.classes_)
 
 
 def _check_detectors(model: InterpolatingClassifier) -> None:
@@ -116,8 +118,14 @@ def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
 
 def _check_certificate(certificate: Certificate, network: Network) -> None:
     check_types(certificate)
-    errors = certificate.errors
-    inside = not len(errors) or (errors[0] >= 0 and errors[-1] < certificate.n_samples and (np.diff(errors) > 0).all())
+    errors, given_up = certificate.errors, certificate.given_up
+    inside = _are_rows(errors, certificate.n_samples) and _are_rows(given_up, certificate.n_samples)
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
-    refuse_unless(bool(inside and count), "its certificate contradicts itself")
+    apart = not len(np.intersect1d(errors, given_up))
+    refuse_unless(inside and count and apart, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
+
+
+def _are_rows(rows: NDArray[np.int64], n_samples: int) -> bool:
+    """Whether these are row numbers, ascending."""
+    return not len(rows) or bool(rows[0] >= 0 and rows[-1] < n_samples and (np.diff(rows) > 0).all())

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +12,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from .._files import write_whole
 from .._version import __version__
 from ..exceptions import ModelFileError, ParameterError
 
@@ -69,35 +66,7 @@ def write(path: Path, header: Header, tensors: Tensors) -> None:
     octets = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
     if int.from_bytes(octets[:8], "little") > LARGEST_HEADER:
         raise ParameterError("this model cannot be saved: its labels and feature names are longer than a header may be")
-    _write_aside(Path(os.path.realpath(path)), octets)  # a link stays, and what it points to is replaced
-
-
-def _write_aside(path: Path, octets: bytes) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "cannot save the model: there is no such folder", str(path.parent))
-    aside = path.with_name(f".exactfit-{secrets.token_hex(8)}.tmp")
-    try:
-        with aside.open("xb") as file:
-            file.write(octets)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot save the model: {error.strerror}", str(path)) from error
-    finally:
-        with suppress(OSError):
-            aside.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name outlast a power cut, where a folder can be opened and synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    write_whole(path, octets, "the model")
 
 
 def read(path: Path) -> tuple[Header, Tensors]:

@@ -21,12 +21,18 @@ from ..network import Network
 from ..outcome import Outcome
 from .checks import check_classifier, check_network, check_trace
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
+from .kinds import KINDS, Kind, kind_of
 
 Lookup = Callable[[str], Activation]
 
 LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
 LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 LARGEST_LABELS = 2**28
+LATER: dict[str, Header] = {
+    "certificate": {"method": None, "radius_method": None},
+    "parameters": {"exact_in": None, "noise": 0.0},
+}
+PLAIN_KINDS = ("network", "construction", "classifier")
 
 
 def describe(model: Any) -> tuple[Header, Tensors]:
@@ -42,12 +48,19 @@ def describe(model: Any) -> tuple[Header, Tensors]:
 
 def rebuild(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
     """The model of a description, if the model's own description is the same."""
+    header = _completed(header)
     model = _decode(header, tensors, look_up)
     again, _ = describe(model)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
         same = canonical(header.get(name)) == canonical(again.get(name))
         refuse_unless(same, f"{name!r} in its header does not describe the model that it holds")
     return model
+
+
+def _completed(header: Header) -> Header:
+    """The header, with what older versions did not have yet."""
+    sections = {name: {**later, **header[name]} for name, later in LATER.items() if name in header}
+    return header | sections
 
 
 def _encode(model: Any) -> tuple[Header, Tensors]:
@@ -58,7 +71,20 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
     if type(model) is InterpolatingClassifier:  # a subclass may hold more than we know of
         check_is_fitted(model, "network_")
         return _encode_classifier(model)
-    raise ParameterError(f"save takes an InterpolatingClassifier, Construction or Network, got {type(model).__name__}")
+    kind = kind_of(model)
+    if kind is not None:
+        return _encode_more(model, kind)
+    raise ParameterError(
+        f"save takes an InterpolatingClassifier, TableModel, Construction or Network, got {type(model).__name__}"
+    )
+
+
+def _encode_more(model: Any, kind: Kind) -> tuple[Header, Tensors]:
+    """A classifier, and in its own section what the model holds beside it."""
+    header, tensors = _encode(kind.inside(model))
+    section, own = kind.encode(model)
+    header |= {"kind": kind.name, kind.name: section}
+    return header, tensors | {f"{kind.name}.{name}": tensor for name, tensor in own.items()}
 
 
 def _encode_network(network: Network) -> tuple[Header, Tensors]:
@@ -79,6 +105,9 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     header, tensors = _encode_construction(Construction(model.network_, model.outcome_, model.trace_))
     certificate = model.certificate_.to_dict()
     tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
+    given_up = np.asarray(certificate.pop("given_up"), dtype=np.int64)
+    if len(given_up):  # a file without it is one where there are none
+        tensors["certificate.given_up"] = given_up
     names = getattr(model, "feature_names_in_", None)
     header |= {
         "kind": "classifier",
@@ -104,6 +133,11 @@ def is_generator(random_state: Any) -> bool:
 
 
 def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
+    name = header["kind"]
+    refuse_unless(name in (*PLAIN_KINDS, *KINDS), f"it holds a model of a kind that is not known here: {name!r}")
+    if name in KINDS:
+        classifier = _decode({**header, "kind": "classifier"}, tensors, look_up)
+        return KINDS[name].decode(classifier, header[name], _under(f"{name}.", tensors))
     network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
     check_network(network)
     if header["kind"] == "network":
@@ -128,7 +162,7 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model.width_, model.n_detectors_ = made.network.widths[:2]
     model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
     model.anchors_ = made.trace.anchors
-    model.certificate_ = Certificate.from_dict({**header["certificate"], "errors": tensors["certificate.errors"]})
+    model.certificate_ = Certificate.from_dict({**header["certificate"], **_under("certificate.", tensors)})
     model.n_features_in_ = made.network.n_features
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)

@@ -13,6 +13,7 @@ from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from .container import refuse_unless
 from .description import Lookup
+from .kinds import inside
 
 Given = Mapping[str, Any] | Iterable[Any]
 
@@ -61,6 +62,7 @@ def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
 
 def own_activations(model: Any) -> dict[str, Activation]:
     """The activations in a model that are not standard ones, by name."""
+    model = inside(model)
     if isinstance(model, Network | Construction):
         network = model if isinstance(model, Network) else model.network
         used = [layer.activation for layer in network.layers]

@@ -16,6 +16,7 @@ from .._version import __version__
 from ..exceptions import ModelFileError, ParameterError
 from .container import MISFITS, Header, read, refuse_unless, write
 from .description import describe, is_generator, rebuild
+from .kinds import inside
 from .own import Given, compare, lookup_in, own_activations, read_given, sample
 
 
@@ -27,7 +28,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : InterpolatingClassifier (fitted), Construction or Network
+    model : InterpolatingClassifier or TableModel (fitted), Construction or Network
         Activations of your own are saved by name. A ``random_state`` that is a running
         generator is saved as None.
     path : str or path-like
@@ -79,7 +80,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
 
     Returns
     -------
-    InterpolatingClassifier, Construction or Network
+    InterpolatingClassifier, TableModel, Construction or Network
         Of the same kind as was saved, with the same numbers and the same answers, bit for bit.
 
     Raises
@@ -122,7 +123,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
 
 def _circumstances(model: Any) -> Header:
     """What is true of this saving, and cannot be read off the model."""
-    random_state = getattr(model, "random_state", None)
+    random_state = getattr(inside(model), "random_state", None)
     return {
         "versions": {
             "exactfit": __version__,

@@ -1,0 +1,138 @@
+"""Commands about data: ``describe``, ``compare`` and ``suspects``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Columns, DataFile, Jobs, Json, Reading, Scale, as_label, bias_of, command, show_progress
+from .state import ExitCode
+
+if TYPE_CHECKING:
+    from ..tables import Table
+
+# What is shown of each suspect, and how.
+SHOWN: dict[str, Callable[[Any], Any]] = {
+    "row": int,
+    "label": str,
+    "score": "{:.3f}".format,
+    "claims": int,
+    "support": int,
+    "ball_ratio": lambda ratio: f"{float(ratio):.3g}",
+    "strangers": int,
+    "conflicts": lambda rows: ", ".join(map(str, rows[:3])),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to a program."""
+    command(app, "exactfit describe train.csv --target label --time-budget 60")(describe)
+    command(app, "exactfit compare train.csv --target label --time-limit 10")(compare)
+    command(app, "exactfit suspects train.csv --target label --top 20")(suspects)
+
+
+def describe(
+    data: DataFile,
+    columns: Columns,
+    reading: Reading,
+    scale: Scale = "standard",
+    target_class: Annotated[str | None, typer.Option(metavar="LABEL", help="The class that gets detectors.")] = None,
+    max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius",
+    center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = False,
+    time_budget: Annotated[
+        float | None, typer.Option(min=0, help="Seconds; what is not done in time is left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Measure what the size of a network for this table depends on, and forecast that size."""
+    from ..geometry.describe import describe as described
+    from ..tables.errors import speaking_of
+    from .output import json_text
+
+    table, labels = columns.read(data, reading)
+    with speaking_of(table):
+        description = described(
+            points(table, scale),
+            labels,
+            max_bias=bias_of(max_bias),
+            target=as_label(target_class, labels),
+            center=center,
+            time_budget=time_budget,
+            seed=seed,
+            n_jobs=jobs,
+            verbose=show_progress(),
+        )
+    typer.echo(json_text(description.to_dict()) if json else str(description))
+
+
+def compare(
+    data: DataFile,
+    columns: Columns,
+    reading: Reading,
+    scale: Scale = "standard",
+    construction: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="One of the rows, or several by repeating; all by default.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each.")] = 60.0,
+    conflicts: Annotated[str, typer.Option(help="Equal rows with different labels: raise, or majority.")] = "raise",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of every construction.")] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="How many to run at a time.")] = None,
+    json: Json = False,
+) -> None:
+    """Build networks for this table by every published construction, and put them side by side."""
+    from ..comparison import compare as compared
+    from ..tables.errors import speaking_of
+    from .output import json_text
+
+    table, labels = columns.read(data, reading)
+    with speaking_of(table):
+        comparison = compared(
+            points(table, scale), labels, construction or "all", time_limit,
+            conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(comparison.to_dict()) if json else str(comparison))
+    if comparison.missing:
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
+
+
+def suspects(
+    data: DataFile,
+    columns: Columns,
+    reading: Reading,
+    scale: Scale = "standard",
+    top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
+    width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512,
+    k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """List the rows whose labels look wrong, most suspicious first."""
+    from ..suspects import find_suspects
+    from ..tables.errors import speaking_of
+    from .output import print_json, print_rows
+
+    table, labels = columns.read(data, reading)
+    with speaking_of(table):
+        found = find_suspects(points(table, scale), labels, width=width, k=k, random_state=seed, n_jobs=jobs)
+    listed = [_in_file(one, table) for one in found.to_dict(top)["suspects"]]
+    if json:
+        print_json({"rows": len(table), "suspects": listed})
+    else:
+        print_rows(list(SHOWN), [[show(one[name]) for name, show in SHOWN.items()] for one in listed])
+
+
+def _in_file(one: dict[str, Any], table: Table) -> dict[str, Any]:
+    """A suspect with rows as the file counts them."""
+    return one | {"row": int(table.rows[one["row"]]), "conflicts": table.rows[one["conflicts"]].tolist()}
+
+
+def points(table: Table, scale: str) -> Any:
+    """The points that a network would be fitted to."""
+    from ..tables import Encoding
+
+    return Encoding.learn(table, scale).encode(table)  # type: ignore[arg-type]

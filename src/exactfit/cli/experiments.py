@@ -1,0 +1,188 @@
+"""Commands: ``reproduce``, ``sweep`` and ``trials``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._console import tell
+from ..exceptions import ParameterError
+from .options import CODES, command
+from .state import ExitCode, say
+
+if TYPE_CHECKING:
+    from ..experiments.grid import Experiment
+    from ..reproduction.sweeps import Plan, Reproduced
+
+trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
+
+Scale = Annotated[str, typer.Option(help="quick, paper, or committed (the part whose results are kept in results/).")]
+
+
+@dataclass(frozen=True)
+class Sweeping:
+    """How trials are run, and where they go."""
+
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of every cell, in place of the experiment's own.")] = (
+        None
+    )
+    store: Annotated[
+        Path | None, typer.Option("--store", dir_okay=False, help="Trials; exactfit-results/NAME.jsonl by default.")
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", file_okay=False, help="Summary and figures; exactfit-results/NAME by default."),
+    ] = None
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default."),
+    ] = None
+    start_from: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Trials (.csv.gz, .jsonl) to start a new store from."),
+    ] = None
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Draw anew for every cell: slow, nothing is shared.")
+    ] = False
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes (or threads) at a time; -1 for all cores.")] = -1
+    backend: Annotated[str, typer.Option("--backend", help="processes, threads or dask.")] = "processes"
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, with --backend dask.")] = None
+    shard: Annotated[
+        str | None, typer.Option("--shard", metavar="I/K", help="Run the I-th of K parts only, for array jobs.")
+    ] = None
+
+    def plan(self) -> Plan:
+        """As the library takes it."""
+        from .._parallel import n_threads
+        from ..experiments.backends import Backend
+        from ..experiments.run import Shard
+        from ..reproduction.sweeps import Plan
+
+        if self.jobs == 0:
+            raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
+        return Plan(
+            store=self.store,
+            output=self.output,
+            data=self.data,
+            start_from=self.start_from,
+            runs=self.runs,
+            independent=self.independent,
+            backend=Backend(self.backend, n_threads(self.jobs), self.scheduler),
+            shard=None if self.shard is None else Shard.parse(self.shard),
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to a program."""
+    command(app, "exactfit reproduce two-moons")(reproduce)
+    command(app, "exactfit sweep my.toml")(sweep)
+    app.add_typer(trials, name="trials")
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
+    sweeping: Sweeping,
+    scale: Scale = "quick",
+) -> None:
+    """Run an experiment of the paper, and draw its figures; run again to continue.
+
+    Experiments: two-moons, sample-size, mnist-pairs, mnist, mnist-wide, cifar10, cifar10-wide,
+    parallel-lines, and all.
+    """
+    from ..experiments.grid import PAPER, paper_experiment
+
+    names = PAPER if experiment == "all" else (experiment,)
+    if len(names) > 1 and (sweeping.store is not None or sweeping.start_from is not None):
+        raise ParameterError("--store and --start-from go with one experiment: leave them out, or name one")
+    plan, output = sweeping.plan(), sweeping.output
+    failed = 0
+    for name in names:
+        own = replace(plan, output=output / name) if output is not None and len(names) > 1 else plan
+        failed += _carry_out(paper_experiment(name, scale), own)
+    if failed:
+        raise typer.Exit(ExitCode.FAILS)
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="An experiment as TOML.")],
+    sweeping: Sweeping,
+    scale: Annotated[str, typer.Option(help="A scale that the file has; paper stands for all of it.")] = "paper",
+) -> None:
+    """Run an experiment of your own, on your own data, and draw its figures; run again to continue."""
+    from ..experiments.grid import load_experiment
+
+    plan = sweeping.plan()
+    if _carry_out(load_experiment(file, scale), plan):
+        raise typer.Exit(ExitCode.FAILS)
+
+
+def _carry_out(experiment: Experiment, plan: Plan) -> int:
+    """Run, tell what was written; how many trials failed."""
+    from ..reproduction import sweeps
+
+    done = sweeps.reproduce(experiment, plan, say)
+    _print_files(done)
+    if done.report.failed:
+        say(f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red")
+    return done.report.failed
+
+
+def _print_files(done: Reproduced) -> None:
+    for path in [*([done.summary] if done.summary else []), *done.figures]:
+        tell(str(path))
+
+
+@command(trials, "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl")
+def merge(
+    output: Annotated[Path, typer.Argument(dir_okay=False, help="A store (.jsonl), or packed (.csv.gz); replaced.")],
+    inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+) -> None:
+    """Put the trials of several files into one, each once; or pack and unpack one."""
+    from ..experiments.records import merge_trials, read_trials, write_trials
+
+    merged = merge_trials([read_trials(path) for path in inputs])
+    write_trials(output, merged)
+    tell(f"{output}: {len(merged.rows)} trials")
+
+
+@command(trials, "exactfit trials summary results/mnist.trials.csv.gz")
+def summary(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A store or packed trials.")],
+    output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
+) -> None:
+    """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
+    from ..experiments.records import read_trials
+    from ..experiments.summary import summary_text, write_summary
+
+    if output is None:
+        typer.echo(summary_text(read_trials(file)), nl=False)
+    else:
+        write_summary(output, read_trials(file))
+
+
+@command(trials, "exactfit trials cost results/*.trials.csv.gz")
+def cost(
+    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+) -> None:
+    """Print how many trials each file holds, and the core-hours that they took."""
+    from ..experiments.records import read_trials
+
+    for path in files:
+        rows = read_trials(path).rows
+        tell(f"{path.name}: {len(rows)} trials, {rows['seconds'].sum() / 3600:.4g} core-hours")
+
+
+@command(trials, "exactfit trials published results/*.trials.csv.gz")
+def published(
+    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+) -> None:
+    """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
+    from ..experiments.published import agreements
+    from ..experiments.records import read_trials
+
+    for path in files:
+        for found in agreements(read_trials(path)):
+            tell(str(found))

@@ -1,0 +1,289 @@
+"""Options: each is written down once, and commands take those that belong together as one record."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from ..exceptions import ParameterError
+from .state import MEANINGS, ExitCode, say, state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..estimators import InterpolatingClassifier
+    from ..tables import Format, Table
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
+CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
+
+
+def _remember_debug(value: bool) -> bool:
+    state().debug |= value
+    return value
+
+
+def _remember_quiet(value: bool) -> bool:
+    state().quiet |= value
+    return value
+
+
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=_remember_debug, is_eager=True, help="Show where an error arose.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_remember_quiet, is_eager=True, help="No messages but errors.")
+]
+
+
+@dataclass(frozen=True)
+class Common:
+    """What every command takes."""
+
+    quiet: Quiet = False
+    debug: Debug = False
+
+
+def command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Function], Function]:
+    """Make a function a command: records among its parameters become options; an example ends its help."""
+
+    def add(function: Function) -> Function:
+        app.command(name or function.__name__, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
+        return function
+
+    return add
+
+
+def _spread(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with the fields of each record in place of the record, and the common options."""
+    hints = get_type_hints(function, include_extras=True)
+    given = inspect.signature(function).parameters
+    records = {name: hints[name] for name in given if is_dataclass(hints[name])}
+    parameters = []
+    for name, parameter in given.items():
+        if name in records:
+            parameters += _of_record(records[name])
+        else:
+            parameters.append(_keyword(name, hints[name], parameter.default))
+    parameters += _of_record(Common)
+
+    def run(**values: Any) -> None:
+        grouped = {
+            name: record(**{field.name: values[field.name] for field in fields(record)})
+            for name, record in records.items()
+        }
+        function(**grouped, **{name: values[name] for name in given if name not in records})
+
+    run.__doc__, run.__name__ = function.__doc__, function.__name__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _of_record(record: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(record, include_extras=True)
+    return [
+        _keyword(field.name, hints[field.name], inspect.Parameter.empty if field.default is MISSING else field.default)
+        for field in fields(record)
+    ]
+
+
+def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _readable(path: Path) -> Path:
+    """A file, a pipe, or the dash that stands for standard input."""
+    if str(path) != "-" and not path.exists():
+        raise typer.BadParameter(f"file '{path}' does not exist.")
+    if path.is_dir():
+        raise typer.BadParameter(f"'{path}' is a folder.")
+    return path
+
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        callback=_readable, metavar="DATA",
+        help="A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input.",
+    ),
+]  # fmt: skip
+ModelFile = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="A file that exactfit fit wrote.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Scale = Annotated[str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same result; another one each time by default.")]
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A file that a command must write."""
+
+    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The file to write.")]
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")] = False
+
+    def check(self) -> None:
+        """Refuse to overwrite, before any work is done."""
+        refuse_existing(self.output, self.force)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where data go, if not to standard output."""
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file, in place of standard output.")
+    ] = None
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")] = False
+
+    def check(self) -> None:
+        """Refuse to overwrite, before any work is done."""
+        if self.output is not None:
+            refuse_existing(self.output, self.force)
+
+    def write(self, text: str, what: str) -> None:
+        """Print the text, or write the file."""
+        from .._files import write_whole
+
+        if self.output is None:
+            typer.echo(text, nl=not text.endswith("\n"))
+        else:
+            write_whole(self.output, (text if text.endswith("\n") else f"{text}\n").encode(), what)
+            say(f"{self.output}: written")
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse to overwrite a file that is there."""
+    if path.exists() and not force:
+        raise ParameterError(f"{path} exists: give another name, or --force to replace it")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of a file are to be read."""
+
+    separator: Annotated[str, typer.Option(help="Between the cells: a character, or tab.")] = ","
+    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are 0, 1, ...")] = (
+        False
+    )
+    missing: Annotated[str, typer.Option(help="Rows with empty cells: error, or drop-rows.")] = "error"
+
+    def form(self) -> Format:
+        """As the library takes it; progress is for people at a terminal."""
+        from ..tables import Format
+
+        return Format(self.separator, not self.no_header, self.missing, show_progress())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are."""
+
+    target: Annotated[
+        str | None, typer.Option(help="The column that holds the labels; y for .npz, where it need not be said.")
+    ] = None
+    drop: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A column to leave out; may be repeated.")] = (
+        None
+    )
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column of categories that look like numbers; may be repeated."),
+    ] = None
+
+    def read(self, data: Path, reading: Reading) -> tuple[Table, NDArray[Any]]:
+        """The table, and its labels."""
+        from ..tables import read_table
+
+        if self.target is None and data.suffix != ".npz":
+            raise ParameterError("say which column holds the labels: --target NAME")
+        chosen: dict[str, Any] = {"target": self.target, "drop": self.drop or (), "categorical": self.categorical or ()}
+        table = read_table(str(data), **chosen, **asdict(reading.form()))
+        if table.labels is None:
+            raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
+        tell_dropped(table)
+        return table, table.labels
+
+
+def tell_dropped(table: Table) -> None:
+    """Say how many rows were left out."""
+    if table.n_dropped:
+        say(f"{table.name}: {table.n_dropped} rows with empty cells are left out")
+
+
+def show_progress() -> bool:
+    """Whether somebody watches: at a terminal, and not asked to be quiet."""
+    import sys
+
+    return sys.stderr.isatty() and not state().quiet
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Options of ``InterpolatingClassifier``."""
+
+    width: Annotated[str, typer.Option(help="Hyperplanes: adaptive, or a number (which may miss points).")] = "adaptive"
+    min_width: Annotated[int, typer.Option(min=0, help="Adaptive: at least so many hyperplanes.")] = 0
+    max_width: Annotated[int | None, typer.Option(min=1, help="Adaptive: give up beyond so many hyperplanes.")] = None
+    max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius"
+    center: Annotated[bool, typer.Option(help="Draw hyperplanes around the mean of the data.")] = True
+    hyperplanes: Annotated[str, typer.Option(help="gaussian (the paper's), or bisector.")] = "gaussian"
+    rescue: Annotated[bool, typer.Option(help="Adaptive: finish with cuts when random hyperplanes stall.")] = True
+    activation: Annotated[str, typer.Option(help="threshold or relu.")] = "threshold"
+    selection: Annotated[str, typer.Option(help="Anchors: random (the paper's), or greedy (fewer, slower).")] = "random"
+    greedy_memory: Annotated[int, typer.Option(help="Bytes that greedy selection may use.")] = 2**28
+    target_class: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Two classes: the one that gets detectors, or all.")
+    ] = None
+    conflicts: Annotated[str, typer.Option(help="Equal rows with different labels: raise, or majority.")] = "raise"
+    noise: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Rows that may be given up, as a fraction: labels may be wrong.")
+    ] = 0.0
+    exact_in: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
+    ] = None
+    jobs: Jobs = None
+    seed: Seed = None
+
+    def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
+        """The estimator with these options."""
+        from ..estimators import InterpolatingClassifier
+
+        options = asdict(self)
+        options |= {
+            "width": self.width if self.width == "adaptive" else number("--width", self.width, int),
+            "max_bias": bias_of(self.max_bias),
+            "target": as_label(options.pop("target_class"), labels),
+            "n_jobs": options.pop("jobs"),
+            "random_state": options.pop("seed"),
+            "verbose": int(show_progress()),
+        }
+        return InterpolatingClassifier(**options)
+
+
+def number(name: str, text: str, kind: type) -> Any:
+    """A number that may also be a word."""
+    try:
+        return kind(text)
+    except ValueError:
+        raise ParameterError(f"{name} must be a number, or its default word, got {text!r}") from None
+
+
+def bias_of(text: str) -> Any:
+    """The word radius, or a number."""
+    return text if text == "radius" else number("--max-bias", text, float)
+
+
+def as_label(text: str | None, labels: NDArray[Any]) -> Any:
+    """A label as the table has it: 3 where labels are integers, "3" where they are text."""
+    if text in (None, "all") or labels.dtype.kind not in "iu":
+        return text
+    return number("--target-class", str(text), int)

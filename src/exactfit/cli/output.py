@@ -1,0 +1,134 @@
+"""What commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .._console import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..certificate import Certificate
+    from ..demo import Exhibit
+    from ..tables import TableModel
+
+SHOWN = 10
+
+
+def json_text(plain: Any) -> str:
+    """One JSON document, as any program can read it."""
+    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def print_json(plain: Any) -> None:
+    """The same, printed."""
+    typer.echo(json_text(plain))
+
+
+def print_pairs(pairs: Mapping[str, Any]) -> None:
+    """Names and values, aligned, below a headline."""
+    width = max(13, *map(len, pairs))
+    for name, value in pairs.items():
+        tell(f"  {name:<{width}}  {value}")
+
+
+def print_exhibit(shown: Exhibit, more: Mapping[str, Any] | None = None) -> None:
+    """Headline, sizes and certificate of a network."""
+    tell(shown.headline(), "bold")
+    print_pairs({**shown.sizes(), **(more or {})})
+    print_certificate(shown.certificate)
+
+
+def print_certificate(certificate: Certificate) -> None:
+    """A certificate, green or red where there are colours."""
+    first, *rest = str(certificate).splitlines()
+    tell(first, "green" if certificate.holds else "bold red")
+    tell("\n".join(rest))
+
+
+def print_model(name: str, model: TableModel) -> None:
+    """What a model is made of."""
+    classifier = model.classifier_
+    network = classifier.network_
+    labels = ", ".join(map(str, model.classes_.tolist()[:SHOWN]))
+    more = f" and {len(model.classes_) - SHOWN} more" if len(model.classes_) > SHOWN else ""
+    tell(
+        f"{name}: {len(model.columns)} columns, {len(model.features_)} features, {len(model.classes_)} classes", "bold"
+    )
+    print_pairs(
+        {
+            "labels": f"{labels}{more} (column {model.encoding_.target!r})",
+            "scale": model.scale,
+            "hyperplanes": network.widths[0],
+            "detectors": network.widths[1],
+            "neurons": network.n_neurons,
+            "parameters": network.n_parameters,
+            "outcome": classifier.outcome_.value,
+        }
+    )
+    print_certificate(classifier.certificate_)
+    print_rows(["column", "kind", "mean", "scale", "categories"], _column_rows(model))
+
+
+def _column_rows(model: TableModel) -> list[list[Any]]:
+    rows, start = [], 0
+    for field in model.columns:
+        if field.categories is None:
+            numbers = [f"{model.mean_[start]:.6g}", f"{model.scale_[start]:.6g}"]
+            rows.append([field.name, field.kind, *numbers, ""])
+        else:
+            shown = ", ".join(field.categories[:SHOWN]) + (" ..." if len(field.categories) > SHOWN else "")
+            rows.append([field.name, field.kind, "", "", f"{len(field.categories)}: {shown}"])
+        start += len(field.features)
+    return rows
+
+
+def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table: drawn on a terminal, as wide as it; plain columns, never cut, elsewhere. Numbers stand at the right."""
+    from rich.console import Console
+
+    texts = [[str(cell) for cell in row] for row in rows]
+    right = [all(map(_is_number, column)) for column in zip(*texts, strict=True)]
+    console = Console()
+    if console.is_terminal:
+        _draw(console, header, texts, right)
+    else:
+        _print_plain([list(header), *texts], right)
+
+
+def _draw(console: Console, header: Sequence[str], texts: list[list[str]], right: list[bool]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table()
+    for name, at_right in zip(header, right, strict=True):
+        drawn.add_column(Text(name), justify="right" if at_right else "left")
+    for row in texts:
+        drawn.add_row(*map(Text, row))
+    console.print(drawn)
+
+
+def _print_plain(rows: list[list[str]], right: list[bool]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if at_right else cell.ljust(width)
+            for cell, width, at_right in zip(row, widths, right, strict=True)
+        ]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return cell == "" or float(cell) is not None
+    except ValueError:
+        return False

@@ -1,0 +1,131 @@
+"""The program: its commands, its exit codes, and errors in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from .. import _console
+from .._version import __version__
+from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
+from . import data, experiments, models, showing
+from .options import Debug, Quiet
+from .state import MEANINGS, ExitCode, State, begin, say
+
+# The first entry that fits decides.
+_CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
+    (DataError, ExitCode.DATA),
+    (ModelFileError, ExitCode.DATA),
+    (ConstructionError, ExitCode.FAILS),
+    (ExactfitError, ExitCode.USAGE),
+    (OSError, ExitCode.USAGE),
+)
+
+# typer names only this one of the parser's errors; its base is what every usage error is.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    help="Neural networks that fit your data exactly: built, not trained.",
+    epilog="\n\n".join(["Exit codes:", *(f"{code:>4d}  {meaning}" for code, meaning in MEANINGS.items())]),
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"exactfit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    quiet: Quiet = False,
+    debug: Debug = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options that stand before a command; their callbacks do the work."""
+
+
+for _room in (models, data, showing, experiments):
+    _room.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the program's name; those of this process by default.
+
+    Examples
+    --------
+    >>> from exactfit.cli import main
+    >>> main(["--version"])
+    exactfit ...
+    0
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    state = begin()
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell_warning
+            warnings.simplefilter("always", ExactfitWarning)
+            return _run(given)
+    except Exception as error:
+        return _end(error, state)
+
+
+def _end(error: Exception, state: State) -> int:
+    if state.debug:
+        traceback.print_exception(error)
+    code, message = _explain(error)
+    _console.say(f"exactfit: {' '.join(message.split())}", "red")
+    return code
+
+
+def _tell_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning in one line, without the code that gave it."""
+    say(f"exactfit: {' '.join(str(message).split())}", "yellow")
+
+
+def _run(given: list[str]) -> int:
+    """The exit code of a command that raises no error of its own."""
+    program = typer.main.get_command(app)
+    try:
+        code = program.main(args=given, prog_name="exactfit", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = ExitCode.INTERRUPTED
+    except SystemExit as end:  # shell completion ends so; so do typer and rich when a pipe closes, with code 1
+        code = end.code if end.code in (None, ExitCode.FINE) else _pipe_closed()
+    except BrokenPipeError:
+        code = _pipe_closed()
+    if code == ExitCode.INTERRUPTED:
+        _console.say("exactfit: interrupted", "red")
+    return int(code or ExitCode.FINE)
+
+
+def _pipe_closed() -> ExitCode:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the last flush has to go somewhere
+    return ExitCode.PIPE_CLOSED
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    """Exit code and message of an error."""
+    if isinstance(error, _UsageError):
+        context = getattr(error, "ctx", None)
+        hint = f" (try '{context.command_path} --help')" if context else ""
+        return ExitCode.USAGE, f"{error.format_message()}{hint}"
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code, str(error)
+    return ExitCode.BUG, f"internal error, {type(error).__name__}: {error} (--debug shows where)"
