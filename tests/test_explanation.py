@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
 
-from exactfit import explanation
 from exactfit.explanation import class_slack
+from exactfit.explanation import slack as module
 
 LOWEST = -np.finfo(np.float64).max
 
@@ -56,8 +56,8 @@ def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
     expected = class_slack(network, points)
     np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
     np.testing.assert_array_equal(class_slack(network, sp.csr_array(points)), expected)
-    monkeypatch.setattr(explanation, "CHUNK_ROWS", 400)
-    monkeypatch.setattr(explanation, "TILE_ROWS", 57)  # a last tile of one row
+    monkeypatch.setattr(module, "CHUNK_ROWS", 400)
+    monkeypatch.setattr(module, "TILE_ROWS", 57)  # a last tile of one row
     np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
     assert class_slack(network, points[:0]).shape == (0, 3)
 

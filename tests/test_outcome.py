@@ -8,7 +8,12 @@ from exactfit import Outcome
 
 
 def test_the_list_is_closed():
-    assert [outcome.value for outcome in Outcome] == ["interpolates", "points missed", "conflicts overruled"]
+    assert [outcome.value for outcome in Outcome] == [
+        "interpolates",
+        "points missed",
+        "conflicts overruled",
+        "points given up",
+    ]
 
 
 def test_only_one_of_them_interpolates():
@@ -17,7 +22,11 @@ def test_only_one_of_them_interpolates():
 
 @pytest.mark.parametrize(
     ("outcome", "remedy"),
-    [(Outcome.POINTS_MISSED, "raise width"), (Outcome.CONFLICTS_OVERRULED, "correct the labels")],
+    [
+        (Outcome.POINTS_MISSED, "raise width"),
+        (Outcome.CONFLICTS_OVERRULED, "correct the labels"),
+        (Outcome.POINTS_GIVEN_UP, "use noise=0"),
+    ],
 )
 def test_a_failure_names_the_remedy(outcome, remedy):
     assert remedy in outcome.message

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._inputs import (
+    check_random_state,
+    check_width,
+    large_columns,
+    may_hold_large_integers,
+    refuse_inexact_integers,
+    seed_of,
+    target_code,
+    without_mask,
+)
 from ._progress import progress_bar
-from .activations import Activation, as_activation
-from .certificate import Certificate, data_digest
+from ._results import by_construction, errors_of, in_format, in_rows, outcome_of, renumbered
+from .activations import Activation
+from .certificate import Certificate, certify, data_digest
 from .construct import Construction, Recipe, adaptive_width, fixed_width
-from .construct.labels import conflict_pairs, conflicts, majority_labels
+from .construct.labels import resolve_conflicts
+from .construct.noise import check_noise, points_to_give_up
+from .construct.patterns import rounded
 from .construct.recipe import check_choice, check_whole
-from .exceptions import ConflictWarning, ContradictoryLabelsError, DataError, InterpolationWarning, ParameterError
-from .explanation import LOWEST, class_slack
-from .outcome import Outcome
+from .exceptions import DataError, InterpolationWarning, ParameterError
+from .explanation import LOWEST, Explanations, class_slack
+from .explanation.evidence import Evidence
 
 Matrix = Any
-EXACT_INTEGERS = 2**53
+Codes = NDArray[np.int64]
 
 
 class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,6 +75,15 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         ``classes_`` on a tie. ``"all"``: both.
     conflicts : {"raise", "majority"}, default="raise"
         Equal points with different labels: an error, or the majority's label (with a warning).
+    noise : float, default=0.0
+        Give up at most this fraction of the training points, below 0.5: those whose labels look wrong
+        (see ``exactfit.construct.noise``). The network is the one of the others; ``certificate_`` lists
+        the points given up that it gets wrong.
+    exact_in : {None, "float64", "float32"}, default=None
+        None: every answer is the one of exact arithmetic on the stored numbers. A format: every
+        training point is also right in every IEEE evaluation in that format, in any order of sums,
+        fused or not, so that exports stay exact. Points are rounded to the format first, here and
+        in ``predict``; points that become equal by it must have equal labels.
     n_jobs : int or None, default=None
         Threads, BLAS included. Changes no result.
     random_state : int, RandomState, Generator or None, default=None
@@ -117,6 +138,8 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         greedy_memory: int = 2**28,
         target: Any = None,
         conflicts: str = "raise",
+        noise: float = 0.0,
+        exact_in: Literal["float64", "float32"] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -133,6 +156,8 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.greedy_memory = greedy_memory
         self.target = target
         self.conflicts = conflicts
+        self.noise = noise
+        self.exact_in = exact_in
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -174,15 +199,30 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise DataError(f"y holds only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
-        recipe = replace(self._recipe(), target=_target_code(self.target, classes))
-        kept = self._resolve_conflicts(points, codes.astype(np.int64))
+        recipe = replace(self._recipe(), target=target_code(self.target, classes))
+        seen, codes = rounded(points, self.exact_in), codes.astype(np.int64)
         with progress_bar(bool(self.verbose)) as progress:
-            made = self._construct(points, kept, replace(recipe, progress=progress), len(classes))
-        errors = _errors(made, np.flatnonzero(kept != codes))
-        self._keep(made, classes, _by_construction(made, errors, len(labels), data_digest(points, labels)))
+            made, errors, given_up = self._make(seen, codes, replace(recipe, progress=progress), len(classes))
+        certificate = by_construction(made, errors, len(labels), data_digest(points, labels))
+        more = in_format(self.exact_in, certificate.holds)
+        self._keep(made, classes, replace(certificate, given_up=given_up, **more))
+
+    def _make(self, X: Matrix, codes: Codes, recipe: Recipe, n_classes: int) -> tuple[Construction, Codes, Codes]:
+        """The construction, the rows in error, and the rows given up that the network gets wrong."""
+        seed = seed_of(self.random_state)
+        out = points_to_give_up(X, codes, self.noise, recipe, seed)
+        rows = np.delete(np.arange(len(codes)), out)
+        part, own = (X[rows], codes[rows]) if len(out) else (X, codes)
+        kept = resolve_conflicts(part, own, self.conflicts, stacklevel=4, exact_in=self.exact_in)
+        made = self._construct(part, kept, recipe, n_classes, seed)
+        errors = errors_of(made, np.flatnonzero(kept != own), self.exact_in)
+        if not len(out):
+            return made, errors, out
+        doubt = certify(made.network, X[out], codes[out], arithmetic=self.exact_in or "exact", n_jobs=self.n_jobs)
+        return in_rows(made, rows), rows[errors], out[doubt.errors]
 
     def _check_parameters(self) -> None:
-        _check_width(self.width)
+        check_width(self.width)
         check_whole("min_width", self.min_width, at_least=0)
         if self.max_width is not None:
             check_whole("max_width", self.max_width, at_least=1)
@@ -191,18 +231,19 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise ParameterError(f"rescue must be True or False, got {self.rescue!r}")
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
             raise ParameterError(f"verbose must be a whole number, got {self.verbose!r}")
-        _check_random_state(self.random_state)
+        check_noise(self.noise)
+        check_random_state(self.random_state)
         self._recipe()
 
     def _recipe(self) -> Recipe:
         """Options as the constructions take them, all but the target, which depends on the data."""
         return Recipe(
             max_bias=self.max_bias, center=self.center, hyperplanes=self.hyperplanes, activation=self.activation,
-            selection=self.selection, greedy_memory=self.greedy_memory, n_jobs=self.n_jobs,
+            selection=self.selection, greedy_memory=self.greedy_memory, exact_in=self.exact_in, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _check_data(self, X: Matrix, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
-        points, labels = self._validate(X, y=_without_mask(y))
+        points, labels = self._validate(X, y=without_mask(y))
         try:
             check_classification_targets(labels)
         except TypeError as error:
@@ -214,40 +255,28 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         try:
             checked = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
         except OverflowError:
-            _refuse_inexact_integers(X, range(np.shape(X)[1]))
+            refuse_inexact_integers(X, range(np.shape(X)[1]))
             raise
-        if _may_hold_large_integers(X):
-            _refuse_inexact_integers(X, _large_columns(checked[0] if isinstance(checked, tuple) else checked))
+        if may_hold_large_integers(X):
+            refuse_inexact_integers(X, large_columns(checked[0] if isinstance(checked, tuple) else checked))
         return checked
 
-    def _resolve_conflicts(self, X: Matrix, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        groups = conflicts(X, codes)
-        if not groups:
-            return codes
-        if self.conflicts == "raise":
-            raise ContradictoryLabelsError(conflict_pairs(groups, codes))
-        kept = majority_labels(groups, codes)
-        warnings.warn(
-            f"{len(groups)} groups of equal points carry different labels; "
-            f"{np.count_nonzero(kept != codes)} rows lose to the majority of their group",
-            ConflictWarning,
-            stacklevel=4,
-        )
-        return kept
+    def _points(self, X: Matrix) -> Matrix:
+        """Points to be classified: checked, and rounded as those of ``fit`` were."""
+        return rounded(self._validate(X, reset=False), self.exact_in)
 
-    def _construct(self, X: Matrix, codes: NDArray[np.int64], recipe: Recipe, n_classes: int) -> Construction:
+    def _construct(self, X: Matrix, codes: Codes, recipe: Recipe, n_classes: int, seed: int | None) -> Construction:
         """The network for the classes that have points; majorities may have left some without."""
         sizes = np.bincount(codes, minlength=n_classes)
         present = np.flatnonzero(sizes)
         if len(present) == n_classes:
-            return self._build(X, codes, recipe)
+            return self._build(X, codes, recipe, seed)
         if len(present) < 2:
-            raise DataError("only one class is left after conflicts='majority': correct the labels of equal points")
+            raise DataError("only one class is left, equal points having one label each: correct their labels")
         compact = (np.cumsum(sizes > 0) - 1)[codes]
-        return _renumbered(self._build(X, compact, replace(recipe, target="all")), present)
+        return renumbered(self._build(X, compact, replace(recipe, target="all"), seed), present)
 
-    def _build(self, X: Matrix, codes: NDArray[np.int64], recipe: Recipe) -> Construction:
-        seed = _seed(self.random_state)
+    def _build(self, X: Matrix, codes: Codes, recipe: Recipe, seed: int | None) -> Construction:
         if self.width == "adaptive":
             return adaptive_width(
                 X, codes, recipe, seed,
@@ -257,9 +286,8 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _keep(self, made: Construction, classes: NDArray[Any], certificate: Certificate) -> None:
         missed = len(made.trace.uncovered)
-        overruled = certificate.n_errors and not missed
         self.classes_, self.network_, self.trace_ = classes, made.network, made.trace
-        self.outcome_ = Outcome.CONFLICTS_OVERRULED if overruled else made.outcome
+        self.outcome_ = outcome_of(made, certificate)
         self.interpolates_ = self.outcome_.interpolates
         self.certificate_ = certificate
         self.width_, self.n_detectors_ = made.network.widths[:2]
@@ -286,7 +314,10 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             for a class without any; for two classes one number, positive for ``classes_[1]``.
         """
         check_is_fitted(self)
-        slack = class_slack(self.network_, self._validate(X, reset=False), n_jobs=self.n_jobs)
+        return self._scores(class_slack(self.network_, self._points(X), n_jobs=self.n_jobs))
+
+    def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The decision function, from the slack of every output."""
         classes = self.network_.decoder.classes
         if slack.shape[1] == 1:
             return np.asarray(slack[:, 0] if classes[0] == 1 else -slack[:, 0])
@@ -307,131 +338,68 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         -------
         ndarray of shape (n_samples,)
         """
-        slack = self.decision_function(X)
-        codes = slack.argmax(axis=1) if slack.ndim == 2 else (slack > 0).astype(np.intp)
+        return self._answers(self.decision_function(X))
+
+    def _answers(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
         return np.asarray(self.classes_[codes])
 
+    def explain(self, X: Matrix) -> Explanations:
+        """What stands behind the answer for each point.
 
-def _check_width(width: Any) -> None:
-    if isinstance(width, str) and width == "adaptive":
-        return
-    try:
-        check_whole("width", width, at_least=1)
-    except ParameterError:
-        raise ParameterError(f"width must be 'adaptive' or a whole number >= 1, got {width!r}") from None
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
 
+        Returns
+        -------
+        Explanations
+            For each point the detectors that fire, or those that came closest, with the training
+            rows that they are built on and that set their limits, and the other class that came closest.
 
-def _check_random_state(random_state: Any) -> None:
-    if random_state is None or isinstance(random_state, np.random.RandomState | np.random.Generator):
-        return
-    if not isinstance(random_state, numbers.Integral) or isinstance(random_state, bool) or random_state < 0:
-        raise ParameterError(
-            f"random_state must be None, a whole number >= 0, a RandomState or a Generator, got {random_state!r}"
-        )
+        Examples
+        --------
+        >>> from exactfit import InterpolatingClassifier
+        >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+        >>> print(model.explain([[1.0]])[0])
+        'b': claimed by 'b'
+          fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
+        """
+        check_is_fitted(self)
+        evidence = Evidence.of(self.network_, self._points(X), self.n_jobs)
+        trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
+        return Explanations(
+            labels=self._answers(self._scores(evidence.best)), evidence=evidence,
+            detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
+            output_labels=self.classes_[outputs],
+        )  # fmt: skip
 
+    def abstains(self, X: Matrix) -> NDArray[np.bool_]:
+        """Which points no class or several classes claim: answer only the others to be right more often.
 
-def _seed(random_state: Any) -> int | None:
-    """One integer from whatever scikit-learn users pass as random_state; one draw from what can be drawn from."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    return None if random_state is None else int(random_state)
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
 
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
 
-def _without_mask(y: Any) -> Any:
-    """Labels of pandas' nullable types as NumPy's, where scikit-learn would make floats of them."""
-    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    return y.to_numpy(dtype=dtype) if isinstance(dtype, np.dtype) else y
+        Raises
+        ------
+        ParameterError
+            If only one of two classes has detectors: then every point gets one answer. Fit with
+            ``target="all"``.
 
-
-def _target_code(target: Any, classes: NDArray[Any]) -> Any:
-    """The class code of a target label; None and "all" as they are."""
-    if target is None or (isinstance(target, str) and target == "all"):
-        return target
-    if len(classes) > 2:
-        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(classes)}")
-    codes = {label: code for code, label in enumerate(classes.tolist())}
-    if not isinstance(target, Hashable) or target not in codes:
-        raise ParameterError(f"target must be one of {classes.tolist()}, 'all' or None, got {target!r}")
-    return codes[target]
-
-
-def _renumbered(made: Construction, present: NDArray[np.intp]) -> Construction:
-    """Class k of a construction becomes class ``present[k]``."""
-    decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
-    trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
-    return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
-
-
-def _errors(made: Construction, lost: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Rows that the network gets wrong: those it missed, and those that lost to a majority.
-
-    With one output, a missed point gets the other label, which is right if that is the one that lost.
-    """
-    join = np.setxor1d if made.network.decoder.kind == "sign" else np.union1d
-    return join(made.trace.uncovered, lost).astype(np.int64)
-
-
-def _by_construction(made: Construction, errors: NDArray[np.int64], n_samples: int, digest: str) -> Certificate:
-    """What the cover step's own numbers prove: nothing is computed again.
-
-    A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
-    """
-    activation = as_activation(made.network.layers[0].activation or "threshold")
-    exact_slack = 0.5 if len(made.trace.anchors) else np.inf
-    return Certificate(
-        holds=not len(errors),
-        n_samples=n_samples,
-        n_errors=len(errors),
-        errors=errors,
-        slack=exact_slack if activation.is_threshold else np.nan,
-        proof="construction",
-        data_digest=digest,
-        network_digest=made.network.digest,
-        note="by evaluation only" if activation.is_own else "",
-    )
-
-
-def _may_hold_large_integers(given: Matrix) -> bool:
-    """False for an array of floats, booleans or short integers; True for what has columns or elements of many types."""
-    dtype = getattr(given, "dtype", None)
-    return not isinstance(dtype, np.dtype) or dtype.kind == "O" or (dtype.kind in "iu" and dtype.itemsize >= 8)
-
-
-def _refuse_inexact_integers(given: Matrix, columns: Iterable[int]) -> None:
-    """Integers beyond 2^53 would be rounded in float64: name their column."""
-    for column in columns:
-        name, values = _column(given, column)
-        if _beyond(values):
-            raise DataError(
-                f"column {name!r} holds integers beyond 2**53, which float64 cannot hold exactly: "
-                "scale it, or leave it out if it is an identifier"
-            )
-
-
-def _large_columns(X: Matrix) -> Iterable[int]:
-    """Columns with a number of 2^53 or more in size."""
-    if sp.issparse(X):
-        return map(int, np.unique(X.indices[np.abs(X.data) >= EXACT_INTEGERS]))
-    return map(int, np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS)))
-
-
-def _column(given: Matrix, column: int) -> tuple[Any, NDArray[Any]]:
-    """Name and values, as they were given."""
-    if sp.issparse(given):
-        return column, given.tocsc()[:, [column]].toarray().ravel()
-    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
-        values = given.iloc[:, column] if hasattr(given, "iloc") else given[:, column]
-        return list(given.columns)[column], np.asarray(values)
-    array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
-    return column, array[:, column]
-
-
-def _beyond(values: NDArray[Any]) -> bool:
-    """Whether there are integers beyond 2^53."""
-    if values.dtype.kind in "iu":
-        return bool(values.max() > EXACT_INTEGERS or values.min() < -EXACT_INTEGERS)
-    if values.dtype.kind != "O":
-        return False
-    return any(isinstance(value, numbers.Integral) and abs(int(value)) > EXACT_INTEGERS for value in values)
+        Examples
+        --------
+        >>> from exactfit import InterpolatingClassifier
+        >>> model = InterpolatingClassifier(target="all", random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+        >>> model.abstains([[0.0], [1.0]])
+        array([False, False])
+        """
+        check_is_fitted(self)
+        if self.network_.widths[-1] == 1:
+            raise ParameterError('only one class has detectors, the other claims nothing: fit with target="all"')
+        slack = class_slack(self.network_, self._points(X), n_jobs=self.n_jobs)
+        return np.asarray(np.count_nonzero(slack > 0, axis=1) != 1)

@@ -21,6 +21,7 @@ class Outcome(Enum):
     INTERPOLATES = "interpolates"
     POINTS_MISSED = "points missed"
     CONFLICTS_OVERRULED = "conflicts overruled"
+    POINTS_GIVEN_UP = "points given up"
 
     @property
     def interpolates(self) -> bool:
@@ -42,5 +43,9 @@ _MESSAGES = {
     Outcome.CONFLICTS_OVERRULED: (
         "every training point is classified correctly but those that equal a point of another label: "
         "correct the labels or add a feature that tells them apart"
+    ),
+    Outcome.POINTS_GIVEN_UP: (
+        "every training point is classified correctly but those given up as noise, which the certificate lists: "
+        "use noise=0 to fit them too"
     ),
 }

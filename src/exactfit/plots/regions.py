@@ -350,7 +350,7 @@ def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
     if len(network.layers) != 3 or not isinstance(second.weights, Masks) or network.input_map != "identity":
         raise ParameterError("detectors=True needs a network of hyperplanes, detectors and an output")
     tiles = [second(first(grid[start : start + GRID_TILE])) for start in range(0, len(grid), GRID_TILE)]
-    flags = [tile.to_bool() if isinstance(tile, BitMatrix) else tile > 0 for tile in tiles]
+    flags = [tile.to_bool() if isinstance(tile, BitMatrix) else np.asarray(tile) > 0 for tile in tiles]
     return np.concatenate(flags).T
 
 

@@ -1,4 +1,4 @@
-"""What stands behind an answer: how clearly each class claims a point."""
+"""How clearly each class claims a point: the slack of its clearest detector."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels.scores import best_slack_counts, best_slack_sums
-from ._parallel import Threads, split
-from ._sides import dense_rows, sides
-from .network import Dense, Masks, Network
+from .._kernels.scores import best_slack_counts, best_slack_sums
+from .._parallel import Threads, split
+from .._sides import dense_rows, sides
+from ..network import Dense, Masks, Network
 
 Matrix = Any
 Floats = NDArray[np.float64]

@@ -1,0 +1,209 @@
+"""Explanations as records: one for each point, as text, as JSON and as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._frames import as_frame
+from .evidence import NOBODY, Evidence
+
+Rows = NDArray[np.int64]
+
+SHOWN_POINTS = 5
+SHOWN_DETECTORS = 3
+
+
+@dataclass(frozen=True)
+class DetectorAt:
+    """A detector and how it stands to one point.
+
+    Attributes
+    ----------
+    detector : int
+        Its number in the network.
+    label : label
+        The class that it speaks for.
+    anchor : int
+        The training row that it is built on.
+    witness : int
+        The training row of another class that set its limit: the point of the rest that it came
+        closest to claiming.
+    slack : float
+        Relative slack at the point: positive where it fires, 1 at most.
+
+    Examples
+    --------
+    >>> from exactfit.explanation import DetectorAt
+    >>> print(DetectorAt(detector=3, label="b", anchor=17, witness=4, slack=0.25))
+    detector 3 of 'b', anchor row 17, slack 0.25, limit set by row 4
+    """
+
+    detector: int
+    label: Any
+    anchor: int
+    witness: int
+    slack: float
+
+    def __str__(self) -> str:
+        return (
+            f"detector {self.detector} of {self.label!r}, anchor row {self.anchor}, slack {self.slack:.3g}, "
+            f"limit set by row {self.witness}"
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What stands behind the answer for one point.
+
+    Attributes
+    ----------
+    label : label
+        The answer.
+    claimed_by : tuple of labels
+        The classes with a detector that fires: one where the answer is clear.
+    fires : tuple of DetectorAt
+        The detectors that fire, the clearest first.
+    nearest : tuple of DetectorAt
+        Where none fires, those that came closest: that an answer is "rest" rests on their limits.
+    other : DetectorAt or None
+        The clearest detector of any other class; None if no other class has detectors.
+
+    Examples
+    --------
+    >>> from exactfit import InterpolatingClassifier
+    >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+    >>> one, two = model.explain([[1.0], [2.0]])
+    >>> one.label, one.claimed_by, [found.anchor for found in one.fires]
+    ('b', ('b',), [1])
+    >>> two.label, two.fires, [found.witness for found in two.nearest]
+    ('a', (), [0])
+    """
+
+    label: Any
+    claimed_by: tuple[Any, ...]
+    fires: tuple[DetectorAt, ...]
+    nearest: tuple[DetectorAt, ...]
+    other: DetectorAt | None
+
+    def __str__(self) -> str:
+        claims = " and ".join(map(repr, self.claimed_by)) or "no class"
+        more = len(self.fires) - SHOWN_DETECTORS
+        lines = [f"{self.label!r}: claimed by {claims}"]
+        lines += [f"  fires        {found}" for found in self.fires[:SHOWN_DETECTORS]]
+        lines += [f"               and {more} more"] if more > 0 else []
+        lines += [f"  came close   {found}" for found in self.nearest]
+        lines += [f"  other class  {self.other}"] if self.other else []
+        return "\n".join(lines)
+
+    def roles(self) -> Iterator[tuple[str, DetectorAt]]:
+        """Every detector that is named, with the part that it plays."""
+        yield from (("fires", found) for found in self.fires)
+        yield from (("nearest", found) for found in self.nearest)
+        yield from (("other", found) for found in (self.other,) if found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        plain = asdict(self)
+        return plain | {name: list(plain[name]) for name in ("claimed_by", "fires", "nearest")}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanations(Sequence[Explanation]):
+    """An :class:`Explanation` for every point, made when it is asked for.
+
+    Attributes
+    ----------
+    labels : ndarray
+        The answers.
+    evidence : Evidence
+        What all detectors say, as arrays.
+
+    Examples
+    --------
+    >>> from exactfit import InterpolatingClassifier
+    >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+    >>> print(model.explain([[1.0], [2.0]]))
+    point 0: 'b': claimed by 'b'
+      fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
+    point 1: 'a': claimed by no class
+      came close   detector 0 of 'b', anchor row 1, slack -0.5, limit set by row 0
+    """
+
+    labels: NDArray[Any]
+    evidence: Evidence
+    detector_labels: NDArray[Any]
+    anchors: Rows
+    witnesses: Rows
+    output_labels: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        k = range(len(self))[place]
+        found = self.evidence
+        part = slice(found.starts[k], found.starts[k + 1])
+        return Explanation(
+            label=self._plain(self.labels, k),
+            claimed_by=tuple(self._plain(self.output_labels, j) for j in np.flatnonzero(found.best[k] > 0)),
+            fires=self._all(found.fired[part], found.slack[part]),
+            nearest=self._all(found.nearest[k], found.nearest_slack[k]),
+            other=self._other(k),
+        )
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[k] for k in range(len(self)))
+
+    @staticmethod
+    def _plain(labels: NDArray[Any], k: Any) -> Any:
+        return labels[k : k + 1].tolist()[0]
+
+    def _at(self, detector: int, slack: float) -> DetectorAt:
+        where = int(detector)
+        label = self._plain(self.detector_labels, where)
+        return DetectorAt(where, label, int(self.anchors[where]), int(self.witnesses[where]), float(slack))
+
+    def _all(self, detectors: Rows, slack: NDArray[np.float64]) -> tuple[DetectorAt, ...]:
+        there = detectors != NOBODY
+        return tuple(self._at(*pair) for pair in zip(detectors[there], slack[there], strict=True))
+
+    def _other(self, k: int) -> DetectorAt | None:
+        """The clearest detector of any class but the answer."""
+        best, clearest = self.evidence.best[k], self.evidence.clearest[k]
+        others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NOBODY))
+        if not len(others) or len(best) == 1:  # all detectors of a one-sided model are named already
+            return None
+        place = others[best[others].argmax()]
+        return self._at(clearest[place], best[place])
+
+    def __str__(self) -> str:
+        more = len(self) - SHOWN_POINTS
+        lines = [f"point {k}: {self[k]}" for k in range(min(len(self), SHOWN_POINTS))]
+        return "\n".join(lines + ([f"and {more} more points"] if more > 0 else []))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"points": [one.to_dict() for one in self]}
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a line for every detector that is named: point, answer, role and the detector."""
+        lines = [
+            (k, one.label, role, *asdict(found).values())
+            for k, one in enumerate(self)
+            for role, some in (
+                ("fires", one.fires),
+                ("nearest", one.nearest),
+                ("other", (one.other,) if one.other else ()),
+            )
+            for found in some
+        ]
+        names = ("point", "answer", "role", "detector", "label", "anchor", "witness", "slack")
+        columns = zip(*lines, strict=True) if lines else ((),) * len(names)
+        return as_frame(dict(zip(names, map(list, columns), strict=True)))

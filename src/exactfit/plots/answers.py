@@ -1,0 +1,148 @@
+"""Answers: what stands behind one in the plane, and how many can be given how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import DataError
+from .axes import axes_for
+from .regions import plot_regions
+from .style import GREY, INK, color, marker
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+SIZE = 5.6, 4.2
+LEAST_SHARE = 0.5
+
+
+def plot_explanation(
+    model: Any, point: ArrayLike, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
+    detectors: int = 5, resolution: int = 400,
+) -> Axes:  # fmt: skip
+    """Draw a model's regions in the plane, a point, and the training points that its answer rests on.
+
+    Lines lead from the point to the anchors of the detectors that fire (drawn through), or that came
+    closest (dashed); rings are the training points of other classes that set these detectors' limits.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier
+        Fitted to two features.
+    point : array of shape (2,)
+    X : array of shape (n_samples, 2)
+        The training data.
+    y : array of shape (n_samples,)
+    ax : matplotlib axes, optional
+    detectors : int
+        How many at most, the clearest first.
+    resolution : int
+        Of the regions, in each direction.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import InterpolatingClassifier
+    >>> from exactfit.plots import plot_explanation
+    >>> X, y = make_moons(100, noise=0.05, random_state=0)
+    >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
+    >>> ax = plot_explanation(model, [0.0, 0.5], X, y, resolution=50)
+    >>> ax.get_title().startswith("class 0" if model.predict([[0.0, 0.5]])[0] == 0 else "class 1")
+    True
+    """
+    here, known = np.asarray(point, dtype=np.float64), np.asarray(X, dtype=np.float64)
+    if here.shape != (2,):
+        raise DataError(f"a point of two features can be drawn, got shape {here.shape}")
+    one = model.explain(here[None, :])[0]
+    own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
+    for found in (one.fires or one.nearest)[:detectors]:
+        _lead(own, here, known[found.anchor], "solid" if one.fires else "dashed")
+        own.plot(*known[found.witness], "o", ms=11, mfc="none", mec=INK, mew=1.2, zorder=6)
+    own.plot(*here, marker="X", ms=11, color=INK, mec="white", mew=1.2, zorder=7)
+    many = f"{len(one.fires)} detectors fire" if len(one.fires) > 1 else "one detector fires"
+    count = many if one.fires else "no detector fires (dashed: the closest)"
+    own.set_title(f"class {one.label}: {count}")
+    return own
+
+
+def _lead(ax: Any, here: Floats, anchor: Floats, line: str) -> None:
+    ax.plot(*np.stack([here, anchor]).T, color=INK, linestyle=line, linewidth=1.0, zorder=5)
+    ax.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
+
+
+def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw how often models are right if they answer only what is clear.
+
+    A line for each model: answers are given in the order of their margin, the largest slack of a class
+    less the second largest. A marker shows the rule of ``abstains``: only points that exactly one class claims.
+
+    Parameters
+    ----------
+    models : mapping of str to InterpolatingClassifier
+        Fitted, every class with detectors.
+    X : array of shape (n_samples, n_features)
+        Points that the models have not seen.
+    y : array of shape (n_samples,)
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from exactfit import InterpolatingClassifier
+    >>> from exactfit.plots import plot_coverage
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = InterpolatingClassifier(random_state=0).fit(X[:1000], y[:1000])
+    >>> ax = plot_coverage({"adaptive": model}, X[1000:], y[1000:])
+    >>> ax.get_xlabel()
+    'share of points answered'
+    """
+    with axes_for(ax, SIZE) as own:
+        for k, (name, model) in enumerate(models.items()):
+            right = np.asarray(model.predict(X) == np.asarray(y))
+            share, accuracy = coverage_curve(margins(model.decision_function(X)), right)
+            clear = ~model.abstains(X)
+            drawn = share >= LEAST_SHARE
+            own.plot(share[drawn], accuracy[drawn], color=color(k), label=name)
+            own.plot(clear.mean(), right[clear].mean(), marker(k), color=color(k), ms=9, mec="white")
+        own.set(xlabel="share of points answered", ylabel="share of these answers that are right")
+        own.grid(color=GREY, alpha=0.25)
+        own.legend(title="marker: exactly one class claims the point", loc="lower left")
+    return own
+
+
+def margins(scores: Floats) -> Floats:
+    """How clear answers are: the largest score less the second, or the size of a single one."""
+    if scores.ndim == 1:
+        return np.asarray(np.abs(scores))
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
+
+
+def coverage_curve(clarity: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Share of points answered and share of right answers, from the clearest point to all; equal margins go together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.plots.answers import coverage_curve
+    >>> coverage_curve(np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, True, False, False]))
+    (array([0.25, 0.75, 1.  ]), array([1.        , 0.66666667, 0.5       ]))
+    """
+    order = np.argsort(-clarity, kind="stable")
+    last = np.append(np.diff(clarity[order]) != 0, True)
+    answered = np.arange(1, len(right) + 1)[last]
+    return answered / len(right), np.cumsum(right[order])[last] / answered

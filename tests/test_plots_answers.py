@@ -1,0 +1,101 @@
+"""Pictures of answers and suspects show what the records say."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+
+from exactfit import DataError, InterpolatingClassifier, find_suspects
+from exactfit.plots import plot_anchors, plot_coverage, plot_explanation, plot_suspects
+from exactfit.plots.answers import coverage_curve, margins
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X, y, InterpolatingClassifier(random_state=0).fit(X[:600], y[:600])
+
+
+def captions(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_anchors_are_beside_their_points(digits):
+    X, _, model = digits
+    unseen = X[600:604]
+    explained = model.explain(unseen)
+    ax = plot_anchors(explained, unseen, X[:600], shape=(8, 8), anchors=2)
+    expected = []
+    for one in explained:
+        behind = (one.fires or one.nearest)[:2]
+        expected += [f"answer {one.label}", *(f"{found.label}: {found.slack:+.2f}" for found in behind)]
+        expected += [f"other {one.other.label}: {one.other.slack:+.2f}", "its limit"]
+    assert captions(ax) == expected
+    one = explained[0]
+    shown = [np.asarray(image.get_array()) for image in ax.images]
+    np.testing.assert_array_equal(shown[0], unseen[0].reshape(8, 8))
+    np.testing.assert_array_equal(shown[1], X[(one.fires or one.nearest)[0].anchor].reshape(8, 8))
+    own = plt.subplots()[1]
+    assert plot_anchors(explained[:1], unseen[:1], X[:600], shape=(8, 8), ax=own) is own
+
+
+def test_suspects_come_in_order(digits):
+    X, y, _ = digits
+    found = find_suspects(X[:300], y[:300], random_state=0)
+    ax = plot_suspects(found, X[:300], shape=(8, 8), m=7, columns=3)
+    rows = found.top(7)
+    assert captions(ax) == [f"{y[row]}, near {y[found.conflicts[row, 0]]}" for row in rows]
+    np.testing.assert_array_equal(np.asarray(ax.images[2].get_array()), X[rows[2]].reshape(8, 8))
+
+
+def test_images_must_have_the_pixels(digits):
+    X, y, model = digits
+    with pytest.raises(DataError, match="81 pixels"):
+        plot_anchors(model.explain(X[:1]), X[:1], X, shape=(9, 9))
+    with pytest.raises(DataError, match="81 pixels"):
+        plot_suspects(find_suspects(X[:50], y[:50]), X[:50], shape=(9, 9))
+
+
+@pytest.mark.parametrize("point", [[1.0, -0.3], [0.0, 0.9]])
+def test_an_explained_point_is_tied_to_its_anchors(point):
+    X, y = make_moons(100, noise=0.1, random_state=0)
+    model = InterpolatingClassifier(random_state=0).fit(X, y)
+    one = model.explain([point])[0]
+    ax = plot_explanation(model, point, X, y, resolution=40, detectors=3)
+    ends = [line.get_xydata()[1].tolist() for line in ax.lines if len(line.get_xydata()) == 2]
+    expected = [X[found.anchor].tolist() for found in (one.fires or one.nearest)[:3]]
+    assert [end for end in ends if end in expected] == expected
+    assert ax.get_title().startswith(f"class {one.label}: ")
+    assert ("no detector" in ax.get_title()) == (not one.fires)
+    with pytest.raises(DataError, match="two features"):
+        plot_explanation(model, [0.0], X, y)
+
+
+def test_coverage_is_that_of_the_model(digits):
+    X, y, model = digits
+    ax = plot_coverage({"ours": model}, X[600:], y[600:])
+    curve, marker = ax.lines
+    right = model.predict(X[600:]) == y[600:]
+    clear = ~model.abstains(X[600:])
+    np.testing.assert_allclose(marker.get_xydata()[0], [clear.mean(), right[clear].mean()])
+    np.testing.assert_allclose(curve.get_xydata()[-1], [1.0, right.mean()])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ours"]
+
+
+def test_equal_margins_go_together():
+    share, accuracy = coverage_curve(np.array([2.0, 1.0, 1.0, 1.0]), np.array([False, True, True, False]))
+    assert share.tolist() == [0.25, 1.0]
+    assert accuracy.tolist() == [0.0, 0.5]
+
+
+def test_margins_of_one_score_and_of_many():
+    assert margins(np.array([-0.5, 0.25])).tolist() == [0.5, 0.25]
+    assert margins(np.array([[1.0, 3.0, 2.5], [0.0, -1.0, -4.0]])).tolist() == [0.5, 1.0]

@@ -1,0 +1,111 @@
+"""Suspects: every number is the twin's, contradictions are found, wrong labels come first."""
+
+from __future__ import annotations
+
+import json
+
+import naive_claims
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from exactfit import DataError, ParameterError, find_suspects
+from exactfit._parallel import SERIAL, Threads
+from exactfit.construct.claims import drawn_patterns
+from exactfit.geometry import neighbours
+from exactfit.geometry.neighbours import nearest_rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.sampled_from([1, 2, 40]), st.integers(1, 12), st.booleans())
+def test_every_number_is_the_twins(seed, n, d, k, on_a_grid):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, d)).astype(float) if on_a_grid else rng.normal(size=(n, d))
+    y = np.r_[0, 1, rng.integers(0, 3, n - 2)]
+    found = find_suspects(X, y, width=100, k=k, random_state=3)
+    ratios, conflicts, strangers = naive_claims.suspects(X, y, k)
+    np.testing.assert_allclose(found.ball_ratio, ratios, rtol=1e-12)
+    np.testing.assert_array_equal(found.conflicts, conflicts)
+    np.testing.assert_array_equal(found.strangers, strangers)
+    bits = drawn_patterns(X, 100, 3, SERIAL).to_bool()
+    claims, support = naive_claims.claims_and_support(bits, y)
+    assert (found.claims.tolist(), found.support.tolist()) == (claims, support)
+    expected = (np.array(strangers) / min(k, n - 1) + 1 / (1 + np.array(ratios))) / 2
+    np.testing.assert_allclose(found.score, expected, rtol=1e-12)
+    assert ((found.score >= 0) & (found.score <= 1)).all()
+
+
+def test_threads_blocks_sparse_and_scale_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 50)) * (rng.random((300, 50)) < 0.5), rng.integers(0, 3, 300)
+    whole = nearest_rows(X, y, 4, SERIAL)
+    monkeypatch.setattr(neighbours, "LARGEST_BLOCK", 37)
+    monkeypatch.setattr(neighbours, "RIGHT_TILE", 64)
+    monkeypatch.setattr(neighbours, "PAIRS_AT_ONCE", 100)
+    with Threads(2) as threads:
+        parts = nearest_rows(X, y, 4, threads)
+        sparse = nearest_rows(sp.csr_array(X), y, 4, threads)
+        large = nearest_rows(X * 2.0**900, y, 4, threads)
+    for a, b, c, d in zip(whole, parts, sparse, large, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+        np.testing.assert_array_equal(a, d if d.dtype.kind == "i" else d / 2.0**900)
+
+
+def test_contradictory_rows_are_suspects():
+    X, y = load_digits(return_X_y=True)
+    X, y = np.vstack([X[:200], X[:1]]), np.append(y[:200], 7)
+    found = find_suspects(X, y, random_state=0)
+    for row in (0, 200):
+        assert found.claims[row] == found.support[row] == found.ball_ratio[row] == 0
+        assert found.conflicts[row, 0] == 200 - row
+    assert found.top(1).tolist() == [200]
+
+
+def test_wrong_labels_come_first():
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(len(y), 40, replace=False)
+    y[rows] = (y[rows] + rng.integers(1, 10, 40)) % 10
+    found = find_suspects(X, y, random_state=0)
+    assert np.isin(found.top(40), rows).mean() > 0.8
+    again = find_suspects(X, y, random_state=0, n_jobs=2)
+    np.testing.assert_array_equal(again.score, found.score)
+
+
+def test_the_only_row_of_a_label_and_few_rows():
+    found = find_suspects([[0.0], [1.0], [1.5], [4.0]], list("aaab"), k=3)
+    assert found.ball_ratio[3] == 0.0
+    assert found.conflicts.tolist() == [[3, -1, -1]] * 3 + [[2, 1, 0]]
+    assert found.strangers.tolist() == [1, 1, 1, 3]
+
+
+def test_text_json_and_frame():
+    X, y = load_digits(return_X_y=True)
+    found = find_suspects(X[:100], y[:100].astype(str), k=3, random_state=0)
+    frame = found.to_frame()
+    assert list(frame) == ["label", "score", "claims", "support", "ball_ratio", "strangers", "conflicts"]
+    assert frame["score"].to_numpy().argmax() == found.top(1)[0]
+    assert len(str(found).splitlines()) == 12
+    assert str(found).splitlines()[2].split()[0] == str(found.top(1)[0])
+    plain = found.to_dict(4)
+    assert json.loads(json.dumps(plain)) == plain
+    assert [one["row"] for one in plain["suspects"]] == found.top(4).tolist()
+    assert len(found) == 100
+    assert len(found.top(1000)) == 100
+
+
+@pytest.mark.parametrize("options", [{"width": 0}, {"k": 0}, {"k": 1.5}, {"random_state": "x"}, {"n_jobs": 0}])
+def test_options_that_are_none_are_refused(options):
+    with pytest.raises(ParameterError):
+        find_suspects([[0.0], [1.0]], [0, 1], **options)
+
+
+def test_data_that_cannot_be_used_are_refused():
+    with pytest.raises(DataError, match="only one class"):
+        find_suspects([[0.0], [1.0]], [1, 1])
+    with pytest.raises(DataError, match="NaN"):
+        find_suspects([[0.0], [np.nan]], [0, 1])
