@@ -22,16 +22,18 @@ ROOMS = (
     ("plots", "experiments"),
     ("comparison", "suspects"),
     ("tables",),
-    ("persistence",),
-    ("estimators", "export", "geometry"),
+    ("export", "persistence"),
+    ("estimators",),
     ("rivals", "distributed", "explanation"),
+    ("geometry",),
+    ("_inputs", "_results"),
     ("construct",),
     ("certificate",),
     ("network", "outcome"),
     ("_projections",),
-    ("activations", "_sides"),
+    ("activations", "_frames", "_sides", "weights"),
     ("_bits", "exceptions"),
-    ("_console", "_kernels", "_parallel", "_progress", "_statistics", "_version"),
+    ("_console", "_dyadic", "_files", "_kernels", "_parallel", "_processes", "_progress", "_statistics", "_version"),
 )
 LINE = {room: line for line, rooms in enumerate(ROOMS) for room in rooms}
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .activations import Activation as Activation
     from .certificate import Certificate as Certificate
     from .certificate import certify as certify
+    from .comparison import Comparison as Comparison
+    from .comparison import compare as compare
     from .construct import Construction as Construction
     from .construct import Recipe as Recipe
     from .construct import Trace as Trace
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .construct.extend import Extension as Extension
     from .construct.extend import extend as extend
     from .estimators import InterpolatingClassifier as InterpolatingClassifier
+    from .exceptions import AssumptionError as AssumptionError
     from .exceptions import ConflictWarning as ConflictWarning
     from .exceptions import ConstructionError as ConstructionError
     from .exceptions import ContradictoryLabelsError as ContradictoryLabelsError
@@ -33,7 +36,13 @@ if TYPE_CHECKING:
     from .exceptions import NoGapError as NoGapError
     from .exceptions import ParameterError as ParameterError
     from .exceptions import TooLargeError as TooLargeError
+    from .exceptions import UnseenCategoryWarning as UnseenCategoryWarning
     from .exceptions import WidthLimitError as WidthLimitError
+    from .explanation import Explanation as Explanation
+    from .explanation import Explanations as Explanations
+    from .export import register_onnx_converter as register_onnx_converter
+    from .export import to_onnx as to_onnx
+    from .export import to_torch as to_torch
     from .geometry.bounds import Bounds as Bounds
     from .geometry.bounds import bounds as bounds
     from .geometry.calibration import Calibration as Calibration
@@ -56,16 +65,23 @@ if TYPE_CHECKING:
     from .geometry.worst_cases import make_parallel_lines as make_parallel_lines
     from .network import Network as Network
     from .outcome import Outcome as Outcome
-    from .persistence import load as load
-    from .persistence import save as save
+    from .suspects import Suspects as Suspects
+    from .suspects import find_suspects as find_suspects
+    from .tables import Table as Table
+    from .tables import TableModel as TableModel
+    from .tables import load as load
+    from .tables import read_table as read_table
+    from .tables import save as save
 
 _HOMES = {
     "activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
+    "comparison": ["Comparison", "compare"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],
     "exceptions": [
+        "AssumptionError",
         "ConflictWarning",
         "ConstructionError",
         "ContradictoryLabelsError",
@@ -78,8 +94,11 @@ _HOMES = {
         "NoGapError",
         "ParameterError",
         "TooLargeError",
+        "UnseenCategoryWarning",
         "WidthLimitError",
     ],
+    "export": ["register_onnx_converter", "to_onnx", "to_torch"],
+    "explanation": ["Explanation", "Explanations"],
     "geometry.bounds": ["Bounds", "bounds"],
     "geometry.calibration": ["Calibration", "calibrate"],
     "geometry.covering": ["MutualCovering", "mutual_covering"],
@@ -91,7 +110,8 @@ _HOMES = {
     "geometry.worst_cases": ["make_alternating_line", "make_parallel_lines"],
     "network": ["Network"],
     "outcome": ["Outcome"],
-    "persistence": ["load", "save"],
+    "suspects": ["Suspects", "find_suspects"],
+    "tables": ["Table", "TableModel", "load", "read_table", "save"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -73,6 +73,10 @@ class ParameterError(ExactfitError, ValueError):
 class TooLargeError(ExactfitError, MemoryError):
     """The request would not fit in memory; raised before anything is allocated."""
 
+    def __new__(cls, *args: object) -> TooLargeError:
+        # MemoryError's own, which its name finds first, refuses a class with another base; Dask calls it by name.
+        return Exception.__new__(cls, *args)
+
 
 class ConstructionError(ExactfitError, RuntimeError):
     """No interpolating network came out."""
