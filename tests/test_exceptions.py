@@ -60,6 +60,12 @@ def test_pickling_keeps_type_and_text(name):
         assert str(twin) == "what happened: what to do"
 
 
+@pytest.mark.parametrize("name", sorted(DEFINED))
+def test_classes_make_their_own_instances(name):
+    """Some picklers (tblib's, which Dask uses) make an empty one first, and fill it then."""
+    assert type(DEFINED[name].__new__(DEFINED[name])) is DEFINED[name]
+
+
 def test_an_assumption_keeps_its_rows_through_pickling():
     error = AssumptionError("that points are far apart", range(12), "Scale them.")
     for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):

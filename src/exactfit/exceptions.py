@@ -74,7 +74,7 @@ class TooLargeError(ExactfitError, MemoryError):
     """The request would not fit in memory; raised before anything is allocated."""
 
     def __new__(cls, *args: object) -> TooLargeError:
-        # MemoryError's own, which its name finds first, refuses a class with another base; Dask calls it by name.
+        """As for any exception: MemoryError's own, which Dask would call by name, refuses a class of two bases."""
         return Exception.__new__(cls, *args)
 
 
