@@ -72,7 +72,7 @@ def kernel_rate(n_words: int, threads: int, columns: int = 63_000, masks: int = 
 
 def gemm_seconds(n_points: int, d: int, width: int) -> float:
     """One float32 GEMM of this shape on all of BLAS's threads; large ones are timed on a part of the rows."""
-    rows = min(n_points, max(512, int(2e10 / (2 * d * width))))
+    rows = min(n_points, max(512, min(int(2e10 / (2 * d * width)), 2**27 // width)))
     rng = np.random.default_rng(0)
     left = rng.standard_normal((rows, d), dtype=np.float32)
     right = rng.standard_normal((d, width), dtype=np.float32)
