@@ -17,7 +17,7 @@ import pytest
 from exactfit.experiments.records import Trials, read_trials
 
 TOY = """
-runs = 40
+runs = 160
 [data]
 loader = "make_moons"
 arguments = { n_samples = 120, noise = 0.05, random_state = 0 }
@@ -28,7 +28,7 @@ max_bias = { first = 0, last = 2, step = 0.2 }
 [[figure]]
 kind = "data"
 """
-N_TRIALS = 40 * 10 * 11
+N_TRIALS = 160 * 10 * 11
 
 # Everything is loaded once; then each order is carried out by a fresh fork of this process, which
 # the test may kill. So kills come quickly, and at all moments of a sweep, its beginning included.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,18 @@ import pytest
 
 from exactfit.experiments import load_dataset
 from exactfit.experiments.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
-from exactfit.experiments.records import read_trials
+from exactfit.experiments.records import Trials, read_trials
 from exactfit.experiments.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
 
 TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
 RUNS = 150
 MOST = 3.5
 RESULTS = Path(__file__).parents[1] / "results"
+
+
+@cache
+def kept(path: Path) -> Trials:
+    return read_trials(path)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,7 @@ def test_two_moons(trials: dict[tuple[int, float], list[Trial]], cell: Published
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.trials.csv.gz")), ids=lambda path: path.name)
 def test_the_kept_results_agree_with_what_was_published(path: Path) -> None:
-    for found in agreements(read_trials(path)):
+    for found in agreements(kept(path)):
         assert abs(found.z_probability) < MOST
         if found.cell.data == "cifar10":  # a copy that went through JPEG: close, but not the same images
             assert found.cell.width is None or found.width == pytest.approx(found.cell.width, rel=0.02)
@@ -50,7 +56,7 @@ def test_the_kept_results_agree_with_what_was_published(path: Path) -> None:
 
 
 def test_published_cells_are_found_among_the_trials() -> None:
-    found = agreements(read_trials(RESULTS / "two-moons.trials.csv.gz"))
+    found = agreements(kept(RESULTS / "two-moons.trials.csv.gz"))
     assert [each.cell for each in found] == TWO_MOONS
     assert {each.runs for each in found} == {250}
 
