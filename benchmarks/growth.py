@@ -80,6 +80,11 @@ def exponent(rows: list[tuple[int, int, float]]) -> float:
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
+def decades(values: Sequence[float]) -> tuple[float, float]:
+    """Whole powers of ten around some numbers."""
+    return 10.0 ** np.floor(np.log10(min(values))), 10.0 ** np.ceil(np.log10(max(values)))
+
+
 def draw(results: dict[str, list[tuple[int, int, float]]], path: str) -> None:
     """One panel for every axis."""
     import matplotlib.pyplot as plt
@@ -90,7 +95,9 @@ def draw(results: dict[str, list[tuple[int, int, float]]], path: str) -> None:
         figure, panels = plt.subplots(1, len(AXES), figsize=(12, 3), layout="constrained")
         for axis, panel in zip(AXES, panels, strict=True):
             rows = results[axis.name]
-            panel.loglog([row[0] for row in rows], [row[2] for row in rows], "o-")
+            sizes, seconds = [row[0] for row in rows], [row[2] for row in rows]
+            panel.loglog(sizes, seconds, "o-")
+            panel.set(xlim=decades(sizes), ylim=decades(seconds))
             panel.set(xlabel=axis.label.replace(" (", "\n("), title=f"exponent {exponent(rows):.2f}")
         panels[0].set_ylabel("seconds of a fit")
         figure.savefig(path, dpi=150)
