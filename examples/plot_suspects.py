@@ -6,7 +6,7 @@ The rows whose labels are most suspicious, each with its label and the label of 
 bears another one.
 
 ``python examples/plot_suspects.py [picture.png]`` looks at scikit-learn's digits; with ``--data FOLDER``
-at MNIST, all of it or the first images (``--rows 10000``: the picture of docs/suspects.md).
+at MNIST (the picture of docs/suspects.md), all of it or the first images (``--rows 10000``).
 """
 
 import argparse
