@@ -71,7 +71,7 @@ def test_counts_at_every_width(n_bits):
     counting.count_all(words, 0, 40, masks_of(masks), out)
     assert out.tolist() == [[naive.count(mask, point) for point in points] for mask in masks]
     tile = np.full(40, -1)
-    counting.count_tile(words, 3, 30, masks_of(masks)[0], tile)
+    counting.count_words(words, 0, len(words), 3, 30, masks_of(masks)[0], tile)
     assert tile[:27].tolist() == points[3:30].sum(axis=1).tolist()
     assert (tile[27:] == -1).all()
 
@@ -106,6 +106,21 @@ def test_lowest_counts_and_who_attains_them_first(n_bits, n_columns):
     cover.lowest_counts(BitMatrix.from_bool(points).words, start, stop, masks_of(masks), lowest, where)
     np.testing.assert_array_equal(lowest, counts[:, start:stop].min(axis=1))
     np.testing.assert_array_equal(where, start + counts[:, start:stop].argmin(axis=1))
+
+
+@pytest.mark.parametrize("n_bits", [1023, 1024, 1025, 1600, 2111])
+@pytest.mark.parametrize("seed", range(4))
+def test_lowest_counts_where_most_columns_are_out_early(n_bits, seed):
+    rng = np.random.default_rng(seed)
+    density = rng.choice([0.02, 0.3, 0.9], p=[0.02, 0.18, 0.8], size=(3000, 1))
+    points, masks = rng.random((3000, n_bits)) < density, random_bits(8, 6, n_bits)
+    points[rng.integers(3000, size=40)] = points[rng.integers(3000, size=40)]
+    points[2500:] &= ~masks[0] | (rng.random((500, n_bits)) < 0.01)
+    counts = count_matrix(masks, points)
+    lowest, where = np.full(6, np.iinfo(np.int64).max), np.full(6, -1)
+    cover.lowest_counts(BitMatrix.from_bool(points).words, 0, 3000, masks_of(masks), lowest, where)
+    np.testing.assert_array_equal(lowest, counts.min(axis=1))
+    np.testing.assert_array_equal(where, counts.argmin(axis=1))
 
 
 def test_lowest_counts_go_on_from_what_is_known():

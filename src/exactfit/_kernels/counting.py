@@ -12,6 +12,7 @@ import numpy as np
 from .compile import compiled, popcount
 
 COLUMN_TILE = 512
+STRIDE = 8
 
 
 @compiled
@@ -69,22 +70,21 @@ def count_eight(words, w, start, stop, mask, fresh, counts):
 
 
 @compiled
-def count_tile(words, start, stop, mask, counts):
-    """counts[c] = popcount(words[:, start + c] & mask) for the columns start..stop."""
-    n_words = words.shape[0]
-    w = 0
-    if n_words & 1:
+def count_words(words, first, last, start, stop, mask, counts):
+    """Count the words first..last of every column on top of what those before ``first`` gave."""
+    w = first
+    if (last - w) & 1:
         count_one(words, w, start, stop, mask, w == 0, counts)
         w += 1
-    if n_words & 2:
+    if (last - w) & 2:
         count_two(words, w, start, stop, mask, w == 0, counts)
         w += 2
-    if n_words & 4:
+    if (last - w) & 4:
         count_four(words, w, start, stop, mask, w == 0, counts)
         w += 4
-    while w < n_words:
+    while w < last:
         count_eight(words, w, start, stop, mask, w == 0, counts)
-        w += 8
+        w += STRIDE
 
 
 @compiled
@@ -94,7 +94,7 @@ def count_all(words, start, stop, masks, out):
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
         for m in range(masks.shape[0]):
-            count_tile(words, low, high, masks[m], counts)
+            count_words(words, 0, words.shape[0], low, high, masks[m], counts)
             line = out[m, low:high]
             for c in range(high - low):
                 line[c] = counts[c]

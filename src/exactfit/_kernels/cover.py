@@ -5,25 +5,38 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import compiled, popcount
-from .counting import COLUMN_TILE, count_tile
+from .counting import COLUMN_TILE, STRIDE, count_words
 from .values import sum_masked
+
+FEW = 32
 
 
 @compiled
 def lowest_counts(words, start, stop, masks, lowest, where):
     """For every row of ``masks`` the smallest count over the columns start..stop, and the first to attain it.
 
-    ``lowest`` and ``where`` come in with what is known already and go out improved;
-    a mask whose count is down to zero is done with.
+    ``lowest`` and ``where`` come in with what is known already and go out improved; a mask
+    whose count is down to zero is done with. Counts only grow from word to word, so a column
+    that is not below the lowest is out: where few of a tile are left, only they go on.
     """
+    n_words = words.shape[0]
+    first = n_words if n_words < 2 * STRIDE else (n_words - 1) % STRIDE + 1
     counts = np.zeros(COLUMN_TILE, np.int64)
+    enough = np.full(masks.shape[0], n_words)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
         for m in range(masks.shape[0]):
-            best = lowest[m]
+            best, mask = lowest[m], masks[m]
             if best == 0:
                 continue
-            count_tile(words, low, high, masks[m], counts)
+            done = enough[m]
+            count_words(words, 0, done, low, high, mask, counts)
+            while done < n_words and n_below(best, counts, high - low) > (high - low) // FEW:
+                count_words(words, done, done + STRIDE, low, high, mask, counts)
+                done += STRIDE
+            enough[m] = done if done > enough[m] else max(done - STRIDE, first)
+            if done < n_words:
+                count_below(best, words, done, low, high, mask, counts)
             smallest = counts[0]
             for c in range(1, high - low):
                 smallest = min(smallest, counts[c])
@@ -33,6 +46,33 @@ def lowest_counts(words, start, stop, masks, lowest, where):
                 while counts[c] != smallest:
                     c += 1
                 where[m] = low + c
+
+
+@compiled
+def n_below(bound, counts, size):
+    """How many of the first ``size`` counts are below the bound."""
+    below = np.int64(0)
+    for c in range(size):
+        below += np.int64(counts[c] < bound)
+    return below
+
+
+@compiled
+def count_below(bound, words, first, start, stop, mask, counts):
+    """Count the words from ``first`` on, but only of those columns that are below the bound."""
+    size = stop - start
+    for low in range(0, size, 16):
+        high = min(low + 16, size)
+        if n_below(bound, counts[low:high], high - low) == 0:
+            continue
+        for c in range(low, high):
+            if counts[c] < bound:
+                total = counts[c]
+                for w in range(first, words.shape[0]):
+                    total += popcount(words[w, start + c] & mask[w])
+                    if total >= bound:
+                        break
+                counts[c] = total
 
 
 @compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import compiled
-from .counting import COLUMN_TILE, count_tile
+from .counting import COLUMN_TILE, count_words
 from .values import sum_masked
 
 
@@ -16,7 +16,7 @@ def best_slack_counts(words, start, stop, masks, limits, classes, out):
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
         for m in range(masks.shape[0]):
-            count_tile(words, low, high, masks[m], counts)
+            count_words(words, 0, words.shape[0], low, high, masks[m], counts)
             limit = np.float64(limits[m])
             best = out[classes[m], low:high]
             for c in range(high - low):
