@@ -40,14 +40,17 @@ class Table:
     def heights(self, anchors, selected):
         return self.table[anchors][:, selected]
 
-    def stored_limit(self, limit, highest):
+    def stored(self, limit, highest):
         return roundest(float(highest), float(limit)) if self._rounds else limit
+
+    def stored_limits(self, limits, highest):
+        return [self.stored(*pair) for pair in zip(limits, highest, strict=True)]
 
 
 class TableTwin:
     def __init__(self, table):
         self.table = table.table
-        self.stored = table.stored_limit
+        self.stored = table.stored
 
     def low(self, anchor, point):
         return self.table[anchor, point]
@@ -229,7 +232,7 @@ def test_counts_limits_and_witnesses(monkeypatch, width, n_jobs):
     assert heights.tolist() == [[twin.low(a, x) for x in some] for a in anchors]
     assert everyone.tolist() == [[twin.low(a, x) for x in range(13, 40)] for a in anchors]
     assert counts.cost(rest) == 33 * -(-width // 64)
-    assert counts.stored_limit(5, 3) == 5
+    assert counts.stored_limits(np.array([5, 2]), np.array([3, 1])) == [5, 2]
 
 
 def test_joined_pieces_name_the_first_that_has_the_smallest():

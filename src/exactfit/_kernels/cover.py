@@ -76,6 +76,28 @@ def count_below(bound, words, first, start, stop, mask, counts):
 
 
 @compiled
+def lowest_mutual_counts(words, start, stop, rows, place, sizes, keys):
+    """Hold rows against the columns start..stop, each under the mask of the other.
+
+    ``rows[r]`` is column ``place + r``, and ``sizes[c]`` how many bits of column c are on.
+    ``keys[c]`` goes down to 2^32 times the smallest count under the mask of column c, plus
+    the first column to attain it.
+    """
+    n_words = words.shape[0]
+    counts = np.zeros(COLUMN_TILE, np.int64)
+    for low in range(start, stop, COLUMN_TILE):
+        high = min(low + COLUMN_TILE, stop)
+        those, their_sizes = keys[low:high], sizes[low:high]
+        for r in range(rows.shape[0]):
+            count_words(words, 0, n_words, low, high, rows[r], counts)
+            own, best = sizes[place + r], keys[place + r]
+            for c in range(high - low):
+                best = min(best, ((their_sizes[c] - counts[c]) << 32) + low + c)
+                those[c] = min(those[c], ((own - counts[c]) << 32) + place + r)
+            keys[place + r] = best
+
+
+@compiled
 def gather_masks(words, columns, last, out):
     """out[k] = the complement of column columns[k]; ``last`` has the bits in use in the last word."""
     n_words = words.shape[0]

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from .._bits import BitMatrix
 from .._parallel import Threads
+from .._progress import silent
 from .._sides import sides
-from .evidence import ClassOrder, Counts
+from .evidence import ClassOrder, Counts, Evidence
 from .hyperplanes import Seed, Source, gaussian, seed_sequence
 from .memory import refuse_too_large
+from .mutual import foresee
 
 Codes = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -59,7 +61,8 @@ class Claims:
     def over(cls, patterns: BitMatrix, y: Codes, threads: Threads) -> Claims:
         """Count for patterns in the order of the rows; y may leave class codes out."""
         order = ClassOrder.of(y)
-        evidence = Counts(patterns.take(order.rows), threads)
+        classes = [order.target(k) for k in np.unique(y).tolist()]
+        evidence = foresee(Counts(patterns.take(order.rows), threads), classes, silent)
         claims, support = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.int64)
         for k in np.unique(y).tolist():
             _count_class(evidence, order, k, claims, support)
@@ -68,7 +71,7 @@ class Claims:
         return cls(claims[by_row], support[by_row])
 
 
-def _count_class(evidence: Counts, order: ClassOrder, k: int, claims: Rows, support: Rows) -> None:
+def _count_class(evidence: Evidence, order: ClassOrder, k: int, claims: Rows, support: Rows) -> None:
     """Both counts for the columns of one class, a block of anchors at a time."""
     start, stop = order.target(k)
     everyone = evidence.select(slice(start, stop))

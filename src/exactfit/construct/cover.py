@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._bits import n_words
 from .._kernels.cover import gains as count_gains
 from .._kernels.cover import take_turns
 from .._progress import Progress
@@ -35,12 +36,12 @@ class Cover:
     uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_rejected: int = 0
 
-    def accept(self, anchor: int, limit: Any, witness: int, claimed: int) -> None:
-        """Algorithm 2, line 8: add the detector."""
-        self.anchors.append(int(anchor))
-        self.limits.append(limit)
-        self.witnesses.append(int(witness))
-        self.coverage.append(int(claimed))
+    def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
+        """Algorithm 2, line 8: add the detectors."""
+        self.anchors += anchors.tolist()
+        self.limits += limits
+        self.witnesses += witnesses.tolist()
+        self.coverage += claimed.tolist()
 
 
 class _Focus:
@@ -112,10 +113,16 @@ def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, foc
     places = np.searchsorted(focus.columns, block)
     claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=heights.dtype)
     take_turns(heights, limits, places, focus.uncovered, claimed, highest)
-    for k in np.flatnonzero(claimed > 0):
-        cover.accept(block[k], evidence.stored_limit(limits[k], highest[k]), witnesses[k], claimed[k])
-    cover.n_rejected += int((claimed == 0).sum())
-    return int(claimed[claimed > 0].sum())
+    won = np.flatnonzero(claimed > 0)
+    stored = evidence.stored_limits(limits[won], highest[won])
+    cover.accept(block[won], stored, witnesses[won], claimed[won])
+    cover.n_rejected += int(np.count_nonzero(claimed == 0))
+    return int(claimed[won].sum())
+
+
+def pool_capacity(memory: int, total: int) -> int:
+    """How many packed coverage rows over a class of ``total`` points fit in ``memory`` bytes; at least one."""
+    return max(1, memory // (8 * n_words(total)))
 
 
 def greedy_cover(
@@ -130,7 +137,7 @@ def greedy_cover(
     cover = Cover()
     start, total = target[0], target[1] - target[0]
     waiting = np.ones(total, dtype=bool)
-    capacity = max(1, memory // (8 * -(-total // 64)))
+    capacity = pool_capacity(memory, total)
     untried = order
     while waiting.any() and len(untried):
         pool, untried = np.sort(untried[:capacity]), untried[capacity:]
@@ -201,6 +208,7 @@ def _take(pool: _Pool, k: int, evidence: Evidence, cover: Cover, waiting: NDArra
     columns = start + np.flatnonzero(bits & waiting)
     waiting[columns - start] = False
     # The anchor may be covered already; its own detector has to fire on it all the same.
-    own = pool.anchors[k : k + 1]
-    highest = evidence.heights(own, evidence.select(np.append(columns, own))).max()
-    cover.accept(pool.anchors[k], evidence.stored_limit(pool.limits[k], highest), pool.witnesses[k], len(columns))
+    own = slice(k, k + 1)
+    highest = evidence.heights(pool.anchors[own], evidence.select(np.append(columns, pool.anchors[own]))).max(axis=1)
+    stored = evidence.stored_limits(pool.limits[own], highest)
+    cover.accept(pool.anchors[own], stored, pool.witnesses[own], np.array([len(columns)]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,10 @@ class Evidence(Protocol):
         ...
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[Any], Columns]:
-        """For each anchor the exact minimum over the rest, not above 0 if unusable, and the column attaining it."""
+        """For each anchor the exact minimum over the rest, not above 0 if unusable, and the first column attaining it.
+
+        What the column is for an unusable anchor is left open.
+        """
         ...
 
     def select(self, columns: Columns | slice) -> Any:
@@ -71,8 +74,8 @@ class Evidence(Protocol):
         """What each anchor's mask counts at each selected column: it claims those below its limit."""
         ...
 
-    def stored_limit(self, limit: Any, highest: Any) -> Any:
-        """The limit to store, given the greatest height it has to claim."""
+    def stored_limits(self, limits: NDArray[Any], highest: NDArray[Any]) -> list[Any]:
+        """The limits to store, given the greatest height that each has to claim."""
         ...
 
 
@@ -107,11 +110,14 @@ class Counts:
         """Algorithm 2, line 5: m = min over rest of <u, Phi(x)>."""
         masks, words = masks_of(self.highest, anchors), self.patterns.words
         pieces = list(self._pieces(rest, masks.size))
+        bounds = np.full(len(masks), np.iinfo(np.int64).max)
 
         def work(piece: tuple[int, int]) -> tuple[NDArray[np.int64], Columns]:
-            lowest = np.full(len(masks), np.iinfo(np.int64).max)
-            where = np.full(len(masks), -1)
+            lowest, where = bounds.copy(), np.full(len(masks), -1)
             lowest_counts(words, *piece, masks, lowest, where)
+            # Other pieces have to look for ties as well, of which the first wins; but a limit of zero needs no
+            # witness. If two threads write at once, nothing but speed is lost.
+            np.minimum(bounds, lowest + (lowest > 0), out=bounds)
             return lowest, where
 
         return first_lowest(self.threads.map(work, pieces))
@@ -136,9 +142,9 @@ class Counts:
         self.threads.map(lambda piece: count_all(selected, *piece, masks, out), pieces)
         return out
 
-    def stored_limit(self, limit: Any, highest: Any) -> Any:
-        """Counts are exact: the limit is the minimum itself."""
-        return limit
+    def stored_limits(self, limits: NDArray[np.int64], highest: NDArray[np.int32]) -> list[int]:
+        """Counts are exact: the limits are the minima themselves."""
+        return cast("list[int]", limits.tolist())
 
 
 def first_lowest(parts: list[tuple[NDArray[Any], Columns]]) -> tuple[NDArray[Any], Columns]:

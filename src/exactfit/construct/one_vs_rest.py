@@ -16,9 +16,10 @@ from ..exceptions import DataError, ParameterError
 from ..network import Decoder, Dense, Layer, Masks, Network
 from ..outcome import Outcome
 from .construction import Construction, Trace
-from .cover import Cover, greedy_cover, random_cover
-from .evidence import ClassOrder, Counts, Evidence
+from .cover import Cover, greedy_cover, pool_capacity, random_cover
+from .evidence import ClassOrder, Columns, Counts, Evidence
 from .hyperplanes import ORDER, Hyperplanes, stream
+from .mutual import foresee
 from .patterns import Patterns
 from .recipe import Recipe
 from .values import Values
@@ -70,17 +71,27 @@ def cover_classes(
     sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
     tally = _Tally(recipe.progress, threads, int(sum(sizes.values())))
 
+    candidates = {k: order.target(k)[0] + stream(root, ORDER, k).permutation(sizes[k]) for k in targets}
+    if len(targets) == len(order.starts) - 1:
+        evidence = foresee(evidence, [order.target(k) for k in targets], recipe.progress, _examined(candidates, recipe))
+
     def work(k: int) -> Cover:
         target, rest = order.target(k), order.rest(k)
-        candidates = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
         if recipe.selection == "greedy":
-            return greedy_cover(evidence, target, rest, candidates, recipe.greedy_memory, tally.of(k))
-        return random_cover(evidence, target, rest, candidates, tally.of(k))
+            return greedy_cover(evidence, target, rest, candidates[k], recipe.greedy_memory, tally.of(k))
+        return random_cover(evidence, target, rest, candidates[k], tally.of(k))
 
     queue = sorted(targets, key=lambda k: -sizes[k])
     heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
     covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
     return [covers[k] for k in targets]
+
+
+def _examined(candidates: dict[int, Columns], recipe: Recipe) -> list[Columns] | None:
+    """The candidates of each class in order; None if all of them will be examined."""
+    largest = max(map(len, candidates.values()))
+    all_at_once = recipe.selection == "greedy" and largest <= pool_capacity(recipe.greedy_memory, largest)
+    return None if all_at_once else list(candidates.values())
 
 
 class _Tally:

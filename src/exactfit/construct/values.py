@@ -185,9 +185,9 @@ class Values:
                 found.append(columns[(columns >= low) & (columns < high)])
         return np.concatenate(found)
 
-    def stored_limit(self, limit: float, highest: float) -> float:
-        """The roundest number above ``highest`` and not above ``limit``."""
-        return roundest(float(highest), float(limit))
+    def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
+        """For each the roundest number above ``highest`` and not above the limit."""
+        return list(map(roundest, highest.tolist(), limits.tolist()))
 
 
 def _norms(rows: Floats) -> Floats:

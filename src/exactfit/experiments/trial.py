@@ -28,8 +28,9 @@ from .._progress import silent
 from .._projections import sides_of_many
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
-from ..construct.evidence import ClassOrder, Counts, Pieces
+from ..construct.evidence import ClassOrder, Counts, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
+from ..construct.mutual import foresee
 from ..construct.one_vs_rest import assemble, choose_targets
 from ..exceptions import ParameterError
 from .datasets import Dataset
@@ -238,15 +239,16 @@ def draw_hyperplanes(problem: Problem, draw: Draw, cell: Cell, width: int) -> tu
 
 def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
     """Algorithm 2, lines 2-10, for every target class."""
-    problem, evidence, seed = layers.problem, layers.evidence(cell), layers.draw.order(cell)
+    problem, seed = layers.problem, layers.draw.order(cell)
     columns = problem.columns(cell.N)
-    covers = []
-    for k in problem.targets:
-        start, stop = columns[k]
-        rest = _joined([*columns[:k], *columns[k + 1 :]])
-        candidates = start + stream(seed, ORDER, k).permutation(stop - start)
-        covers.append(random_cover(evidence, (start, stop), rest, candidates, silent))
-    return covers
+    orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in problem.targets}
+    evidence: Evidence = layers.evidence(cell)
+    if len(problem.targets) == len(columns):
+        evidence = foresee(evidence, columns, silent, list(orders.values()))
+    return [
+        random_cover(evidence, columns[k], _joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
+        for k in problem.targets
+    ]
 
 
 def run_cell(layers: FirstLayers, cell: Cell) -> Trial:

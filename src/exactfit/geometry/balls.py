@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,9 @@ class Balls:
         """Squared radius of every anchor's ball, and the column that set it if one did."""
         return self.squares[anchors], np.full(len(anchors), -1)
 
-    def stored_limit(self, limit: Any, highest: Any) -> Any:
-        """The squared radius itself."""
-        return limit
+    def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
+        """The squared radii themselves."""
+        return cast("list[float]", limits.tolist())
 
     def cost(self, rest: Pieces) -> int:
         """Limits are known beforehand; what one candidate costs are the distances within its class."""

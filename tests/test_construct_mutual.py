@@ -1,0 +1,129 @@
+"""All limits at once: the same as one by one, and chosen only where it is less work."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import problems, recipes, seeds
+
+from exactfit._bits import BitMatrix
+from exactfit._parallel import SERIAL, Threads
+from exactfit._progress import silent
+from exactfit.construct import fixed_width, mutual
+from exactfit.construct.claims import Claims
+from exactfit.construct.evidence import Counts
+from exactfit.construct.mutual import Foreseen, foresee, mutual_limits
+
+
+@pytest.fixture
+def at_any_size(monkeypatch):
+    """Foresee even where there is next to nothing to see, in pieces of a few columns."""
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(mutual, "SHARE", -1.0)
+    monkeypatch.setattr(mutual, "LARGEST_BLOCK", 7)
+
+
+def expected_limits(bits, classes):
+    twin, everyone = naive.Counts(bits), [x for piece in classes for x in range(*piece)]
+    found = {}
+    for start, stop in classes:
+        rest = [x for x in everyone if not start <= x < stop]
+        for anchor in range(start, stop):
+            low = min(twin.low(anchor, x) for x in rest)
+            found[anchor] = (low, next(x for x in rest if twin.low(anchor, x) == low))
+    return [found.get(x, (-1, -1)) for x in range(len(bits))]
+
+
+@pytest.mark.parametrize("width", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("classes", [[(0, 30), (30, 50), (50, 90)], [(0, 12), (30, 31), (40, 40), (41, 80)]])
+def test_mutual_limits_are_the_twins(at_any_size, width, n_jobs, classes):
+    bits = np.random.default_rng(width).random((90, width)) < 0.4
+    with Threads(n_jobs) as threads:
+        limits, witnesses = mutual_limits(Counts(BitMatrix.from_bool(bits), threads), classes, silent)
+    assert list(zip(limits.tolist(), witnesses.tolist(), strict=True)) == expected_limits(bits, classes)
+
+
+def test_mutual_limits_of_many_columns_and_of_bits_beyond_the_width():
+    """More than a tile of columns; a layer's beginning, whose last word holds the next hyperplanes' bits too."""
+    rng = np.random.default_rng(0)
+    bits = rng.random((1400, 192)) < rng.choice([0.1, 0.5], size=(1400, 1))
+    head = BitMatrix.from_bool(bits)
+    object.__setattr__(head, "n_bits", 150)
+    limits, witnesses = mutual_limits(Counts(head, SERIAL), [(0, 600), (600, 1400)], silent)
+    counts = ~bits[:, :150] @ bits[:, :150].T.astype(int)
+    for own, other in [(slice(0, 600), slice(600, 1400)), (slice(600, 1400), slice(0, 600))]:
+        np.testing.assert_array_equal(limits[own], counts[own, other].min(axis=1))
+        np.testing.assert_array_equal(witnesses[own], other.start + counts[own, other].argmin(axis=1))
+
+
+@given(problems(), recipes(), st.integers(1, 140), seeds)
+def test_networks_with_foreseen_limits_are_the_twins(problem, recipe, width, seed):
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutual, "WORTHWHILE", 0)
+        patch.setattr(mutual, "SHARE", -1.0)
+        made = fixed_width(X, y, width, recipe, seed)
+    naive.assert_same(made, naive.algorithm_2(X, y, width, recipe, seed))
+
+
+def test_claims_with_foreseen_limits_are_those_without(monkeypatch):
+    rng = np.random.default_rng(3)
+    patterns, y = BitMatrix.from_bool(rng.random((200, 90)) < 0.3), rng.integers(0, 3, 200) * 2
+    without = Claims.over(patterns, y, SERIAL)
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    foreseen = Claims.over(patterns, y, SERIAL)
+    np.testing.assert_array_equal(foreseen.claims, without.claims)
+    np.testing.assert_array_equal(foreseen.support, without.support)
+
+
+# ---- When ------------------------------------------------------------------------------------------------
+
+CLASSES = [(start, start + 60) for start in range(0, 600, 60)]
+
+
+def counts_of(clusters):
+    """600 points in ten classes, each of them around so many random patterns of its own."""
+    rng = np.random.default_rng(1)
+    centres = rng.random((10 * clusters, 400)) < 0.5
+    own = np.arange(600) // 60 * clusters + rng.integers(0, clusters, 600)
+    return Counts(BitMatrix.from_bool(centres[own] ^ (rng.random((600, 400)) < 0.02)), SERIAL)
+
+
+def orders():
+    return [np.arange(*piece) for piece in CLASSES]
+
+
+def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    assert isinstance(foresee(counts_of(1000), CLASSES, silent, orders()), Foreseen)
+    easy = counts_of(3)
+    assert foresee(easy, CLASSES, silent, orders()) is easy
+    assert isinstance(foresee(easy, CLASSES, silent), Foreseen)
+
+
+def test_limits_are_not_foreseen_where_candidates_have_none(monkeypatch):
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    same = Counts(BitMatrix.from_bool(np.zeros((600, 10), dtype=bool)), SERIAL)
+    assert foresee(same, CLASSES, silent, orders()) is same
+
+
+def test_limits_are_not_foreseen_for_little_work_or_for_bits_in_doubt(monkeypatch):
+    small = counts_of(1000)
+    assert foresee(small, CLASSES, silent) is small
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    doubtful = Counts(small.patterns, SERIAL, BitMatrix(small.patterns.words.copy(), 400))
+    assert foresee(doubtful, CLASSES, silent) is doubtful
+    assert foresee(small, [(0, 600)], silent) is small
+
+
+def test_progress_of_limits_grows_to_the_end(at_any_size):
+    told = []
+    foresee(counts_of(1000), CLASSES, lambda *what: told.append(what))
+    assert {(what, total) for what, _, total in told} == {("limits", 540)}
+    assert [done for _, done, _ in told] == sorted({done for _, done, _ in told})
+    assert told[-1][1] == 540
+    assert len(told) == 9 * 9
