@@ -80,7 +80,7 @@ def assert_same_cover(fast, slow):
     assert fast.limits == slow.limits
     assert fast.witnesses == slow.witnesses
     assert fast.coverage == slow.coverage
-    assert fast.uncovered.tolist() == slow.uncovered
+    assert fast.uncovered.tolist() == list(slow.uncovered)
     assert fast.n_rejected == slow.n_rejected
 
 
@@ -259,3 +259,25 @@ def test_blocks_stay_within_their_bounds():
     assert cover._block_size(7, 1000, 100.0, 10) == 7
     assert cover._block_size(1000, 1000, 1.0, 10) == cover.LARGEST_BLOCK
     assert cover._block_size(64, 1000, 1.0, 2 * cover.HEIGHTS_AT_ONCE) == 1
+
+
+@pytest.mark.parametrize("doubtful", [False, True])
+@pytest.mark.parametrize("target", [(0, 700), (300, 1100), (300, 1200)])
+def test_candidates_in_turn_give_the_cover_of_candidates_in_blocks(monkeypatch, doubtful, target):
+    rng = np.random.default_rng(target[0])
+    on = rng.random((1200, 130)) < rng.choice([0.05, 0.5], size=(1200, 1))
+    on[:900:7] = on[1]  # so that some candidates have no limit
+    on[1190] = on[1]
+    maybe = BitMatrix.from_bool(on | (rng.random(on.shape) < 0.01)) if doubtful else None
+    counts = Counts(BitMatrix.from_bool(on), Threads(1), maybe)
+    rest = [piece for piece in [(0, target[0]), (target[1], 1200)] if piece[0] < piece[1]]
+    order, told = target[0] + rng.permutation(target[1] - target[0]), []
+    monkeypatch.setattr(cover, "SMALL", 2**62)
+    in_turn = random_cover(counts, target, rest, order, lambda *what: told.append(what))
+    monkeypatch.setattr(cover, "SMALL", 0)
+    in_blocks = random_cover(counts, target, rest, order, silent)
+    assert in_turn.anchors
+    assert in_turn.n_rejected
+    assert_same_cover(in_turn, in_blocks)
+    total = target[1] - target[0]
+    assert told == [("detectors", total - len(in_turn.uncovered), total)]

@@ -16,7 +16,7 @@ from sklearn.datasets import make_moons
 from strategies import FOR_VALUES, problems, recipes, seeds
 
 from exactfit import Outcome, _sides
-from exactfit.construct import Recipe, fixed_width, one_vs_rest
+from exactfit.construct import Recipe, cover, fixed_width, one_vs_rest
 
 widths = st.integers(1, 140)
 
@@ -35,6 +35,15 @@ def fires(made, X):
 def test_threshold_networks_are_the_twins(problem, recipe, width, seed):
     X, y = problem
     naive.assert_same(fixed_width(X, y, width, recipe, seed), naive.algorithm_2(X, y, width, recipe, seed))
+
+
+@given(problems(), recipes(), widths, seeds)
+def test_so_they_are_with_candidates_in_blocks(problem, recipe, width, seed):
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cover, "SMALL", 0)
+        made = fixed_width(X, y, width, recipe, seed)
+    naive.assert_same(made, naive.algorithm_2(X, y, width, recipe, seed))
 
 
 @given(problems(kinds=FOR_VALUES), recipes(activation="relu"), widths, seeds)

@@ -9,6 +9,7 @@ from .counting import COLUMN_TILE, STRIDE, count_words
 from .values import sum_masked
 
 FEW = 32
+MOST = 2**63 - 1
 
 
 @compiled
@@ -132,6 +133,43 @@ def take_turns(heights, limits, places, uncovered, claimed, highest):
                     uncovered[c] = False
                     claimed[k] += 1
                     highest[k] = max(highest[k], row[c])
+
+
+@compiled
+def cover_in_turn(words, highest, last, target, rest, order, uncovered, chosen):
+    """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted and rejected.
+
+    ``words`` are what limits count, ``highest`` what masks leave out and claims count.
+    ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
+    detector: anchor, limit, witness, and how many points it claims.
+    """
+    start, stop = target
+    accepted = rejected = 0
+    masks = np.empty((1, words.shape[0]), np.uint64)
+    lowest, where = np.empty(1, np.int64), np.empty(1, np.int64)
+    counts = np.zeros(COLUMN_TILE, np.int64)
+    for k in range(order.shape[0]):
+        if not uncovered[order[k] - start]:
+            continue
+        gather_masks(highest, order[k : k + 1], last, masks)
+        lowest[0] = MOST
+        for piece in range(rest.shape[0]):
+            lowest_counts(words, rest[piece, 0], rest[piece, 1], masks, lowest, where)
+        if lowest[0] == 0:
+            rejected += 1
+            continue
+        claimed = 0
+        for low in range(start, stop, COLUMN_TILE):
+            high = min(low + COLUMN_TILE, stop)
+            count_words(highest, 0, words.shape[0], low, high, masks[0], counts)
+            for c in range(high - low):
+                if uncovered[low - start + c] and counts[c] < lowest[0]:
+                    uncovered[low - start + c] = False
+                    claimed += 1
+        chosen[accepted, 0], chosen[accepted, 1] = order[k], lowest[0]
+        chosen[accepted, 2], chosen[accepted, 3] = where[0], claimed
+        accepted += 1
+    return accepted, rejected
 
 
 @compiled

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import n_words
+from .._bits import last_word, n_words
+from .._kernels.cover import cover_in_turn, take_turns
 from .._kernels.cover import gains as count_gains
-from .._kernels.cover import take_turns
 from .._progress import Progress
-from .evidence import Columns, Evidence, Pieces
+from .evidence import Columns, Counts, Evidence, Pieces
 
 LARGEST_BLOCK = 64
 WASTE = 0.1
 WORTHWHILE = 2**19
 HEIGHTS_AT_ONCE = 2**24
+SMALL = 2**15
 
 
 @dataclass
@@ -69,6 +70,8 @@ def random_cover(
     the block will cover; the block is kept so short that little is examined in vain.
     Nothing but speed depends on it.
     """
+    if isinstance(evidence, Counts) and evidence.cost([target, *rest]) <= SMALL:
+        return _in_turn(evidence, target, rest, order, progress)
     cover, focus = Cover(), _Focus(evidence, target)
     start, total = target[0], target[1] - target[0]
     waiting = np.ones(total, dtype=bool)
@@ -86,6 +89,18 @@ def random_cover(
         size = _block_size(least, left, claimed / max(len(block), 1), len(focus.columns))
     cover.uncovered = start + np.flatnonzero(waiting)
     return cover
+
+
+def _in_turn(counts: Counts, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress) -> Cover:
+    """The same in one call, where all words stay in cache and blocks would only be overhead."""
+    total = target[1] - target[0]
+    uncovered, chosen = np.ones(total, dtype=bool), np.empty((total, 4), dtype=np.int64)
+    words, highest, last = counts.patterns.words, counts.highest.words, last_word(counts.highest.n_bits)
+    accepted, rejected = cover_in_turn(words, highest, last, target, np.array(rest), order, uncovered, chosen)
+    left = target[0] + np.flatnonzero(uncovered)
+    progress("detectors", total - len(left), total)
+    anchors, limits, witnesses, coverage = chosen[:accepted].T.tolist()
+    return Cover(anchors, limits, witnesses, coverage, left, rejected)
 
 
 def _next_block(
