@@ -7,6 +7,7 @@ walking once through a uniform permutation and skipping what is covered meanwhil
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from .evidence import Columns, Counts, Evidence, Pieces
 
 LARGEST_BLOCK = 64
 WASTE = 0.1
-WORTHWHILE = 2**19
+CALL_WORDS = 2**19
 HEIGHTS_AT_ONCE = 2**24
 SMALL = 2**15
 
@@ -76,8 +77,8 @@ def random_cover(
     start, total = target[0], target[1] - target[0]
     waiting = np.ones(total, dtype=bool)
     left, position = total, 0
-    least = max(1, WORTHWHILE // max(evidence.cost(rest), 1))
-    size = min(least, LARGEST_BLOCK)
+    cost = evidence.cost(rest)
+    size = max(1, min(CALL_WORDS // max(cost, 1), LARGEST_BLOCK))
     while position < total and left:
         block, position = _next_block(order, position, waiting, start, size)
         claimed = _examine(evidence, block, rest, cover, focus)
@@ -86,7 +87,7 @@ def random_cover(
             focus.shrink()
             left -= claimed
         progress("detectors", total - left, total)
-        size = _block_size(least, left, claimed / max(len(block), 1), len(focus.columns))
+        size = _block_size(cost, left, claimed / max(len(block), 1), len(focus.columns))
     cover.uncovered = start + np.flatnonzero(waiting)
     return cover
 
@@ -113,10 +114,15 @@ def _next_block(
     return ahead[open_places], position + passed
 
 
-def _block_size(least: int, left: int, claimed_each: float, columns: int) -> int:
-    """As many candidates as are expected to be examined with little waste, or are worth a call."""
-    few = WASTE * left / claimed_each if claimed_each else LARGEST_BLOCK
-    return int(max(1, min(max(few, least), LARGEST_BLOCK, HEIGHTS_AT_ONCE // max(columns, 1))))
+def _block_size(cost: int, left: int, claimed_each: float, columns: int) -> int:
+    """As many candidates as are expected to be examined with little waste, or with less of it than a call costs.
+
+    Of a block of k, a candidate is examined in vain if another one claims it: k o / 2 left of them,
+    if each claims o others.
+    """
+    others = max(claimed_each - 1, 1 / LARGEST_BLOCK)
+    size = max(WASTE * left / others, math.sqrt(2 * CALL_WORDS / max(cost, 1) * left / others))
+    return int(max(1, min(size, LARGEST_BLOCK, HEIGHTS_AT_ONCE // max(columns, 1))))
 
 
 def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, focus: _Focus) -> int:
