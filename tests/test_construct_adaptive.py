@@ -212,7 +212,7 @@ def test_the_error_counts_the_open_pairs_of_groups():
 
 def test_memory_bounds_the_width_where_nobody_else_does(monkeypatch):
     X, y = hard_problem()
-    monkeypatch.setattr(adaptive, "largest_width", lambda _: 64)
+    monkeypatch.setattr(adaptive, "largest_width", lambda *_: 64)
     with pytest.raises(WidthLimitError, match=r"max_width=64 \(what memory allows\)"):
         adaptive_width(X, y, rng=0)
 

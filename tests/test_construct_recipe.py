@@ -200,6 +200,18 @@ def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
         memory.refuse_too_large(3 * width, X)
 
 
+def test_exact_in_counts_what_may_be_on_too(monkeypatch):
+    both = memory.bytes_for(64, 1000, 1, "float32") - memory.bytes_for(64, 1000, 1)
+    assert both == 8 * 1000 + 64 * 4
+    room = memory.bytes_for(640, *X.shape)
+    monkeypatch.setattr(memory, "machine_memory", lambda: room)
+    memory.refuse_too_large(640, X)
+    assert memory.largest_width(X, "float32") < memory.largest_width(X)
+    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, r, min_width=640)):
+        with pytest.raises(TooLargeError):
+            build(Recipe(exact_in="float32"))
+
+
 def test_memory_is_guessed_where_the_system_does_not_tell(monkeypatch):
     monkeypatch.delattr(memory.os, "sysconf")
     assert memory.machine_memory() == memory.UNKNOWN_MEMORY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 Progress = Callable[[str, int, int | None], None]
@@ -11,6 +12,30 @@ Progress = Callable[[str, int, int | None], None]
 
 def silent(what: str, done: int, total: int | None) -> None:
     """Tell nobody."""
+
+
+class Steps:
+    """Counts what several threads have done, and tells it.
+
+    Examples
+    --------
+    >>> from exactfit._progress import Steps
+    >>> steps = Steps(lambda what, done, total: print(what, done, "of", total), "points", 30)
+    >>> steps.add(10)
+    points 10 of 30
+    >>> steps.add(20)
+    points 30 of 30
+    """
+
+    def __init__(self, progress: Progress, what: str, total: int) -> None:
+        self._progress, self._what, self._total = progress, what, total
+        self._done, self._lock = 0, Lock()
+
+    def add(self, count: int) -> None:
+        """So many more are done."""
+        with self._lock:
+            self._done += count
+            self._progress(self._what, self._done, self._total)
 
 
 @contextmanager

@@ -128,7 +128,14 @@ class Suspects:
 
 
 def find_suspects(
-    X: Any, y: ArrayLike, *, width: int = 512, k: int = 10, random_state: Any = None, n_jobs: int | None = None
+    X: Any,
+    y: ArrayLike,
+    *,
+    width: int = 512,
+    k: int = 10,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> Suspects:
     """Find rows whose labels look wrong.
 
@@ -144,6 +151,8 @@ def find_suspects(
         For the hyperplanes.
     n_jobs : int or None
         Threads. Changes no result.
+    verbose : bool
+        Whether to show progress bars on standard error.
 
     Returns
     -------
@@ -163,9 +172,10 @@ def find_suspects(
     check_random_state(random_state)
     problem = Problem.of(X, y)
     points, codes = problem.X, problem.codes
-    with at_work(n_jobs, verbose=False) as work:
-        counted = Claims.over(drawn_patterns(points, width, seed_of(random_state), work.threads), codes, work.threads)
-        own, conflicts, to_own, to_other = nearest_rows(points, codes, k, work.threads)
+    with at_work(n_jobs, verbose) as work:
+        patterns = drawn_patterns(points, width, seed_of(random_state), work.threads)
+        counted = Claims.over(patterns, codes, work.threads, work.progress)
+        own, conflicts, to_own, to_other = nearest_rows(points, codes, k, work.threads, work.progress)
     ratio = _ball_ratio(to_other[:, 0], own)
     strangers = _strangers(own, to_own, conflicts, to_other)
     score = (strangers / min(k, len(codes) - 1) + 1 / (1 + ratio)) / 2

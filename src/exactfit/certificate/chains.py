@@ -28,7 +28,7 @@ from .reach import Reach
 from .record import Method
 from .rows import Floats, Points
 from .running import Signal, enter, run
-from .verdict import Flags, Verdict, map_tiles, rounded_down
+from .verdict import Effort, Flags, Verdict, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ OUT_OF_BUDGET = (
 
 
 def prove_chain(
-    network: Network, points: Points, codes: Codes, n_jobs: int | None, exact_operations: int
+    network: Network, points: Points, codes: Codes, effort: Effort, exact_operations: int
 ) -> Verdict | None:
     """Verdict on any network without activations of a user's own, None for those.
 
@@ -58,7 +58,7 @@ def prove_chain(
     points : Points
     codes : ndarray of int64
         Class index of every point.
-    n_jobs : int or None
+    effort : Effort
     exact_operations : int
         How many multiplications of exact integers may be spent; points left open then are not
         proved, and the note says how many.
@@ -73,7 +73,7 @@ def prove_chain(
     if chain is None:
         return None
     proof = _Proof(network, chain, codes)
-    found = _Findings.join(map_tiles(points, proof.tile_size, n_jobs, proof.judge))
+    found = _Findings.join(map_tiles(points, proof.tile_size, effort, proof.judge))
     return proof.conclude(found, points, exact_operations)
 
 

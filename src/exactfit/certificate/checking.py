@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._progress import progress_bar
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
@@ -19,11 +20,11 @@ from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate
 from .relu import prove_relu
 from .rows import Points, as_labels, class_indices
 from .threshold import prove_threshold
-from .verdict import Verdict
+from .verdict import Effort, Verdict
 
 EXACT_OPERATIONS = 2**32
 
-Prover = Callable[[Network, Points, Codes, int | None], Verdict | None]
+Prover = Callable[[Network, Points, Codes, Effort], Verdict | None]
 
 # The paper's own forms have sharper proofs; each is None for any other form.
 PROOFS: tuple[Prover, ...] = (prove_threshold, prove_relu)
@@ -38,6 +39,7 @@ def certify(
     exact_operations: int = EXACT_OPERATIONS,
     given_up: Any = (),
     n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> Certificate:
     """Prove that a network classifies every point correctly, from its numbers and the data alone.
 
@@ -65,6 +67,8 @@ def certify(
         Rows to leave out: the certificate is about all others, and lists these.
     n_jobs : int or None
         Threads, as in scikit-learn.
+    verbose : bool
+        Whether to show progress bars on standard error.
 
     Returns
     -------
@@ -110,7 +114,8 @@ def certify(
     left_out = _check_rows(given_up, points.shape[0])
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
-    verdict = _prove(provers, network, part, class_indices(labels, classes)[kept], n_jobs)
+    with progress_bar(bool(verbose)) as progress:
+        verdict = _prove(provers, network, part, class_indices(labels, classes)[kept], Effort(n_jobs, progress))
     if arithmetic not in verdict.right:
         raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
     errors = kept[~verdict.right[arithmetic]].astype(np.int64)
@@ -149,6 +154,8 @@ def _parts(model: Any) -> tuple[Network, Any]:
         return model, None
     if hasattr(model, "network_") and hasattr(model, "classes_"):
         return model.network_, model.classes_
+    if hasattr(model, "certify"):
+        raise ParameterError(f"a {type(model).__name__} encodes its own data: call its method certify instead")
     if hasattr(model, "fit"):
         from sklearn.exceptions import NotFittedError
 
@@ -156,12 +163,12 @@ def _parts(model: Any) -> tuple[Network, Any]:
     raise ParameterError(f"certify takes a Network or a fitted estimator, got {type(model).__name__}")
 
 
-def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:
+def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict:
     for prove in provers:
-        verdict = prove(network, points, codes, n_jobs)
+        verdict = prove(network, points, codes, effort)
         if verdict is not None:
             return verdict
-    return _evaluate(network, points, codes, n_jobs)
+    return _evaluate(network, points, codes, effort.n_jobs)
 
 
 def _evaluate(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:

@@ -32,7 +32,7 @@ from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic
 from .rows import Floats, Points
-from .verdict import Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
+from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Words = NDArray[np.uint64]
 
@@ -40,7 +40,7 @@ TILE_NUMBERS = 2**22
 DETECTOR_BLOCK = 512
 
 
-def prove_relu(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict | None:
+def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a ReLU network of the paper's form, None for any other network."""
     detectors = read_detectors(network, RELU)
     if detectors is None:
@@ -48,7 +48,7 @@ def prove_relu(network: Network, points: Points, codes: Codes, n_jobs: int | Non
     masks = np.ascontiguousarray(detectors.masks.words.T)
     proof = _Proof(detectors, detectors.positions(codes), _slopes(detectors), masks)
     numbers = len(detectors.planes) + len(detectors.limits) + 1
-    tiles = map_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), n_jobs, proof.judge)
+    tiles = map_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), effort, proof.judge)
     return join_tiles(tiles, "running error bound", "Lipschitz bound")
 
 

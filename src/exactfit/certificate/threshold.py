@@ -24,7 +24,7 @@ from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic
 from .rows import Floats, Points
-from .verdict import Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
+from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Words = NDArray[np.uint64]
 
@@ -32,13 +32,13 @@ TILE = 512
 EXACT_COUNTS = 2**22
 
 
-def prove_threshold(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict | None:
+def prove_threshold(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a threshold network of the paper's form, None for any other network."""
     detectors = read_detectors(network, THRESHOLD)
     if detectors is None:
         return None
     proof = _Proof(detectors, detectors.positions(codes), np.ascontiguousarray(detectors.masks.words.T))
-    return join_tiles(map_tiles(points, TILE, n_jobs, proof.judge), "counts", "nearest hyperplane")
+    return join_tiles(map_tiles(points, TILE, effort, proof.judge), "counts", "nearest hyperplane")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import Threads, single_threaded_blas
+from .._progress import Progress, Steps, silent
 from .record import ARITHMETICS, Arithmetic, Method, RadiusMethod
 from .rows import Floats, Points
 
@@ -45,14 +46,25 @@ class TileVerdict:
     radius: float
 
 
-def map_tiles(points: Points, size: int, n_jobs: int | None, judge: Callable[[Floats, slice], Found]) -> list[Found]:
+@dataclass(frozen=True)
+class Effort:
+    """How a proof is worked out: on how many threads, and who is told how far it got."""
+
+    n_jobs: int | None = None
+    progress: Progress = silent
+
+
+def map_tiles(points: Points, size: int, effort: Effort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
     """What ``judge`` finds in all points, a tile of ``size`` rows to a piece of work."""
+    steps = Steps(effort.progress, "points", points.shape[0])
 
     def work(piece: tuple[int, int]) -> Found:
         with np.errstate(all="ignore"):  # overflow leaves an entry to exact arithmetic
-            return judge(points.finite_tile(*piece), slice(*piece))
+            found = judge(points.finite_tile(*piece), slice(*piece))
+        steps.add(piece[1] - piece[0])
+        return found
 
-    with single_threaded_blas(), Threads(n_jobs) as threads:
+    with single_threaded_blas(), Threads(effort.n_jobs) as threads:
         return threads.map(work, points.ranges(size))
 
 

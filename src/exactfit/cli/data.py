@@ -118,7 +118,9 @@ def suspects(
 
     table, labels = columns.read(data, reading)
     with speaking_of(table):
-        found = find_suspects(points(table, scale), labels, width=width, k=k, random_state=seed, n_jobs=jobs)
+        found = find_suspects(
+            points(table, scale), labels, width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress()
+        )
     listed = [_in_file(one, table) for one in found.to_dict(top)["suspects"]]
     if json:
         print_json({"rows": len(table), "suspects": listed})

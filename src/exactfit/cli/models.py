@@ -24,6 +24,7 @@ from .options import (
     Reading,
     Scale,
     command,
+    show_progress,
     tell_dropped,
 )
 from .state import ExitCode, say
@@ -62,7 +63,9 @@ def fit(
     model = TableModel(estimator.classifier(labels), scale=scale).fit(table)  # type: ignore[arg-type]
     seconds = time.perf_counter() - began
     given_up = model.classifier_.certificate_.given_up
-    certificate = model.classifier_.certificate_ = model.certify(table, given_up=given_up, n_jobs=estimator.jobs)
+    certificate = model.classifier_.certificate_ = model.certify(
+        table, given_up=given_up, n_jobs=estimator.jobs, verbose=show_progress()
+    )
     model.save(new.output)
     shown = Exhibit(table.name, model.encode(table), labels, model.classifier_, certificate)
     if json:
@@ -112,7 +115,7 @@ def certify(
     fitted = load(model)
     table = fitted.read(str(data), labels=True, form=reading.form())
     tell_dropped(table)
-    certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs)
+    certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
     rows = [int(row) for row in table.rows[certificate.errors]]
     if json:
         print_json(certificate.to_dict() | {"rows_in_error": rows})

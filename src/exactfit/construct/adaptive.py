@@ -79,7 +79,7 @@ def adaptive_width(
     """
     recipe = recipe or Recipe()
     codes = check_data(X, y)
-    limits = _check_widths(X, min_width, max_width)
+    limits = _check_widths(X, min_width, max_width, recipe.exact_in)
     targets = choose_targets(codes, recipe.target)
     if check:
         refuse_not_finite(X)
@@ -104,11 +104,11 @@ class _Widths:
     asked: bool
 
 
-def _check_widths(X: Matrix, min_width: int, max_width: int | None) -> _Widths:
+def _check_widths(X: Matrix, min_width: int, max_width: int | None, exact_in: str | None) -> _Widths:
     smallest = check_whole("min_width", min_width, at_least=0)
-    refuse_too_large(smallest, X)
+    refuse_too_large(smallest, X, exact_in)
     if max_width is None:
-        return _Widths(smallest, max(smallest, largest_width(X)), False)
+        return _Widths(smallest, max(smallest, largest_width(X, exact_in)), False)
     largest = check_whole("max_width", max_width, at_least=1)
     if largest < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")

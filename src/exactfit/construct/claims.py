@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._bits import BitMatrix
 from .._parallel import Threads
-from .._progress import silent
+from .._progress import Progress, silent
 from .._sides import sides
 from .evidence import ClassOrder, Counts, Evidence
 from .hyperplanes import Seed, Source, gaussian, seed_sequence
@@ -58,14 +58,15 @@ class Claims:
     support: Rows
 
     @classmethod
-    def over(cls, patterns: BitMatrix, y: Codes, threads: Threads) -> Claims:
+    def over(cls, patterns: BitMatrix, y: Codes, threads: Threads, progress: Progress = silent) -> Claims:
         """Count for patterns in the order of the rows; y may leave class codes out."""
         order = ClassOrder.of(y)
         classes = [order.target(k) for k in np.unique(y).tolist()]
-        evidence = foresee(Counts(patterns.take(order.rows), threads), classes, silent)
+        evidence = foresee(Counts(patterns.take(order.rows), threads), classes, progress)
         claims, support = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.int64)
         for k in np.unique(y).tolist():
             _count_class(evidence, order, k, claims, support)
+            progress("claims", order.target(k)[1], len(y))
         by_row = np.empty_like(order.rows)
         by_row[order.rows] = np.arange(len(y))
         return cls(claims[by_row], support[by_row])

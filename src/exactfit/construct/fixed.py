@@ -64,7 +64,7 @@ def fixed_width(
     width = check_whole("width", width, at_least=1)
     codes = check_data(X, y)
     targets = choose_targets(codes, recipe.target)
-    refuse_too_large(width, X)
+    refuse_too_large(width, X, recipe.exact_in)
     if check:
         refuse_not_finite(X)
     X = rounded(X, recipe.exact_in)

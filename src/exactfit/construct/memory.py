@@ -19,20 +19,24 @@ def machine_memory() -> int:
         return UNKNOWN_MEMORY
 
 
-def bytes_for(width: int, n_points: int, d: int) -> int:
-    """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns."""
-    return width * (2 * 4 * d + 8) + 8 * n_words(width) * n_points
+def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None) -> int:
+    """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
+
+    With ``exact_in`` weights are filtered in float64, and patterns are what is on and what may be.
+    """
+    filtered, matrices = (4, 1) if exact_in is None else (8, 2)
+    return width * ((4 + filtered) * d + 8) + matrices * 8 * n_words(width) * n_points
 
 
-def largest_width(X: Any) -> int:
+def largest_width(X: Any, exact_in: str | None = None) -> int:
     """The width beyond which a first layer would fill half of the machine's memory."""
-    per_word = bytes_for(64, X.shape[0], X.shape[1])
+    per_word = bytes_for(64, X.shape[0], X.shape[1], exact_in)
     return max(64, 64 * (machine_memory() // 2 // per_word))
 
 
-def refuse_too_large(width: int, X: Any) -> None:
+def refuse_too_large(width: int, X: Any, exact_in: str | None = None) -> None:
     """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
-    needed, there = bytes_for(width, X.shape[0], X.shape[1]), machine_memory()
+    needed, there = bytes_for(width, X.shape[0], X.shape[1], exact_in), machine_memory()
     if needed > there:
         raise TooLargeError(
             f"width={width} needs {needed:,} bytes for {X.shape[0]} points of {X.shape[1]} features, "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .._bits import last_word
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
-from .._progress import Progress
+from .._progress import Progress, Steps
 from .evidence import Columns, Counts, Evidence, Pieces
 
 LARGEST_BLOCK = 64
@@ -116,10 +116,9 @@ def mutual_limits(counts: Counts, classes: Pieces, tell: Progress) -> tuple[NDAr
     sizes = np.empty((1, words.shape[1]), dtype=np.int64)
     count_all(words, 0, words.shape[1], in_use, sizes)
     keys = np.full(words.shape[1], np.iinfo(np.int64).max)
-    lock, done, total = Lock(), 0, sum(stop - start for start, stop in classes[:-1])
+    lock, steps = Lock(), Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
 
     def work(block: tuple[int, int, int]) -> None:
-        nonlocal done
         counts.threads.go_on()
         k, start, stop = block
         rows = np.ascontiguousarray(words[:, start:stop].T)
@@ -129,8 +128,7 @@ def mutual_limits(counts: Counts, classes: Pieces, tell: Progress) -> tuple[NDAr
             lowest_mutual_counts(words, low, high, rows, start, sizes[0], found)
         with lock:
             np.minimum(keys, found, out=keys)
-            done += stop - start
-            tell("limits", done, total)
+        steps.add(stop - start)
 
     counts.threads.map(work, _blocks(classes, BLOCK_WORDS // max(counts.cost(classes), 1)))
     known = keys < np.iinfo(np.int64).max

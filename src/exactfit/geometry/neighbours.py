@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
 from .._parallel import Threads, single_threaded_blas
+from .._progress import Progress, Steps, silent
 from .points import DOUBLE_DIMENSION, Cloud, Floats, Side
 from .problem import Rows
 
@@ -27,7 +28,9 @@ NOBODY = -1
 Nearest = tuple[Rows, Floats]
 
 
-def nearest_rows(X: Any, codes: NDArray[Any], k: int, threads: Threads) -> tuple[Rows, Rows, Floats, Floats]:
+def nearest_rows(
+    X: Any, codes: NDArray[Any], k: int, threads: Threads, progress: Progress = silent
+) -> tuple[Rows, Rows, Floats, Floats]:
     """Each row's k nearest of its own label, k nearest of others, and the distances to both.
 
     Nearest first; where there are fewer, rows are NOBODY and distances infinite.
@@ -50,8 +53,15 @@ def nearest_rows(X: Any, codes: NDArray[Any], k: int, threads: Threads) -> tuple
         for start, stop in pairwise(edges)
         for low in range(start, stop, size)
     ]
+    steps = Steps(progress, "neighbours", len(order))
+
+    def work(block: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
+        found = search(block)
+        steps.add(len(block[0]))
+        return found
+
     with single_threaded_blas(threads.count > 1):
-        found = threads.map(search, blocks)
+        found = threads.map(work, blocks)
     by_row = np.argsort(order)
     own, to_own, others, to_other = (np.concatenate(parts)[by_row] for parts in zip(*found, strict=True))
     return own, others, to_own, to_other
