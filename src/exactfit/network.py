@@ -150,7 +150,7 @@ def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
     rows = np.ascontiguousarray(masks.words.T)
     if isinstance(signal, BitMatrix):
         counts = np.empty((masks.n_rows, signal.n_rows), dtype=np.int64)
-        count_all(signal.words, 0, signal.n_rows, rows, counts)
+        count_all(signal.words, 0, signal.n_rows, rows, 0, counts)
         return counts
     values = _as_floats(signal)
     sums = np.empty((masks.n_rows, values.shape[0]))

@@ -88,13 +88,13 @@ def count_words(words, first, last, start, stop, mask, counts):
 
 
 @compiled
-def count_all(words, start, stop, masks, out):
-    """out[m, c] = popcount(words[:, c] & masks[m]) for all masks and the columns start..stop."""
+def count_all(words, start, stop, masks, first, out):
+    """out[m, c - first] = popcount(words[:, c] & masks[m]) for all masks and the columns start..stop."""
     counts = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
         for m in range(masks.shape[0]):
             count_words(words, 0, words.shape[0], low, high, masks[m], counts)
-            line = out[m, low:high]
+            line = out[m, low - first : high - first]
             for c in range(high - low):
                 line[c] = counts[c]

@@ -51,15 +51,16 @@ class _Focus:
 
     def __init__(self, evidence: Evidence, target: tuple[int, int]) -> None:
         self._evidence = evidence
-        self._turn_to(np.arange(*target))
+        self._turn_to(np.arange(*target), slice(*target))
 
-    def _turn_to(self, columns: Columns) -> None:
-        self.columns, self.selected = columns, self._evidence.select(columns)
+    def _turn_to(self, columns: Columns, where: Columns | slice) -> None:
+        self.columns, self.selected = columns, self._evidence.select(where)
         self.uncovered = np.ones(len(columns), dtype=bool)
 
     def shrink(self) -> None:
         if 2 * int(self.uncovered.sum()) <= len(self.columns):
-            self._turn_to(self.columns[self.uncovered])
+            left = self.columns[self.uncovered]
+            self._turn_to(left, left)
 
 
 def random_cover(

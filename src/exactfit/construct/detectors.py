@@ -50,7 +50,7 @@ class _Bits:
     def claims(self, points: Floats, masks: Words, limits: NDArray[Any]) -> NDArray[np.bool_]:
         words = sides(points, self.planes.weights, self.planes.biases).words
         counts = np.empty((len(masks), len(points)), dtype=np.int64)
-        count_all(words, 0, len(points), masks, counts)
+        count_all(words, 0, len(points), masks, 0, counts)
         return np.asarray(counts < limits[:, None])
 
 

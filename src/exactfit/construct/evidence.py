@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,14 @@ def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
     return masks
 
 
+class Selected(NamedTuple):
+    """Columns first..stop of some words."""
+
+    words: NDArray[np.uint64]
+    first: int
+    stop: int
+
+
 @dataclass(eq=False)
 class Counts:
     """Evidence for the threshold activation: integer counts of packed bits.
@@ -128,18 +136,20 @@ class Counts:
             parts = max(self.threads.count, n_words // PIECE_WORDS + 1)
             yield from split(start, stop, parts if n_words > SHORT_WORDS else 1)
 
-    def select(self, columns: Columns | slice) -> NDArray[np.uint64]:
-        """The patterns of some columns, side by side."""
+    def select(self, columns: Columns | slice) -> Selected:
+        """The patterns of some columns: a copy side by side, or a range of them where they are."""
         words = self.highest.words
-        return np.ascontiguousarray(words[:, columns]) if isinstance(columns, slice) else words.take(columns, axis=1)
+        if isinstance(columns, slice):
+            return Selected(words, columns.start, columns.stop)
+        return Selected(words.take(columns, axis=1), 0, len(columns))
 
-    def heights(self, anchors: Columns, selected: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def heights(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""
         masks = masks_of(self.highest, anchors)
-        n = selected.shape[1]
-        out = np.empty((len(anchors), n), dtype=np.int32)
-        pieces = split(0, n, self.threads.count if masks.size * n > SHORT_WORDS else 1)
-        self.threads.map(lambda piece: count_all(selected, *piece, masks, out), pieces)
+        words, first, stop = selected
+        out = np.empty((len(anchors), stop - first), dtype=np.int32)
+        pieces = split(first, stop, self.threads.count if masks.size * (stop - first) > SHORT_WORDS else 1)
+        self.threads.map(lambda piece: count_all(words, *piece, masks, first, out), pieces)
         return out
 
     def stored_limits(self, limits: NDArray[np.int64], highest: NDArray[np.int32]) -> list[int]:

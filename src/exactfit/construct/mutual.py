@@ -19,7 +19,7 @@ from .._bits import last_word
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
 from .._progress import Progress, Steps
-from .evidence import Columns, Counts, Evidence, Pieces
+from .evidence import Columns, Counts, Evidence, Pieces, Selected
 
 LARGEST_BLOCK = 64
 BLOCK_WORDS = 2**29
@@ -48,11 +48,11 @@ class Foreseen:
         """Algorithm 2, line 5, looked up."""
         return self.all_limits[anchors], self.all_witnesses[anchors]
 
-    def select(self, columns: Columns | slice) -> NDArray[np.uint64]:
-        """The patterns of some columns, side by side."""
+    def select(self, columns: Columns | slice) -> Selected:
+        """The patterns of some columns."""
         return self.counts.select(columns)
 
-    def heights(self, anchors: Columns, selected: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def heights(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""
         return self.counts.heights(anchors, selected)
 
@@ -114,7 +114,7 @@ def mutual_limits(counts: Counts, classes: Pieces, tell: Progress) -> tuple[NDAr
     in_use = np.full((1, len(words)), np.iinfo(np.uint64).max, dtype=np.uint64)
     in_use[0, -1] = last_word(n_bits)
     sizes = np.empty((1, words.shape[1]), dtype=np.int64)
-    count_all(words, 0, words.shape[1], in_use, sizes)
+    count_all(words, 0, words.shape[1], in_use, 0, sizes)
     keys = np.full(words.shape[1], np.iinfo(np.int64).max)
     lock, steps = Lock(), Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
 

@@ -84,7 +84,7 @@ def _measure(network: Network) -> Callable[[Floats], Floats]:
 
     def counted(points: Floats) -> Floats:
         counts = np.empty((len(masks), len(points)), dtype=np.int32)
-        count_all(sides(points, weights, bias).words, 0, len(points), masks, counts)
+        count_all(sides(points, weights, bias).words, 0, len(points), masks, 0, counts)
         return np.asarray((limits - 0.5 - counts) / limits)
 
     def summed(points: Floats) -> Floats:
