@@ -147,6 +147,15 @@ def settle(values, left, right, norm_left, norm_right, share_filter, slope, shar
 
 
 @compiled
+def _add_clean(total, x, y):
+    """total + x y, and whether neither the product nor the sum was rounded."""
+    product, remainder = _two_product(x, y)
+    longer = total + product
+    z = longer - total
+    return longer, remainder == 0.0 and (total - (longer - z)) + (product - z) == 0.0
+
+
+@compiled
 def _clean_square(x, y):
     """Squared distance, and whether no operation on the way was rounded."""
     total = 0.0
@@ -155,12 +164,9 @@ def _clean_square(x, y):
         z = h - x[j]
         if (x[j] - (h - z)) - (y[j] + z) != 0.0 or not _safe(h):
             return total, False
-        p, remainder = _two_product(h, h)
-        t = total + p
-        z = t - total
-        if remainder != 0.0 or (total - (t - z)) + (p - z) != 0.0:
+        total, clean = _add_clean(total, h, h)
+        if not clean:
             return total, False
-        total = t
     return total, True
 
 
@@ -221,12 +227,9 @@ def clean_dot(x, y):
     for j in range(x.shape[0]):
         if not (_safe(x[j]) and _safe(y[j])):
             return total, False
-        p, remainder = _two_product(x[j], y[j])
-        t = total + p
-        z = t - total
-        if remainder != 0.0 or (total - (t - z)) + (p - z) != 0.0:
+        total, clean = _add_clean(total, x[j], y[j])
+        if not clean:
             return total, False
-        total = t
     return total, True
 
 
