@@ -14,7 +14,7 @@ from exactfit import certify, fixed_width
 from exactfit._parallel import SERIAL
 from exactfit._sides import sides
 from exactfit.certificate import data_digest
-from exactfit.construct import Recipe
+from exactfit.construct import Recipe, mutual
 from exactfit.construct.evidence import ClassOrder, Counts
 from exactfit.construct.hyperplanes import Hyperplanes, mean
 from exactfit.construct.one_vs_rest import assemble, cover_classes
@@ -89,6 +89,24 @@ def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> 
         assert trial.detectors == made.network.widths[1]
         assert (trial.run, trial.cell, trial.error) == (3, cell, "")
         assert (layers.hyperplanes(cell).biases == made.network.layers[0].bias).all()
+
+
+def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, draw = Problem.of(digits), Draw(digits.digest, Scheme(), 4)
+    plain = [run_cell(FirstLayers(problem, draw, CELLS), cell) for cell in CELLS]
+    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(mutual, "SHARE", 0.0)
+    layers = FirstLayers(problem, draw, CELLS)
+    ahead = [run_cell(layers, cell) for cell in CELLS]
+    assert [replace(trial, seconds=0) for trial in ahead] == [replace(trial, seconds=0) for trial in plain]
+    assert set(layers.ahead) == set(CELLS)
+    assert all(list(found.limits) == [10, 64, 100] for found in layers.ahead.values())
+    assert all(trial.seconds >= layers.share_ahead(trial.cell) > 0 for trial in ahead)
+    assert sum(layers.share_ahead(cell) for cell in CELLS) == pytest.approx(layers.seconds_ahead)
+    other = Cell(70, 0.5, 300)
+    assert replace(run_cell(layers, other), seconds=0) == replace(
+        run_cell(FirstLayers(problem, draw, [other]), other), seconds=0
+    )
 
 
 def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:

@@ -9,6 +9,7 @@ from .counting import COLUMN_TILE, STRIDE, count_words
 from .values import sum_masked
 
 FEW = 32
+ONE = np.uint64(1)
 MOST = 2**63 - 1
 
 
@@ -77,25 +78,41 @@ def count_below(bound, words, first, start, stop, mask, counts):
 
 
 @compiled
-def lowest_mutual_counts(words, start, stop, rows, place, sizes, keys):
+def lowest_mutual_counts(words, start, stop, rows, place, widths, sizes, keys):
     """Hold rows against the columns start..stop, each under the mask of the other.
 
-    ``rows[r]`` is column ``place + r``, and ``sizes[c]`` how many bits of column c are on.
-    ``keys[c]`` goes down to 2^32 times the smallest count under the mask of column c, plus
-    the first column to attain it.
+    ``rows[r]`` is column ``place + r``. ``widths`` are ascending numbers of bits; ``sizes[k, c]`` is
+    how many of the first widths[k] bits of column c are on, and ``keys[k, c]`` goes down to 2^32
+    times the smallest count of these bits under the mask of column c, plus the first column to attain it.
     """
-    n_words = words.shape[0]
-    counts = np.zeros(COLUMN_TILE, np.int64)
+    counts, with_tail = np.zeros(COLUMN_TILE, np.int64), np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
-        those, their_sizes = keys[low:high], sizes[low:high]
         for r in range(rows.shape[0]):
-            count_words(words, 0, n_words, low, high, rows[r], counts)
-            own, best = sizes[place + r], keys[place + r]
-            for c in range(high - low):
-                best = min(best, ((their_sizes[c] - counts[c]) << 32) + low + c)
-                those[c] = min(those[c], ((own - counts[c]) << 32) + place + r)
-            keys[place + r] = best
+            row, done = rows[r], 0
+            counts[:] = 0
+            for k in range(widths.shape[0]):
+                whole, tail = widths[k] // 64, np.uint64(widths[k] % 64)
+                count_words(words, done, whole, low, high, row, counts)
+                done = whole
+                if tail:
+                    last, mask = words[whole, low:high], row[whole] & ((ONE << tail) - ONE)
+                    for c in range(high - low):
+                        with_tail[c] = counts[c] + popcount(last[c] & mask)
+                    keep_lowest(with_tail, low, high, place + r, sizes[k], keys[k])
+                else:
+                    keep_lowest(counts, low, high, place + r, sizes[k], keys[k])
+
+
+@compiled
+def keep_lowest(common, low, high, place, sizes, keys):
+    """Lower keys by what the column ``place`` has in common with the columns low..high."""
+    own, best = sizes[place], keys[place]
+    their_sizes, theirs = sizes[low:high], keys[low:high]
+    for c in range(high - low):
+        best = min(best, ((their_sizes[c] - common[c]) << 32) + low + c)
+        theirs[c] = min(theirs[c], ((own - common[c]) << 32) + place)
+    keys[place] = best
 
 
 @compiled

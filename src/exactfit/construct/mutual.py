@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import last_word
+from .._bits import last_word, n_words
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
 from .._progress import Progress, Steps
@@ -26,6 +26,8 @@ BLOCK_WORDS = 2**29
 SAMPLE = 64
 WORTHWHILE = 2**30
 SHARE = 0.6
+DECLINE = 0.7  # of the share, as widths grow
+UPDATE_WORDS = 4  # what it takes to compare a count, in words counted
 COLUMN_BITS = 32
 
 
@@ -74,14 +76,32 @@ def foresee(evidence: Evidence, classes: Pieces, tell: Progress, orders: Sequenc
         The candidates of each class in the order in which they will be examined, as long as
         they are uncovered; without it all of them will be.
     """
-    n_columns = sum(stop - start for start, stop in classes)
-    if not isinstance(evidence, Counts) or evidence.highest is not evidence.patterns:
+    if not isinstance(evidence, Counts):
         return evidence
-    if len(classes) < 2 or evidence.cost(classes) * n_columns < WORTHWHILE:
+    widths = worth_foreseeing(evidence, classes, orders, [evidence.patterns.n_bits])
+    if not widths:
         return evidence
-    if orders is not None and _share_examined(evidence, classes, orders) < SHARE:
-        return evidence
-    return Foreseen(evidence, *mutual_limits(evidence, classes, tell))
+    limits, witnesses = mutual_limits(evidence, classes, widths, tell)
+    return Foreseen(evidence, limits[0], witnesses[0])
+
+
+def worth_foreseeing(
+    counts: Counts, classes: Pieces, orders: Sequence[Columns] | None, widths: Sequence[int]
+) -> Sequence[int]:
+    """For which widths :func:`mutual_limits` is less work than limits one by one: all, the counts' own, or none.
+
+    See :func:`foresee`; ``widths`` are ascending, and the counts' own is one of them.
+    """
+    n_columns, n_bits = sum(stop - start for start, stop in classes), counts.patterns.n_bits
+    if counts.highest is not counts.patterns or len(classes) < 2 or counts.cost(classes) * n_columns < WORTHWHILE:
+        return ()
+    if orders is None:
+        return widths
+    share = _share_examined(counts, classes, orders)
+    together = n_words(widths[-1]) + UPDATE_WORDS * len(widths)
+    if len(widths) > 1 and DECLINE * share * sum(map(n_words, widths)) >= SHARE * together:
+        return widths
+    return [n_bits] if share >= SHARE else ()
 
 
 def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) -> float:
@@ -105,27 +125,26 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
     return examined / n_columns
 
 
-def mutual_limits(counts: Counts, classes: Pieces, tell: Progress) -> tuple[NDArray[np.int64], Columns]:
-    """Algorithm 2, line 5, for every column: its limit, and the first column of another class to attain it.
+def mutual_limits(
+    counts: Counts, classes: Pieces, widths: Sequence[int], tell: Progress
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Algorithm 2, line 5, for every column and the first bits of the patterns, as many as each of the widths says.
 
-    Columns beyond the given ones are left at -1.
+    A limit and the first column of another class to attain it, each of shape (widths, columns);
+    widths are ascending. Columns beyond the given ones are left at -1.
     """
-    words, n_bits = counts.patterns.words, counts.patterns.n_bits
-    in_use = np.full((1, len(words)), np.iinfo(np.uint64).max, dtype=np.uint64)
-    in_use[0, -1] = last_word(n_bits)
-    sizes = np.empty((1, words.shape[1]), dtype=np.int64)
-    count_all(words, 0, words.shape[1], in_use, 0, sizes)
-    keys = np.full(words.shape[1], np.iinfo(np.int64).max)
+    words = counts.patterns.words[: n_words(widths[-1])]
+    sizes = np.stack([_sizes(words, width) for width in widths])
+    keys = np.full_like(sizes, np.iinfo(np.int64).max)
     lock, steps = Lock(), Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
 
     def work(block: tuple[int, int, int]) -> None:
         counts.threads.go_on()
         k, start, stop = block
         rows = np.ascontiguousarray(words[:, start:stop].T)
-        rows[:, -1] &= in_use[0, -1]
         found = np.full_like(keys, np.iinfo(np.int64).max)
         for low, high in classes[k + 1 :]:
-            lowest_mutual_counts(words, low, high, rows, start, sizes[0], found)
+            lowest_mutual_counts(words, low, high, rows, start, np.array(widths), sizes, found)
         with lock:
             np.minimum(keys, found, out=keys)
         steps.add(stop - start)
@@ -134,6 +153,15 @@ def mutual_limits(counts: Counts, classes: Pieces, tell: Progress) -> tuple[NDAr
     known = keys < np.iinfo(np.int64).max
     limits, witnesses = keys >> COLUMN_BITS, keys & (2**COLUMN_BITS - 1)
     return np.where(known, limits, -1), np.where(known, witnesses, -1)
+
+
+def _sizes(words: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
+    """How many of the first ``width`` bits of every column are on."""
+    mask = np.full((1, n_words(width)), np.iinfo(np.uint64).max, dtype=np.uint64)
+    mask[0, -1] = last_word(width)
+    sizes = np.empty(words.shape[1], dtype=np.int64)
+    count_all(words[: n_words(width)], 0, words.shape[1], mask, 0, sizes[None, :])
+    return sizes
 
 
 def _blocks(classes: Pieces, size: int) -> list[tuple[int, int, int]]:

@@ -53,7 +53,7 @@ class Backend:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some cells of one run, and cells that say which first layers they and others share."""
+    """Some cells of one run, and all cells that share first layers with them."""
 
     part: int
     draw: Draw

@@ -92,8 +92,7 @@ class Part:
         for low in range(0, len(keys), at_once):
             chosen = set(keys[low : low + at_once])
             own = [cell for cell in cells if (cell.lam, cell.N if self.scheme.center else 0) in chosen]
-            width = max(cell.n for cell in own)
-            yield tuple(Cell(width, lam, N) for lam, N in sorted(chosen)), own
+            yield tuple(own), own
 
 
 class Pace:

@@ -28,9 +28,9 @@ from .._progress import silent
 from .._projections import sides_of_many
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
-from ..construct.evidence import ClassOrder, Counts, Evidence, Pieces
+from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
-from ..construct.mutual import foresee
+from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
 from ..construct.one_vs_rest import assemble, choose_targets
 from ..exceptions import ParameterError
 from .datasets import Dataset
@@ -180,6 +180,22 @@ class Draw:
         return seed_of("order", *key)
 
 
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """For some widths the limits of all points and their witnesses, worked out together."""
+
+    limits: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
+    seconds: float
+
+    @classmethod
+    def of(cls, counts: Counts, columns: Pieces, widths: Sequence[int]) -> Ahead:
+        """Work them out, on this thread."""
+        start = time.thread_time()
+        limits, witnesses = mutual_limits(counts, columns, widths, silent)
+        pairs = dict(zip(widths, zip(limits, witnesses, strict=True), strict=True))
+        return cls(pairs, time.thread_time() - start)
+
+
 @dataclass(eq=False)
 class FirstLayers:
     """First layers of one run, for many lambdas: drawn, projected and packed once.
@@ -191,6 +207,8 @@ class FirstLayers:
     draw: Draw
     cells: Sequence[Cell]
     bits: dict[tuple[float, int], BitMatrix] = field(default_factory=dict)
+    ahead: dict[Cell, Ahead] = field(default_factory=dict)
+    seconds_ahead: float = 0.0
 
     def __post_init__(self) -> None:
         self.weights, self.v = draw_hyperplanes(self.problem, self.draw, self.cells[0], max(c.n for c in self.cells))
@@ -216,10 +234,29 @@ class FirstLayers:
         """The sides of all points at the first layer of one cell."""
         return self.bits[self._key(cell)].head(cell.n)
 
-    def evidence(self, cell: Cell) -> Counts:
-        """As :meth:`patterns`, not copied: masks leave out what lies beyond the width."""
-        words = self.bits[self._key(cell)].words[: n_words(cell.n)]
-        return Counts(cast("BitMatrix", _Head(words, cell.n)), SERIAL)
+    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Evidence:
+        """What the cover step may ask, with all limits known where widths of the same lambda share the counting.
+
+        Patterns are not copied: masks leave out what lies beyond the width.
+        """
+        counts, columns = self._counts(cell, cell.n), self.problem.columns(cell.N)
+        if cell not in self.ahead and len(self.problem.targets) == len(columns):
+            alike = {other.n for other in self.cells if (other.lam, other.N) == (cell.lam, cell.N)}
+            widths = worth_foreseeing(counts, columns, orders, sorted({cell.n, *alike}))
+            if widths:
+                found = Ahead.of(self._counts(cell, widths[-1]), columns, widths)
+                self.ahead |= {Cell(n, cell.lam, cell.N): found for n in widths}
+                self.seconds_ahead += found.seconds
+        return Foreseen(counts, *self.ahead[cell].limits[cell.n]) if cell in self.ahead else counts
+
+    def _counts(self, cell: Cell, width: int) -> Counts:
+        words = self.bits[self._key(cell)].words[: n_words(width)]
+        return Counts(cast("BitMatrix", _Head(words, width)), SERIAL)
+
+    def share_ahead(self, cell: Cell) -> float:
+        """What limits ahead have cost for one cell: work that cells share counts in equal parts."""
+        found = self.ahead.get(cell)
+        return found.seconds / len(found.limits) if found else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +279,7 @@ def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
     problem, seed = layers.problem, layers.draw.order(cell)
     columns = problem.columns(cell.N)
     orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in problem.targets}
-    evidence: Evidence = layers.evidence(cell)
-    if len(problem.targets) == len(columns):
-        evidence = foresee(evidence, columns, silent, list(orders.values()))
+    evidence = layers.evidence(cell, list(orders.values()))
     return [
         random_cover(evidence, columns[k], _joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
         for k in problem.targets
@@ -253,14 +288,15 @@ def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
 
 def run_cell(layers: FirstLayers, cell: Cell) -> Trial:
     """One cell of one run."""
-    start = time.thread_time()
+    start, ahead = time.thread_time(), layers.seconds_ahead
     covers = cover_cell(layers, cell)
+    alone = time.thread_time() - start - (layers.seconds_ahead - ahead)
     return Trial(
         run=layers.draw.run,
         cell=cell,
         per_class=tuple(len(cover.anchors) for cover in covers),
         missed=sum(len(cover.uncovered) for cover in covers),
-        seconds=time.thread_time() - start,
+        seconds=alone + layers.share_ahead(cell),
     )
 
 
