@@ -21,6 +21,7 @@ from exactfit.cli import main
 from exactfit.experiments import backends, load_dataset, read_trials
 from exactfit.experiments.records import merge_trials
 from exactfit.experiments.trial import run_cell
+from exactfit.reproduction import figures
 
 GRID = """
 [grid]
@@ -311,3 +312,19 @@ def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     write("mine.toml", Path(moons_toml(runs=1)).read_text(encoding="utf-8").replace('"data"', '"pie"'))
     assert main(["sweep", "mine.toml", "-j", "1"]) == 2
     assert "no figure is of the kind 'pie'" in capsys.readouterr().err
+
+
+def test_figures_speak_of_bands_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(figures, "note_below", lambda _, note: notes.append(note))
+    sweep = [
+        "sweep",
+        write("my.toml", 'runs = 4\n[data]\nname = "two-moons"\n' + GRID + '\n[[figure]]\nkind = "slices"\n'),
+        "-j",
+        "1",
+    ]
+    assert main([*sweep, "--runs", "4"]) == 0
+    assert main([*sweep, "--runs", "5"]) == 0
+    few, enough = notes
+    assert "4 runs per cell; markers" in few
+    assert "5 runs per cell; bands: 95 % confidence; markers" in enough

@@ -19,7 +19,7 @@ from ..experiments.records import Trials
 from ..experiments.store import describe
 from ..experiments.summary import rows_of
 from ..plots import frame, plot_growth, plot_heatmap, plot_points, plot_regions, plot_slices, style
-from ..plots.axes import check_axis, named, note_below, save_figure
+from ..plots.axes import MIN_RUNS, check_axis, named, note_below, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,8 +140,7 @@ def _slices(experiment: Experiment, materials: Sequence[Material], options: Mapp
         at = _there(one.cells, along, options.get("at"))
         for value, ax in zip(VALUES, panels, strict=True):
             plot_slices(one.cells, ax, value=value, along=along, at=at)
-        note = f"{one.note()}; bands: 95 % confidence; markers: at least 99 % of the runs interpolate"
-        yield f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}", _end(figure, experiment, note)
+        yield f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}", _end(figure, experiment, _curves_note([one]))
 
 
 def _there(cells: Any, along: str, at: Sequence[float] | None) -> list[float] | None:
@@ -162,11 +161,14 @@ def _growth(experiment: Experiment, materials: Sequence[Material], _: Mapping[st
     for n, ax in zip(widths, panels, strict=True):
         plot_growth({one.label(): one.cells[one.cells["n"] == n] for one in materials}, ax)
         ax.set_title(named("n", n))
-    note = "; ".join(one.note() for one in materials)
-    yield (
-        "growth",
-        _end(figure, experiment, f"{note}; bands: 95 % confidence; markers: at least 99 % of the runs interpolate"),
-    )
+    yield "growth", _end(figure, experiment, _curves_note(materials))
+
+
+def _curves_note(materials: Sequence[Material]) -> str:
+    """The line under curves; few runs have no bands."""
+    banded = any((one.cells["runs"] >= MIN_RUNS).any() for one in materials)
+    parts = [one.note() for one in materials] + (["bands: 95 % confidence"] if banded else [])
+    return "; ".join([*parts, "markers: at least 99 % of the runs interpolate"])
 
 
 def _data(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
