@@ -7,7 +7,7 @@ pieces of columns and join the pieces in order: the same answers for any number 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -48,6 +48,17 @@ class ClassOrder:
         start, stop = self.target(k)
         ends = int(self.starts[-1])
         return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
+
+
+def joined(pieces: Iterable[tuple[int, int]]) -> Pieces:
+    """Ranges of columns, neighbours made one."""
+    found: Pieces = []
+    for start, stop in pieces:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], stop)
+        elif start < stop:
+            found.append((start, stop))
+    return found
 
 
 class Evidence(Protocol):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
+from itertools import accumulate
+from threading import local
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from .._bits import last_word, n_words
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
 from .._progress import Progress, Steps
-from .evidence import Columns, Counts, Evidence, Pieces, Selected
+from .evidence import Columns, Counts, Evidence, Pieces, Selected, joined
 
 LARGEST_BLOCK = 64
 BLOCK_WORDS = 2**29
@@ -29,6 +30,7 @@ SHARE = 0.6
 DECLINE = 0.7  # of the share, as widths grow
 UPDATE_WORDS = 4  # what it takes to compare a count, in words counted
 COLUMN_BITS = 32
+UNKNOWN = np.iinfo(np.int64).max
 
 
 @dataclass(eq=False)
@@ -105,24 +107,25 @@ def worth_foreseeing(
 
 
 def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) -> float:
-    """How many of all candidates will be examined in full, estimated from the first ones of each class.
+    """How many of all candidates will be examined in full, estimated from the first ones of some classes.
 
     If a detector claims c other points of its class on average, wherever they are, a class of
     N points takes N ln(1 + c) / c detectors. Candidates without a limit are given up early on.
     """
-    n_columns = sum(stop - start for start, stop in classes)
+    n_columns = 0
     examined = 0.0
-    for k, (start, stop) in enumerate(classes):
-        block = orders[k][: -(-SAMPLE // len(classes))]
+    for k in range(0, len(classes), -(-len(classes) // SAMPLE)):
+        (start, stop), block = classes[k], orders[k][: -(-SAMPLE // len(classes))]
         if not len(block):
             continue
-        limits, _ = counts.limits(block, classes[:k] + classes[k + 1 :])
+        n_columns += stop - start
+        limits, _ = counts.limits(block, joined(classes[:k] + classes[k + 1 :]))
         claimed = counts.heights(block, counts.select(slice(start, stop))) < limits[:, None]
         others = np.maximum(claimed.sum(axis=1) - 1, 0)[limits > 0]
         if len(others):
             c = max(float(others.mean()), 1e-9)
             examined += (stop - start) * len(others) / len(block) * float(np.log1p(c)) / c
-    return examined / n_columns
+    return examined / max(n_columns, 1)
 
 
 def mutual_limits(
@@ -135,22 +138,25 @@ def mutual_limits(
     """
     words = counts.patterns.words[: n_words(widths[-1])]
     sizes = np.stack([_sizes(words, width) for width in widths])
-    keys = np.full_like(sizes, np.iinfo(np.int64).max)
-    lock, steps = Lock(), Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
+    steps = Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
+    later = list(accumulate(reversed(classes), lambda pieces, piece: joined([piece, *pieces]), initial=Pieces()))[::-1]
+    found = [np.full_like(sizes, UNKNOWN)]
+    own = local()
 
     def work(block: tuple[int, int, int]) -> None:
         counts.threads.go_on()
+        if not hasattr(own, "keys"):  # what this thread finds
+            own.keys = np.full_like(sizes, UNKNOWN)
+            found.append(own.keys)
         k, start, stop = block
         rows = np.ascontiguousarray(words[:, start:stop].T)
-        found = np.full_like(keys, np.iinfo(np.int64).max)
-        for low, high in classes[k + 1 :]:
-            lowest_mutual_counts(words, low, high, rows, start, np.array(widths), sizes, found)
-        with lock:
-            np.minimum(keys, found, out=keys)
+        for low, high in later[k + 1]:
+            lowest_mutual_counts(words, low, high, rows, start, np.array(widths), sizes, own.keys)
         steps.add(stop - start)
 
     counts.threads.map(work, _blocks(classes, BLOCK_WORDS // max(counts.cost(classes), 1)))
-    known = keys < np.iinfo(np.int64).max
+    keys = np.minimum.reduce(found)
+    known = keys < UNKNOWN
     limits, witnesses = keys >> COLUMN_BITS, keys & (2**COLUMN_BITS - 1)
     return np.where(known, limits, -1), np.where(known, witnesses, -1)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from .._progress import silent
 from .._projections import sides_of_many
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
-from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces
+from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
 from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
 from ..construct.one_vs_rest import assemble, choose_targets
@@ -128,17 +128,6 @@ class Problem:
         return [
             (int(low), int(low + np.searchsorted(rows[low:high], N))) for low, high in zip(starts, stops, strict=True)
         ]
-
-
-def _joined(pieces: Iterable[tuple[int, int]]) -> Pieces:
-    """Ranges of columns, neighbours made one."""
-    joined: Pieces = []
-    for start, stop in pieces:
-        if joined and joined[-1][1] == start:
-            joined[-1] = (joined[-1][0], stop)
-        elif start < stop:
-            joined.append((start, stop))
-    return joined
 
 
 def seed_of(*key: Any) -> np.random.SeedSequence:
@@ -281,7 +270,7 @@ def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
     orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in problem.targets}
     evidence = layers.evidence(cell, list(orders.values()))
     return [
-        random_cover(evidence, columns[k], _joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
+        random_cover(evidence, columns[k], joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
         for k in problem.targets
     ]
 
