@@ -106,19 +106,21 @@ def named(axis: str, value: float) -> str:
     return f"${SYMBOLS[axis]}$ = {shown(value)}"
 
 
-def in_short(value: float) -> str:
-    """A large number as it fits below an axis.
+def in_short(value: float, largest: float | None = None) -> str:
+    """A large number as it fits below an axis, written like the largest one there.
 
     Examples
     --------
     >>> from exactfit.plots.axes import in_short
     >>> [in_short(value) for value in (800, 9500, 25_000, 1_000_000)]
     ['800', '9,500', '25k', '1M']
+    >>> [in_short(value, largest=10_400) for value in (0, 500, 9500, 10_000)]
+    ['0', '500', '9.5k', '10k']
     """
-    for size, letter in ((10**6, "M"), (10**3, "k")):
-        if abs(value) >= 10 * size or (size == 10**6 and abs(value) >= size):
-            return f"{value / size:g}{letter}"
-    return shown(value)
+    if abs(value) >= 10**6:
+        return f"{value / 10**6:g}M"
+    many = max(abs(value), abs(largest or 0)) >= 10**4
+    return f"{value / 10**3:g}k" if many and abs(value) >= 10**3 else shown(value)
 
 
 def label_axis(ax: Axes, which: str, name: str) -> None:
@@ -128,7 +130,7 @@ def label_axis(ax: Axes, which: str, name: str) -> None:
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_label_text(WORDS[name])
     if name in {"N", "detectors", "n"}:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: in_short(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: in_short(value, max(axis.get_view_interval()))))
 
 
 def note_below(figure: Figure, text: str) -> None:
