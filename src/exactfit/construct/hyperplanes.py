@@ -116,8 +116,9 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
     def draw(rng: np.random.Generator) -> Hyperplanes:
         weights = rng.standard_normal((WORD_BITS, d)).astype(np.float32)
         biases = reach * rng.uniform(-1.0, 1.0, WORD_BITS)
-        if center:
-            subtract_products(weights, origin, biases)
+        if not center:
+            return Hyperplanes(weights, biases)  # finite, as reach is
+        subtract_products(weights, origin, biases)
         return _finite(Hyperplanes(weights, biases))
 
     return draw
