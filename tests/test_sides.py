@@ -129,6 +129,14 @@ def test_any_numbers_in_more_dimensions(data, d):
     assert_exact(X, W, B)
 
 
+@pytest.mark.parametrize("d", [3, 16, 17, 40])
+def test_a_sum_that_overflows_on_the_way_keeps_its_sign(d):
+    """2e308 is infinite in float64, 2e308 - 1.5e308 - 1.5e308 is not."""
+    W = np.zeros((2, d))
+    W[0, :3], W[1, :3] = (2.0, -1.5, -1.5), (-2.0, 1.5, 1.5)
+    assert_exact(np.full((70, d), 1e308), W, np.zeros(2))
+
+
 @pytest.mark.parametrize("d", [2, 3, 8, 16, 17, 20])
 def test_weights_so_small_that_error_bounds_underflow(d):
     """Denormal weights against huge points: the products are of ordinary size, and so are their errors."""
@@ -300,6 +308,15 @@ def test_the_filter_leaves_little_in_doubt_on_plain_data(left_in_doubt, d, share
     B = rng.uniform(-1, 1, 128) - W.sum(axis=1, dtype=np.float64) * offset
     _, doubt = left_in_doubt(X, W, B)
     assert doubt.mean() <= share
+
+
+@pytest.mark.parametrize("d", [2, 16])
+def test_one_huge_point_does_not_leave_the_others_in_doubt(left_in_doubt, d):
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((300, d))
+    X[7] *= 1e30
+    _, doubt = left_in_doubt(X, rng.standard_normal((64, d)), rng.uniform(-1, 1, 64))
+    assert doubt.mean() <= 1e-6
 
 
 def test_rows_of_a_matrix_come_dense_and_in_order():

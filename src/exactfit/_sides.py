@@ -147,8 +147,6 @@ class _Filter:
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
         self.lone = _lone(weights)
-        self.n_padded = words.shape[0] * WORD_BITS
-        self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(biases) % WORD_BITS)
 
     def take(self, start: int, stop: int) -> Floats:
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
@@ -166,22 +164,17 @@ class _LowDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        d = self.weights.shape[1]
-        weights = self.weights.astype(np.float64)
-        share = 1.01 * (d + 2) * U64
+        self.lines = self.weights.astype(np.float64)
+        share = 1.01 * (self.lines.shape[1] + 2) * U64
         with np.errstate(over="ignore"):
             # The product may underflow; the least number on top makes it an upper bound again.
-            self.slopes = _pad(share * np.abs(weights).sum(axis=1) + 5e-324, self.n_padded)
-            self.doubts = _pad(share * np.abs(self.biases), self.n_padded)
-        self.columns = _pad(weights.T, self.n_padded)
-        self.offsets = _pad(self.biases, self.n_padded)
+            self.slopes = share * np.abs(self.lines).sum(axis=1) + 5e-324
+            self.doubts = share * np.abs(self.biases)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         tile = self.take(*piece)
-        open_bits = np.empty((len(self.words), len(tile)), dtype=np.uint64)
-        kernels.decide_low(
-            tile, self.columns, self.offsets, self.slopes, self.doubts, piece[0], self.tail, self.words, open_bits
-        )
+        open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
+        kernels.decide_low(tile, self.lines, self.biases, self.slopes, self.doubts, piece[0], self.words, open_bits)
         self.settle(tile, 0, piece[0], open_bits)
 
 
@@ -193,6 +186,8 @@ class _HighDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.n_padded = len(self.words) * WORD_BITS
+        self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
         self.reference = self._reference()
         self.columns = self._columns()
         d = len(self.columns)

@@ -15,6 +15,8 @@ from .compile import compiled
 LARGEST = np.finfo(np.float64).max
 SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450
 TINY = 1e-300
+PIECE = 256
+FINITE_BOUND = 1e250  # bounds are above 1e-16 of what they bound: no entry below this one is infinite
 ALL = np.uint64(2**64 - 1)
 LOW_27 = np.int64(2**27 - 1)
 LOW_32 = np.int64(2**32 - 1)
@@ -107,30 +109,50 @@ def decide_products(products, factors, norms, slopes, offsets, doubts, first_wor
 
 
 @compiled
-def decide_low(rows, weights, biases, slopes, doubts, start, tail, words, open_bits):
+def project(points, n_points, weights, bias, values):
+    """values[r] = bias + <weights, point r>, term by term in the order of the features."""
+    x = points[0]
+    for r in range(n_points):
+        values[r] = bias + x[r] * weights[0]
+    for j in range(1, points.shape[0]):
+        x, w = points[j], weights[j]
+        for r in range(n_points):
+            values[r] += x[r] * w
+
+
+@compiled
+def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
     """Side and doubt in few dimensions: project, test and pack in one go, in float64.
 
-    ``weights`` has shape (d, n) with n a multiple of 64. An entry is in doubt unless
-    its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``.
+    An entry is in doubt unless its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``. Piece by
+    piece of the points, a hyperplane's entries are first held against the largest bound among them,
+    and one by one only where one does not exceed that. Bits are added to words that hold none.
     """
-    d, n = weights.shape
-    values = np.empty(64)
-    for r in range(rows.shape[0]):
-        largest = 0.0
-        for j in range(d):
-            largest = max(largest, abs(rows[r, j]))
-        for w in range(n // 64):
-            low = 64 * w
-            bias, slope, error = biases[low : low + 64], slopes[low : low + 64], doubts[low : low + 64]
-            for i in range(64):
-                values[i] = bias[i]
+    n_rows, d = rows.shape
+    points, sizes, values = np.empty((d, PIECE)), np.empty(PIECE), np.empty(PIECE)
+    for low in range(0, n_rows, PIECE):
+        count = min(PIECE, n_rows - low)
+        sizes[:] = 0.0
+        for r in range(count):
             for j in range(d):
-                x, line = rows[r, j], weights[j, low : low + 64]
-                for i in range(64):
-                    values[i] += x * line[i]
-            used = tail if low + 64 == n else ALL
-            words[w, start + r] = signs(values) & used
-            open_bits[w, r] = in_doubt(values, largest, slope, 1.0, error) & used
+                points[j, r] = rows[low + r, j]
+                sizes[r] = max(sizes[r], abs(points[j, r]))
+        largest = sizes.max()
+        for i in range(biases.shape[0]):
+            project(points, count, weights[i], biases[i], values)
+            bound = largest * slopes[i] + doubts[i] + TINY
+            bit = np.uint64(i & 63)
+            on = words[i >> 6, start + low : start + low + count]
+            unsure = np.int64(0)
+            for r in range(count):
+                on[r] |= np.uint64(values[r] > 0.0) << bit
+                unsure += np.int64(not abs(values[r]) > bound)
+            if unsure or not bound < FINITE_BOUND:
+                doubt = open_bits[i >> 6, low : low + count]
+                for r in range(count):
+                    size = abs(values[r])
+                    sure = (size > sizes[r] * slopes[i] + doubts[i] + TINY) & (size <= LARGEST)
+                    doubt[r] |= np.uint64(not sure) << bit
 
 
 @compiled
