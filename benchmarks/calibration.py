@@ -14,16 +14,24 @@ from exactfit._kernels.cover import lowest_counts
 from exactfit._kernels.sides import decide_products
 
 REPEATS = 5
+ROUNDS = 12
+PIECE_WORDS = 2**28
 
 
 def best_of(work: Callable[[], object], repeats: int = REPEATS) -> float:
     """Seconds of the fastest of a few runs."""
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
+    return by_turns([work], repeats)[0]
+
+
+def by_turns(works: list[Callable[[], object]], rounds: int) -> list[float]:
+    """Seconds of the fastest run of each, one after the other in every round, so that all see the same machine."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, taken in zip(works, times, strict=True):
+            began = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - began)
+    return [min(taken) for taken in times]
 
 
 @njit(nogil=True)
@@ -44,30 +52,37 @@ def _on_threads(work: Callable[[int], object], threads: int) -> Callable[[], obj
     return run
 
 
-def word_rate(threads: int) -> float:
-    """Words per second of the plain loop on so many threads."""
-    rng = np.random.default_rng(0)
-    words = rng.integers(0, 2**63, (threads, 1024), dtype=np.uint64)
-    plain_loop(words[0], words[0], 1)
-    repeats = 100_000
-    seconds = best_of(_on_threads(lambda k: plain_loop(words[k], words[-1 - k], repeats), threads))
-    return threads * repeats * 1024 / seconds
+def word_rates(threads: int, rows: tuple[int, ...]) -> tuple[float, list[float]]:
+    """Words per second of the plain loop, and of the cover kernel for rows of so many words, on so many threads."""
+    works = [_plain(threads), *(_cover(n_words, threads) for n_words in rows)]
+    for work, _ in works:
+        work()
+    seconds = by_turns([work for work, _ in works], ROUNDS)
+    plain, *kernels = (n_words / taken for (_, n_words), taken in zip(works, seconds, strict=True))
+    return plain, kernels
 
 
-def kernel_rate(n_words: int, threads: int, columns: int = 63_000, masks: int = 32) -> float:
-    """Words per second of the cover kernel for rows of so many words."""
+def _plain(threads: int) -> tuple[Callable[[], object], int]:
+    """The plain loop as work to be timed, and how many words it counts."""
+    words = np.random.default_rng(0).integers(0, 2**63, (threads, 1024), dtype=np.uint64)
+    repeats = PIECE_WORDS // words.size
+    return _on_threads(lambda k: plain_loop(words[k], words[-1 - k], repeats), threads), repeats * words.size
+
+
+def _cover(n_words: int, threads: int, columns: int = 63_000, masks: int = 32) -> tuple[Callable[[], object], int]:
+    """The cover kernel as work to be timed, and how many words it counts."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**63, (n_words, columns), dtype=np.uint64)
     given = rng.integers(0, 2**63, (masks, n_words), dtype=np.uint64)
     edges = np.linspace(0, columns, threads + 1).astype(int)
+    repeats = -(-PIECE_WORDS // (words.size * masks))
 
     def work(k: int) -> None:
-        lowest = np.full(masks, np.iinfo(np.int64).max)
-        lowest_counts(words, edges[k], edges[k + 1], given, lowest, np.zeros(masks, dtype=np.int64))
+        for _ in range(repeats):
+            lowest = np.full(masks, np.iinfo(np.int64).max)
+            lowest_counts(words, edges[k], edges[k + 1], given, lowest, np.zeros(masks, dtype=np.int64))
 
-    run = _on_threads(work, threads)
-    run()
-    return n_words * columns * masks / best_of(run)
+    return _on_threads(work, threads), repeats * words.size * masks
 
 
 def gemm_seconds(n_points: int, d: int, width: int) -> float:

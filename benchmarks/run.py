@@ -16,10 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from .calibration import gemm_seconds, kernel_rate, packing_rate, word_rate
+from .calibration import gemm_seconds, packing_rate, word_rates
 from .cases import CASES, Case
 
 THREADS = 2
+ROWS = (8, 32, 79)
 BARE = (("bare_seconds", "{:.3g} s"), ("over_bare", "{:.2f} x"), ("word_rate", "{:.2g}"))
 
 
@@ -72,15 +73,14 @@ def measure(index: int, folder: str, rate: float, packing: float) -> dict[str, A
 
 def calibrate(console: Console) -> tuple[float, float]:
     """Word rates of the plain loop and the cover kernel, and the packing rate."""
-    table = Table("threads", "plain loop", "cover, 8 words", "cover, 32 words", "cover, 79 words")
+    table = Table("threads", "plain loop", *(f"cover, {n_words} words" for n_words in ROWS))
     for threads in (1, THREADS):
-        plain = word_rate(threads)
-        shares = [kernel_rate(n_words, threads) / plain for n_words in (8, 32, 79)]
-        table.add_row(str(threads), f"{plain / 1e9:.2f} G words/s", *(f"{share:.0%}" for share in shares))
+        plain, kernels = word_rates(threads, ROWS)
+        table.add_row(str(threads), f"{plain / 1e9:.2f} G words/s", *(f"{rate / plain:.0%}" for rate in kernels))
     console.print(table)
     packing = packing_rate(THREADS)
     console.print(f"packing: {packing / 1e9:.2f} G entries/s on {THREADS} threads")
-    return word_rate(THREADS), packing
+    return plain, packing
 
 
 def show(console: Console, rows: list[dict[str, Any]]) -> None:

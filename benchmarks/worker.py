@@ -26,7 +26,7 @@ SEED = 0
 THREADS = 2
 NEW_POINTS = 10_000
 PREFIXES = (10, 100, 1000)
-MOST_REPEATS = 20
+LEAST_REPEATS, MOST_REPEATS = 3, 20
 ENOUGH_SECONDS = 5.0
 
 
@@ -85,7 +85,7 @@ def run_exactfit(case: Case, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """The side that is being measured."""
     warm_up(X, y, case)
     times: list[float] = []
-    while not times or (len(times) < MOST_REPEATS and sum(times) < ENOUGH_SECONDS):
+    while len(times) < LEAST_REPEATS or (len(times) < MOST_REPEATS and sum(times) < ENOUGH_SECONDS):
         began = time.perf_counter()
         if case.width == 0:
             made = adaptive_width(X, y, recipe(case), SEED)
