@@ -129,6 +129,38 @@ def test_any_numbers_in_more_dimensions(data, d):
     assert_exact(X, W, B)
 
 
+def mostly_zeros(rng, n_points, d, most):
+    """Points with up to ``most`` numbers of all sizes, the rest zeros."""
+    X = np.zeros((n_points, d))
+    for row in X:
+        places = rng.permutation(d)[: int(rng.integers(0, most + 1))]
+        row[places] = of_size(rng, 3, len(places))
+    return X
+
+
+@pytest.mark.parametrize(("d", "most"), [(17, 3), (40, 8), (300, 20), (2000, 300)])
+def test_points_that_are_mostly_zeros(d, most):
+    rng = np.random.default_rng(d)
+    X = mostly_zeros(rng, 70, d, most)
+    W = rng.standard_normal((5, d)).astype(np.float32)
+    B = np.array([-naive.dot(w, x) for w, x in zip(W, X, strict=False)])  # five of the points are close calls
+    assert_exact(X, W, B)
+    np.testing.assert_array_equal(sides(sp.csr_matrix(X), W, B).words, sides(X, W, B).words)
+
+
+@pytest.mark.parametrize("n", [1, 65, 513, 1100])
+def test_zeros_may_be_left_out_or_not(monkeypatch, n):
+    rng = np.random.default_rng(n)
+    X = mostly_zeros(rng, 600, 1000, 400) * (rng.random((600, 1)) < 0.5)
+    W, B = rng.standard_normal((n, 1000)).astype(np.float32), rng.uniform(-1, 1, n)
+    used = []
+    monkeypatch.setattr(_sides, "_Nonzeros", lambda weights, make=_sides._Nonzeros: used.append(n) or make(weights))
+    without = sides(X, W, B)
+    monkeypatch.setattr(_sides, "MANY_ZEROS", 1000)
+    np.testing.assert_array_equal(without.words, sides(X, W, B).words)
+    assert used == [n]
+
+
 @pytest.mark.parametrize("d", [3, 16, 17, 40])
 def test_a_sum_that_overflows_on_the_way_keeps_its_sign(d):
     """2e308 is infinite in float64, 2e308 - 1.5e308 - 1.5e308 is not."""
@@ -286,8 +318,19 @@ def test_the_filter_is_never_wrong_about_what_it_decides(left_in_doubt, d, offse
     """Points at distances of 1 down to 1e-18 from the hyperplanes, relative to their size."""
     rng = np.random.default_rng(d)
     n_points = 80 if d <= 17 else 6
-    X = offset + rng.standard_normal((n_points, d))
-    W = rng.standard_normal((4, d)).astype(np.float32)
+    assert_never_wrong(left_in_doubt, offset + rng.standard_normal((n_points, d)), rng)
+
+
+@pytest.mark.parametrize(("d", "most"), [(17, 3), (40, 8), (1300, 300)])
+def test_the_filter_is_never_wrong_about_points_that_are_mostly_zeros(left_in_doubt, d, most):
+    rng = np.random.default_rng(d)
+    X = mostly_zeros(rng, 80, d, most)
+    X[0, :most] = rng.standard_normal(most)
+    assert_never_wrong(left_in_doubt, X, rng)
+
+
+def assert_never_wrong(left_in_doubt, X, rng):
+    W = rng.standard_normal((4, X.shape[1])).astype(np.float32)
     size = float(np.abs(X[0]) @ np.abs(W[0]))
     products = [[naive.exact(w, x, 0.0) for w in W] for x in X]
     for closeness in (1.0, 1e-3, 1e-6, 1e-7, 1e-8, 1e-12, 1e-15, 1e-16, 1e-18):

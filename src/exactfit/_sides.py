@@ -9,7 +9,7 @@ How. A fast filter computes every entry with a proven bound of its error, and le
 those entries in doubt whose size does not exceed it; ``settle`` decides these in
 float64, then with compensated sums, then in exact integers.
 
-The filter in many dimensions (a float32 GEMM). Let c be any reference point and
+The filter in many dimensions (float32 products). Let c be any reference point and
 t = b + <w, c>, so that <w, x> + b = <w, x - c> + t. Rows x - c and w are scaled by
 powers of two to largest entry in [1/2, 1), which is exact, and rounded to float32:
 relative error at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most
@@ -23,6 +23,8 @@ scaled norms are at least 1/2. Adding t in float64 errs by at most
 2 2^-53 (|w| |x - c| + |t|) (1.01 covers the higher order), and t itself carries the bound
 that ``shift_biases`` gives.
 Columns in which all points agree are left out: with c_j = x_j they add exactly nothing.
+Products come from a GEMM, with c in the middle of the data; or, where most of the data are
+zeros, c = 0 and only what is not zero is multiplied, in blocks of K such features of a point.
 Norms are rounded up. Rows whose scale leaves float64's range have infinite norm,
 hence all their entries are in doubt; so are results that are not finite.
 
@@ -32,7 +34,7 @@ additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +54,7 @@ TILE_ENTRIES = 2**22
 REFERENCE_ROWS = 64
 WIDE = 256
 SHARE_ALIKE = 32
+MANY_ZEROS = 4
 U32, U64 = 2.0**-24, 2.0**-53
 
 
@@ -178,8 +181,61 @@ class _LowDimension(_Filter):
         self.settle(tile, 0, piece[0], open_bits)
 
 
+class _Products(Protocol):
+    """Float32 products of points with hyperplanes whose weights it was made with."""
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        """A tile of points, as ``multiply`` takes them."""
+        ...
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        """Products with some hyperplanes, summed over blocks of at most ``FEATURE_BLOCK`` features, then over these."""
+        ...
+
+
+class _Gemm:
+    """Products of all features."""
+
+    def __init__(self, weights: NDArray[np.float32]) -> None:
+        self.weights = weights
+        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, weights.shape[1], FEATURE_BLOCK)]
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        return points
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        total, product = np.empty((2, len(points), part.stop - part.start), dtype=np.float32)
+        with np.errstate(all="ignore"):
+            np.matmul(points[:, self.blocks[0]], self.weights[part, self.blocks[0]].T, out=total)
+            for block in self.blocks[1:]:
+                np.matmul(points[:, block], self.weights[part, block].T, out=product)
+                np.add(total, product, out=total)
+        return np.asarray(total)
+
+
+class _Nonzeros:
+    """Products of those features that are not zero."""
+
+    def __init__(self, weights: NDArray[np.float32]) -> None:
+        parts = range(0, len(weights), COLUMN_TILE)
+        self.lines = {low: np.ascontiguousarray(weights[low : low + COLUMN_TILE].T) for low in parts}
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        count = np.count_nonzero(points)
+        starts, features = np.empty(len(points) + 1, dtype=np.int64), np.empty(count, dtype=np.int64)
+        values = np.empty(count, dtype=np.float32)
+        kernels.find_nonzeros(points, starts, features, values)
+        return starts, features, values
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        starts, features, values = points
+        total = np.zeros((len(starts) - 1, part.stop - part.start), dtype=np.float32)
+        kernels.multiply_nonzeros(starts, features, values, self.lines[part.start], FEATURE_BLOCK, total)
+        return total
+
+
 class _HighDimension(_Filter):
-    """A float32 GEMM over blocks of features, around a reference point."""
+    """Float32 products over blocks of features, around a reference point."""
 
     uses_blas = True
     row_tile = 256
@@ -188,15 +244,18 @@ class _HighDimension(_Filter):
         super().__init__(*args)
         self.n_padded = len(self.words) * WORD_BITS
         self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
-        self.reference = self._reference()
-        self.columns = self._columns()
+        self.sample = self._sample()
+        many_zeros = 0 < MANY_ZEROS * np.count_nonzero(self.sample) <= self.sample.size
+        self.reference = np.zeros(self.weights.shape[1]) if many_zeros else self._reference()
+        self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
         d = len(self.columns)
-        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
-        self.scaled = np.zeros((self.n_padded, d), dtype=np.float32)
+        scaled = np.zeros((self.n_padded, d), dtype=np.float32)
         self.factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        kernels.scale_rows(self.weights, np.zeros_like(self.reference), self.columns, self.scaled, self.factors, norms)
+        kernels.scale_rows(self.weights, np.zeros_like(self.reference), self.columns, scaled, self.factors, norms)
+        self.products: _Products = _Nonzeros(scaled) if many_zeros else _Gemm(scaled)
         self.summing = 1.01 * 3 * U64
-        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + len(self.blocks) + 3) * U32 + self.summing)
+        n_blocks = -(-d // FEATURE_BLOCK)
+        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + n_blocks + 3) * U32 + self.summing)
         self.shift(self.biases)
 
     def shift(self, biases: Floats) -> None:
@@ -211,7 +270,6 @@ class _HighDimension(_Filter):
 
     def _reference(self) -> Floats:
         """A point in the middle of the data, so that a common offset does not blunt the bound."""
-        self.sample = self._sample()
         if len(self.sample) < REFERENCE_ROWS:
             return np.zeros(self.weights.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -246,19 +304,10 @@ class _HighDimension(_Filter):
         scaled = np.empty((len(tile), len(self.columns)), dtype=np.float32)
         factors, norms = np.empty(len(tile)), np.empty(len(tile))
         kernels.scale_rows(tile, self.reference, self.columns, scaled, factors, norms)
+        points = self.products.prepare(scaled)
         for low in range(0, self.n_padded, COLUMN_TILE):
             part = slice(low, min(low + COLUMN_TILE, self.n_padded))
-            self.decide(self._multiply(scaled, part), tile, factors, norms, start, part)
-
-    def _multiply(self, scaled: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
-        """Products with some hyperplanes, added up over the blocks of features."""
-        total, product = np.empty((2, len(scaled), part.stop - part.start), dtype=np.float32)
-        with np.errstate(all="ignore"):
-            np.matmul(scaled[:, self.blocks[0]], self.scaled[part, self.blocks[0]].T, out=total)
-            for block in self.blocks[1:]:
-                np.matmul(scaled[:, block], self.scaled[part, block].T, out=product)
-                np.add(total, product, out=total)
-        return np.asarray(total)
+            self.decide(self.products.multiply(points, part), tile, factors, norms, start, part)
 
     def decide(
         self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
