@@ -52,8 +52,34 @@ def count_four(words, w, start, stop, mask, fresh, counts):
 
 
 @compiled
+def full_add_seven(a, b, c, d, e, f, g):
+    """Add seven words bit by bit: the ones, twos and fours of every position."""
+    s1, c1 = full_add(a, b, c)
+    s2, c2 = full_add(d, e, f)
+    ones, c3 = full_add(s1, s2, g)
+    twos, fours = full_add(c1, c2, c3)
+    return ones, twos, fours
+
+
+@compiled
+def count_seven(words, w, start, stop, mask, fresh, counts):
+    """Count seven words of every column: full adders turn them into three."""
+    m0, m1, m2, m3 = mask[w], mask[w + 1], mask[w + 2], mask[w + 3]
+    m4, m5, m6 = mask[w + 4], mask[w + 5], mask[w + 6]
+    a0, a1 = words[w, start:stop], words[w + 1, start:stop]
+    a2, a3 = words[w + 2, start:stop], words[w + 3, start:stop]
+    a4, a5 = words[w + 4, start:stop], words[w + 5, start:stop]
+    a6 = words[w + 6, start:stop]
+    for c in range(stop - start):
+        ones, twos, fours = full_add_seven(
+            a0[c] & m0, a1[c] & m1, a2[c] & m2, a3[c] & m3, a4[c] & m4, a5[c] & m5, a6[c] & m6
+        )
+        counts[c] = (0 if fresh else counts[c]) + popcount(ones) + 2 * popcount(twos) + 4 * popcount(fours)
+
+
+@compiled
 def count_eight(words, w, start, stop, mask, fresh, counts):
-    """Count eight words of every column: full adders turn seven into three (ones, twos, fours)."""
+    """Count eight words of every column: full adders turn seven of them into three."""
     m0, m1, m2, m3 = mask[w], mask[w + 1], mask[w + 2], mask[w + 3]
     m4, m5, m6, m7 = mask[w + 4], mask[w + 5], mask[w + 6], mask[w + 7]
     a0, a1 = words[w, start:stop], words[w + 1, start:stop]
@@ -61,10 +87,9 @@ def count_eight(words, w, start, stop, mask, fresh, counts):
     a4, a5 = words[w + 4, start:stop], words[w + 5, start:stop]
     a6, a7 = words[w + 6, start:stop], words[w + 7, start:stop]
     for c in range(stop - start):
-        s1, c1 = full_add(a0[c] & m0, a1[c] & m1, a2[c] & m2)
-        s2, c2 = full_add(a3[c] & m3, a4[c] & m4, a5[c] & m5)
-        ones, c3 = full_add(s1, s2, a6[c] & m6)
-        twos, fours = full_add(c1, c2, c3)
+        ones, twos, fours = full_add_seven(
+            a0[c] & m0, a1[c] & m1, a2[c] & m2, a3[c] & m3, a4[c] & m4, a5[c] & m5, a6[c] & m6
+        )
         more = popcount(ones) + popcount(a7[c] & m7) + 2 * popcount(twos) + 4 * popcount(fours)
         counts[c] = (0 if fresh else counts[c]) + more
 
@@ -73,6 +98,9 @@ def count_eight(words, w, start, stop, mask, fresh, counts):
 def count_words(words, first, last, start, stop, mask, counts):
     """Count the words first..last of every column on top of what those before ``first`` gave."""
     w = first
+    if (last - w) % STRIDE == STRIDE - 1:
+        count_seven(words, w, start, stop, mask, w == 0, counts)
+        w += STRIDE - 1
     if (last - w) & 1:
         count_one(words, w, start, stop, mask, w == 0, counts)
         w += 1

@@ -22,7 +22,7 @@ def lowest_counts(words, start, stop, masks, lowest, where):
     that is not below the lowest is out: where few of a tile are left, only they go on.
     """
     n_words = words.shape[0]
-    first = n_words if n_words < 2 * STRIDE else (n_words - 1) % STRIDE + 1
+    first = min(n_words, STRIDE - 1 if n_words < 2 * STRIDE else (n_words - 1) % STRIDE + 1)
     counts = np.zeros(COLUMN_TILE, np.int64)
     enough = np.full(masks.shape[0], n_words)
     for low in range(start, stop, COLUMN_TILE):
@@ -33,10 +33,14 @@ def lowest_counts(words, start, stop, masks, lowest, where):
                 continue
             done = enough[m]
             count_words(words, 0, done, low, high, mask, counts)
-            while done < n_words and n_below(best, counts, high - low) > (high - low) // FEW:
-                count_words(words, done, done + STRIDE, low, high, mask, counts)
-                done += STRIDE
+            left = n_below(best, counts, high - low)
+            while done < n_words and left > (high - low) // FEW:
+                more = min(done + STRIDE, n_words)
+                count_words(words, done, more, low, high, mask, counts)
+                done, left = more, n_below(best, counts, high - low)
             enough[m] = done if done > enough[m] else max(done - STRIDE, first)
+            if left == 0:
+                continue
             if done < n_words:
                 count_below(best, words, done, low, high, mask, counts)
             smallest = counts[0]
