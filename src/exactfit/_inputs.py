@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from .construct.recipe import check_whole
 from .exceptions import DataError, ParameterError
@@ -60,6 +61,18 @@ def target_code(target: Any, classes: NDArray[Any]) -> Any:
     if not isinstance(target, Hashable) or target not in codes:
         raise ParameterError(f"target must be one of {classes.tolist()}, 'all' or None, got {target!r}")
     return codes[target]
+
+
+def validated(estimator: Any, X: Matrix, **options: Any) -> Any:
+    """scikit-learn's checks, and no integer is rounded on the way."""
+    try:
+        checked = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+    except OverflowError:
+        refuse_inexact_integers(X, range(np.shape(X)[1]))
+        raise
+    if may_hold_large_integers(X):
+        refuse_inexact_integers(X, large_columns(checked[0] if isinstance(checked, tuple) else checked))
+    return checked
 
 
 def may_hold_large_integers(given: Matrix) -> bool:

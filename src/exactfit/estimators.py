@@ -12,18 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ._inputs import (
-    check_random_state,
-    check_width,
-    large_columns,
-    may_hold_large_integers,
-    refuse_inexact_integers,
-    seed_of,
-    target_code,
-    without_mask,
-)
+from ._inputs import check_random_state, check_width, seed_of, target_code, validated, without_mask
 from ._progress import progress_bar
 from ._results import by_construction, errors_of, in_format, in_rows, outcome_of, renumbered
 from .activations import Activation
@@ -243,27 +234,16 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         )  # fmt: skip
 
     def _check_data(self, X: Matrix, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
-        points, labels = self._validate(X, y=without_mask(y))
+        points, labels = validated(self, X, y=without_mask(y))
         try:
             check_classification_targets(labels)
         except TypeError as error:
             raise DataError(f"y must hold labels of one kind: {error}") from error
         return points, labels
 
-    def _validate(self, X: Matrix, **options: Any) -> Any:
-        """scikit-learn's checks, and no integer is rounded on the way."""
-        try:
-            checked = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
-        except OverflowError:
-            refuse_inexact_integers(X, range(np.shape(X)[1]))
-            raise
-        if may_hold_large_integers(X):
-            refuse_inexact_integers(X, large_columns(checked[0] if isinstance(checked, tuple) else checked))
-        return checked
-
     def _points(self, X: Matrix) -> Matrix:
         """Points to be classified: checked, and rounded as those of ``fit`` were."""
-        return rounded(self._validate(X, reset=False), self.exact_in)
+        return rounded(validated(self, X, reset=False), self.exact_in)
 
     def _construct(self, X: Matrix, codes: Codes, recipe: Recipe, n_classes: int, seed: int | None) -> Construction:
         """The network for the classes that have points; majorities may have left some without."""
