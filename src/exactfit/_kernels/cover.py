@@ -41,8 +41,10 @@ def lowest_counts(words, start, stop, masks, lowest, where):
             enough[m] = done if done > enough[m] else max(done - STRIDE, first)
             if left == 0:
                 continue
-            if done < n_words:
+            if done < n_words - 1:
                 count_below(best, words, done, low, high, mask, counts)
+            else:
+                count_words(words, done, n_words, low, high, mask, counts)
             smallest = counts[0]
             for c in range(1, high - low):
                 smallest = min(smallest, counts[c])
