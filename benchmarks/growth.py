@@ -96,7 +96,7 @@ def draw(results: dict[str, list[tuple[int, int, float]]], path: str) -> None:
         for axis, panel in zip(AXES, panels, strict=True):
             rows = results[axis.name]
             sizes, seconds = [row[0] for row in rows], [row[2] for row in rows]
-            panel.loglog(sizes, seconds, "o-")
+            panel.loglog(sizes, seconds, "o-", clip_on=False)
             panel.set(xlim=decades(sizes), ylim=decades(seconds))
             panel.set(xlabel=axis.label.replace(" (", "\n("), title=f"exponent {exponent(rows):.2f}")
         panels[0].set_ylabel("seconds of a fit")
