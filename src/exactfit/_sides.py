@@ -34,6 +34,7 @@ additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,7 @@ from ._parallel import SERIAL, Threads, single_threaded_blas
 
 Matrix = Any
 Floats = NDArray[np.float64]
+Parts = Iterator[tuple[int, NDArray[np.float32]]]
 
 LOW_DIMENSION = 16
 FEATURE_BLOCK = 256
@@ -196,19 +198,21 @@ class _Products(Protocol):
 class _Gemm:
     """Products of all features."""
 
-    def __init__(self, weights: NDArray[np.float32]) -> None:
-        self.weights = weights
-        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, weights.shape[1], FEATURE_BLOCK)]
+    def __init__(self, weights: Parts) -> None:
+        self.weights = dict(weights)
+        d = self.weights[0].shape[1]
+        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
 
     def prepare(self, points: NDArray[np.float32]) -> Any:
         return points
 
     def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
-        total, product = np.empty((2, len(points), part.stop - part.start), dtype=np.float32)
+        weights = self.weights[part.start]
+        total, product = np.empty((2, len(points), len(weights)), dtype=np.float32)
         with np.errstate(all="ignore"):
-            np.matmul(points[:, self.blocks[0]], self.weights[part, self.blocks[0]].T, out=total)
+            np.matmul(points[:, self.blocks[0]], weights[:, self.blocks[0]].T, out=total)
             for block in self.blocks[1:]:
-                np.matmul(points[:, block], self.weights[part, block].T, out=product)
+                np.matmul(points[:, block], weights[:, block].T, out=product)
                 np.add(total, product, out=total)
         return np.asarray(total)
 
@@ -216,9 +220,8 @@ class _Gemm:
 class _Nonzeros:
     """Products of those features that are not zero."""
 
-    def __init__(self, weights: NDArray[np.float32]) -> None:
-        parts = range(0, len(weights), COLUMN_TILE)
-        self.lines = {low: np.ascontiguousarray(weights[low : low + COLUMN_TILE].T) for low in parts}
+    def __init__(self, weights: Parts) -> None:
+        self.lines = {low: np.ascontiguousarray(part.T) for low, part in weights}
 
     def prepare(self, points: NDArray[np.float32]) -> Any:
         count = np.count_nonzero(points)
@@ -229,8 +232,9 @@ class _Nonzeros:
 
     def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
         starts, features, values = points
-        total = np.zeros((len(starts) - 1, part.stop - part.start), dtype=np.float32)
-        kernels.multiply_nonzeros(starts, features, values, self.lines[part.start], FEATURE_BLOCK, total)
+        lines = self.lines[part.start]
+        total = np.zeros((len(starts) - 1, lines.shape[1]), dtype=np.float32)
+        kernels.multiply_nonzeros(starts, features, values, lines, FEATURE_BLOCK, total)
         return total
 
 
@@ -248,15 +252,28 @@ class _HighDimension(_Filter):
         many_zeros = 0 < MANY_ZEROS * np.count_nonzero(self.sample) <= self.sample.size
         self.reference = np.zeros(self.weights.shape[1]) if many_zeros else self._reference()
         self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
+        self.factors, self.norms = np.ones(self.n_padded), np.zeros(self.n_padded)
+        self.products: _Products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
         d = len(self.columns)
-        scaled = np.zeros((self.n_padded, d), dtype=np.float32)
-        self.factors, norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        kernels.scale_rows(self.weights, np.zeros_like(self.reference), self.columns, scaled, self.factors, norms)
-        self.products: _Products = _Nonzeros(scaled) if many_zeros else _Gemm(scaled)
-        self.summing = 1.01 * 3 * U64
         n_blocks = -(-d // FEATURE_BLOCK)
-        self.slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + n_blocks + 3) * U32 + self.summing)
+        self.summing = 1.01 * 3 * U64
+        self.slopes = self.norms * (1.01 * (min(d, FEATURE_BLOCK) + n_blocks + 3) * U32 + self.summing)
         self.shift(self.biases)
+
+    def _scaled_weights(self) -> Parts:
+        """Scaled to float32, as many hyperplanes at a time as are multiplied at a time; notes factors and norms."""
+        origin = np.zeros_like(self.reference)
+        for part in self.parts():
+            scaled = np.zeros((part.stop - part.start, len(self.columns)), dtype=np.float32)
+            rows = self.weights[part]
+            used = slice(part.start, part.start + len(rows))
+            kernels.scale_rows(rows, origin, self.columns, scaled, self.factors[used], self.norms[used])
+            yield part.start, scaled
+
+    def parts(self) -> list[slice]:
+        """The hyperplanes, full words of them, as many at a time as are multiplied at a time."""
+        lows = range(0, self.n_padded, COLUMN_TILE)
+        return [slice(low, min(low + COLUMN_TILE, self.n_padded)) for low in lows]
 
     def shift(self, biases: Floats) -> None:
         """Take these biases: t = b + <w, c> in scaled units, and how far it may be off."""
@@ -305,8 +322,7 @@ class _HighDimension(_Filter):
         factors, norms = np.empty(len(tile)), np.empty(len(tile))
         kernels.scale_rows(tile, self.reference, self.columns, scaled, factors, norms)
         points = self.products.prepare(scaled)
-        for low in range(0, self.n_padded, COLUMN_TILE):
-            part = slice(low, min(low + COLUMN_TILE, self.n_padded))
+        for part in self.parts():
             self.decide(self.products.multiply(points, part), tile, factors, norms, start, part)
 
     def decide(
