@@ -64,7 +64,7 @@ def measure(index: int, folder: str, rate: float, packing: float) -> dict[str, A
     row["other_peak_bytes"] = other["peak_bytes"]
     row["other_detectors"] = other.get("detectors")
     row["ratio"] = row["other_seconds"] / row["seconds"]
-    if case.against == "dense":
+    if case.against != "neighbours":
         row["bare_seconds"] = roofline(mine, rate, packing)
         row["over_bare"] = row["seconds"] / row["bare_seconds"]
         row["word_rate"] = mine["words"] / row["seconds"]

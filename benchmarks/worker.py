@@ -64,12 +64,13 @@ def fingerprint(detectors: list[tuple[int, int]]) -> dict[str, Any]:
     return {"digest": digest(detectors), "prefixes": {str(k): digest(detectors[:k]) for k in PREFIXES}}
 
 
-def told(made: Construction, y: np.ndarray, seconds: float) -> dict[str, Any]:
-    """What the parent process needs to know of a construction."""
+def told(made: Construction, y: np.ndarray, seconds: float, all_limits: bool = False) -> dict[str, Any]:
+    """What the parent process needs to know of a construction; greedy selection needs every point's limit."""
     limits, trace = made.network.layers[1].bias, made.trace
     detectors = [(int(row), int(limit)) for row, limit in zip(trace.anchors, limits, strict=True)]
     sizes, n_words = np.bincount(y), -(-made.network.widths[0] // 64)
-    must_count = n_words * int((len(y) - sizes[trace.detector_classes]).sum() + trace.coverage.sum())
+    limits_of = sizes * (len(y) - sizes) if all_limits else len(y) - sizes[trace.detector_classes]
+    must_count = n_words * int(limits_of.sum() + trace.coverage.sum())
     return {
         "seconds": seconds,
         "width": made.network.widths[0],
@@ -95,7 +96,7 @@ def run_exactfit(case: Case, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         times.append(time.perf_counter() - began)
     if case.against == "neighbours":
         return {**told(made, y, 0.0), "seconds": _predict_seconds(made, X)}
-    return told(made, y, float(np.median(times)))
+    return told(made, y, float(np.median(times)), all_limits=case.against == "random")
 
 
 def _predict_seconds(made: Construction, X: np.ndarray) -> float:

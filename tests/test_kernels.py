@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
 from exactfit._bits import BitMatrix, last_word
-from exactfit._kernels import counting, cover, rows, scores, sides, values
+from exactfit._kernels import counting, cover, nonzeros, rows, scores, sides, values
 from exactfit._kernels.compile import compiled, popcount
 
 WIDTHS = [1, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, 257, 320, 449, 511, 512, 513, 768, 769, 1100]
@@ -536,11 +536,11 @@ def test_products_of_what_is_not_zero(n, block):
     weights = rng.integers(-8, 9, (n, 50)).astype(np.float32)
     starts, features = np.empty(len(X) + 1, dtype=np.int64), np.empty(np.count_nonzero(X), dtype=np.int64)
     values, total = np.empty(len(features), dtype=np.float32), np.zeros((len(X), n), dtype=np.float32)
-    sides.find_nonzeros(X, starts, features, values)
+    nonzeros.find_nonzeros(X, starts, features, values)
     assert starts.tolist() == [0, *np.cumsum(np.count_nonzero(X, axis=1))]
     assert features.tolist() == np.nonzero(X)[1].tolist()
     assert values.tolist() == X[np.nonzero(X)].tolist()
-    sides.multiply_nonzeros(starts, features, values, np.ascontiguousarray(weights.T), block, total)
+    nonzeros.multiply_nonzeros(starts, features, values, np.ascontiguousarray(weights.T), block, total)
     np.testing.assert_array_equal(total, X.astype(np.int64) @ weights.T.astype(np.int64))
 
 

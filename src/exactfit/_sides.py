@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from ._bits import WORD_BITS, BitMatrix, n_words
 from ._kernels import sides as kernels
+from ._kernels.nonzeros import find_nonzeros, multiply_nonzeros
 from ._parallel import SERIAL, Threads, single_threaded_blas
 
 Matrix = Any
@@ -227,14 +228,14 @@ class _Nonzeros:
         count = np.count_nonzero(points)
         starts, features = np.empty(len(points) + 1, dtype=np.int64), np.empty(count, dtype=np.int64)
         values = np.empty(count, dtype=np.float32)
-        kernels.find_nonzeros(points, starts, features, values)
+        find_nonzeros(points, starts, features, values)
         return starts, features, values
 
     def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
         starts, features, values = points
         lines = self.lines[part.start]
         total = np.zeros((len(starts) - 1, lines.shape[1]), dtype=np.float32)
-        kernels.multiply_nonzeros(starts, features, values, lines, FEATURE_BLOCK, total)
+        multiply_nonzeros(starts, features, values, lines, FEATURE_BLOCK, total)
         return total
 
 
