@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from dask_cluster import dask_cluster
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import GridSearchCV
@@ -535,17 +536,11 @@ def test_fits_in_loky_workers():
         np.testing.assert_array_equal(model.decision_function(X), alone.decision_function(X))
 
 
-@pytest.mark.parametrize("processes", [False, True])
-def test_fits_in_dask_workers(processes):
+def test_fits_in_dask_workers(tmp_path):
     distributed = pytest.importorskip("distributed")
     X, y = moons()
     alone = InterpolatingClassifier(random_state=0).fit(X, y)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=processes, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with dask_cluster(tmp_path, 1, 2) as address, distributed.Client(address) as client:
         fits = [client.submit(InterpolatingClassifier(random_state=0, n_jobs=n_jobs).fit, X, y) for n_jobs in (1, 2)]
         for model in client.gather(fits):
             assert model.network_.digest == alone.network_.digest

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from dask_cluster import dask_cluster
 from sklearn.datasets import load_iris, make_moons
 from test_experiments_datasets import write_mnist
 
@@ -244,11 +245,8 @@ def test_independent_draws() -> None:
 
 
 def test_processes_and_a_scheduler(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
     toml = moons_toml()
-    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
-        address = cluster.scheduler_address
+    with dask_cluster(tmp_path, 1, 2) as address:
         arguments = ["--backend", "dask", "--scheduler", address, "--store", "dask.jsonl"]
         assert main(["sweep", toml, *arguments]) == 0
     assert main(["sweep", toml, "-j", "2", "--store", "two.jsonl"]) == 0

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from exactfit.experiments.records import Trials, read_trials
 
 TOY = """
-runs = 160
+runs = 60
 [data]
 loader = "make_moons"
 arguments = { n_samples = 120, noise = 0.05, random_state = 0 }
@@ -28,7 +29,7 @@ max_bias = { first = 0, last = 2, step = 0.2 }
 [[figure]]
 kind = "data"
 """
-N_TRIALS = 160 * 10 * 11
+N_TRIALS = 60 * 10 * 11
 
 # Everything is loaded once; then each order is carried out by a fresh fork of this process, which
 # the test may kill. So kills come quickly, and at all moments of a sweep, its beginning included.
@@ -40,6 +41,7 @@ print("warm", flush=True)
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
+        os.dup2(2, 1)
         os._exit(main(line.split()))
     print(child, flush=True)
     print(os.waitpid(child, 0)[1], flush=True)
@@ -67,23 +69,20 @@ class Runner:
         assert line, "the runner ended"
         return line.strip()
 
-    def _number(self) -> int:
-        while not (line := self._line()).isdecimal():
-            pass  # what the sweep itself prints
-        return int(line)
-
-    def run(self, store: Path, *more: str, kill_after: float | None = None) -> int:
-        """Run, and kill after some seconds; what the system says of the end."""
+    def run(self, store: Path, *more: str, kill_when: Callable[[], bool] | None = None) -> int:
+        """Run, and kill when it is time; what the system says of the end."""
         assert self.process.stdin is not None
         order = ["sweep", self.toml, "--store", store, "--output", store.with_suffix(""), *more]
         self.process.stdin.write((" ".join(map(str, order)) + "\n").encode())
         self.process.stdin.flush()
-        child = self._number()
-        if kill_after is not None:
-            time.sleep(kill_after)
+        child = int(self._line())
+        if kill_when is not None:
             with suppress(ProcessLookupError):  # it may have come to its end
+                while not kill_when():
+                    time.sleep(0.002)
+                    os.kill(child, 0)
                 os.kill(child, signal.SIGKILL)
-        return self._number()
+        return int(self._line())
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -103,16 +102,27 @@ def whole_lines(path: Path) -> bytes:
     return contents[: contents.rfind(b"\n") + 1]
 
 
+def after(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+def longer(store: Path, by: int) -> Callable[[], bool]:
+    end = store.stat().st_size + by
+    return lambda: store.stat().st_size > end
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_killed_twenty_times_at_random_moments(tmp_path: Path) -> None:
     runner, moments = Runner(tmp_path), random.Random(0)
     store, counts = tmp_path / "killed.jsonl", []
+    store.touch()
     try:
         before = b""
         for kill in range(20):
-            jobs, after = ("2", 5.0) if kill % 7 == 3 else ("1", 0.8)
-            ended = runner.run(store, "--jobs", jobs, kill_after=moments.uniform(0, after))
+            moment = longer(store, moments.randrange(50_000)) if kill % 2 else after(moments.uniform(0, 0.8))
+            ended = runner.run(store, "--jobs", "2" if kill % 7 == 3 else "1", kill_when=moment)
             assert ended in {signal.SIGKILL, 0}
             now = whole_lines(store)
             assert now.startswith(before), "what stood in the store stays there"

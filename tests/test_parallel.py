@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 
 import joblib
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController
 
-from exactfit._parallel import SERIAL, Threads, n_threads, single_threaded_blas, split
+from exactfit._parallel import SERIAL, Abandoned, Threads, n_threads, single_threaded_blas, split
 
 
 def blas_threads():
@@ -145,6 +147,35 @@ def test_the_error_itself_comes_out_whichever_thread_it_is_in(culprit):
 
     with Threads(2) as threads, pytest.raises(ZeroDivisionError):
         threads.map(work, range(2))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signal can be sent to one thread")
+def test_an_interrupt_while_waiting_for_the_other_thread_is_heard_there():
+    main = threading.main_thread()
+    helped, stopped = threading.Event(), threading.Event()
+
+    def work(_):
+        if threading.current_thread() is main:
+            helped.wait(30)
+            return
+        helped.set()
+        time.sleep(0.2)  # until the main thread has nothing left but to wait
+        signal.pthread_kill(main.ident, signal.SIGINT)
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            try:
+                threads.go_on()
+            except Abandoned:
+                stopped.set()
+                raise
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Threads(2) as threads, pytest.raises(KeyboardInterrupt):
+            threads.map(work, range(2))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped.is_set()
 
 
 def test_maps_within_maps_share_what_is_idle():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
@@ -142,10 +142,13 @@ class Threads:
     def _share(self, take: Callable[[], None], n_helpers: int) -> None:
         """Call ``take`` here and in reserved threads; the first error, once all of them have stopped."""
         assert self._pool is not None
-        helpers = [self._pool.submit(self._help, take) for _ in range(n_helpers)]
+        helpers: list[Future[None]] = []
         try:
-            with suppress(Abandoned):  # then another thread has the reason
-                self._attempt(take)
+            with suppress(Abandoned), self._abandoning():  # if abandoned, another thread has the reason
+                for _ in range(n_helpers):
+                    helpers.append(self._pool.submit(self._help, take))
+                take()
+                wait(helpers)
         finally:
             wait(helpers)
             with self._lock:
@@ -158,14 +161,17 @@ class Threads:
 
     def _help(self, take: Callable[[], None]) -> None:
         try:
-            self._attempt(take)
+            with self._abandoning():
+                take()
         finally:
             with self._lock:
                 self._idle += 1
 
-    def _attempt(self, take: Callable[[], None]) -> None:
+    @contextmanager
+    def _abandoning(self) -> Iterator[None]:
+        """Have the other threads stop if this one fails or is interrupted, while it waits for them too."""
         try:
-            take()
+            yield
         except BaseException:
             self._abandoned.set()
             raise
