@@ -28,7 +28,7 @@ test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy --strict src
-	$(RUN) -m pytest -n $(JOBS) --dist loadgroup --max-worker-restart 0
+	$(RUN) -m pytest -n $(JOBS) --max-worker-restart 0
 
 .venv/.installed-demo: .venv/bin/pip pyproject.toml
 	@echo "Installing exactfit into .venv; the first time may take minutes ..."

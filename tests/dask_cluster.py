@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 120  # to start, on a machine that has much else to do
+SECONDS = 120  # to start, and to end if nobody asks for anything any more
 
 
 @contextmanager
@@ -18,8 +18,9 @@ def dask_cluster(folder: Path, n_workers: int, n_threads: int) -> Iterator[str]:
     """The scheduler's address, once all workers are there; nobody waits for anybody at the end."""
     distributed = pytest.importorskip("distributed")
     address = folder / "scheduler.json"
-    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show"]
+    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", "--idle-timeout", str(SECONDS)]
     worker = ["worker", "--no-nanny", "--nthreads", str(n_threads), "--local-directory", str(folder)]
+    worker += ["--death-timeout", str(SECONDS)]
     with (folder / "cluster.txt").open("wb") as output:
         processes = [
             subprocess.Popen(

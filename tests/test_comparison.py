@@ -26,7 +26,6 @@ from exactfit.construct import fixed_width
 from exactfit.rivals import CONSTRUCTORS
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
-pytestmark = pytest.mark.xdist_group("comparison")  # its tables take long: they are made once, by one process
 WIDTH = 200
 
 
