@@ -81,8 +81,16 @@ def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, bac
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
 
 
+def test_a_local_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
+        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
+    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+
+
 @pytest.mark.slow
-def test_a_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
+def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2, 1) as address:
         sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, address))
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
