@@ -33,6 +33,7 @@ N_TRIALS = 60 * 10 * 11
 
 # Everything is loaded once; then each order is carried out by a fresh fork of this process, which
 # the test may kill. So kills come quickly, and at all moments of a sweep, its beginning included.
+# What sweeps print goes elsewhere: standard output has one number a line.
 WARM = """
 import os, sys
 from exactfit.cli import main

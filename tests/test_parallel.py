@@ -149,6 +149,25 @@ def test_the_error_itself_comes_out_whichever_thread_it_is_in(culprit):
         threads.map(work, range(2))
 
 
+@pytest.mark.parametrize("fails_in_main", [False, True])
+def test_the_error_itself_comes_out_when_others_are_in_a_map_within(fails_in_main):
+    inside = threading.Barrier(3, timeout=30)
+
+    def inner(k):
+        if k < 2:
+            inside.wait()
+        time.sleep(0.005)
+
+    def outer(_):
+        if (threading.current_thread() is threading.main_thread()) != fails_in_main:
+            return threads.map(inner, range(40))
+        inside.wait()
+        raise ZeroDivisionError
+
+    with Threads(3) as threads, pytest.raises(ZeroDivisionError):
+        threads.map(outer, range(2))
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signal can be sent to one thread")
 def test_an_interrupt_while_waiting_for_the_other_thread_is_heard_there():
     main = threading.main_thread()

@@ -126,6 +126,8 @@ class Threads:
                 results[place] = work(items[place])
 
         self._share(take, n_helpers)
+        if len(results) < len(items):  # a map around this one has failed, and knows why
+            raise Abandoned
         return [results[place] for place in range(len(items))]
 
     def _reserve(self, wanted: int) -> int:
