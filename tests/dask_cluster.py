@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,11 @@ def dask_cluster(folder: Path, n_workers: int, n_threads: int) -> Iterator[str]:
             for command in [scheduler, *[worker] * n_workers]
         ]  # fmt: skip
     try:
+        end = time.monotonic() + SECONDS
+        while not address.exists():  # a client would wait for it for ever
+            assert processes[0].poll() is None, (folder / "cluster.txt").read_text(encoding="utf-8")
+            assert time.monotonic() < end, "the scheduler does not start"
+            time.sleep(0.1)
         with distributed.Client(scheduler_file=str(address), timeout=SECONDS) as client:
             client.wait_for_workers(n_workers, timeout=SECONDS)
             found = client.scheduler.address
