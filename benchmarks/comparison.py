@@ -20,12 +20,12 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import StandardScaler
 
 from exactfit import Comparison, compare
-from exactfit.comparison import Row
-from exactfit.comparison.baselines import BASELINES
-from exactfit.comparison.table import count, number
-from exactfit.experiments import load_dataset
-from exactfit.experiments.datasets import load_images
-from exactfit.rivals import CONSTRUCTORS
+from exactfit.constructions import CONSTRUCTORS
+from exactfit.lab.comparison import Row
+from exactfit.lab.comparison.baselines import BASELINES
+from exactfit.lab.comparison.table import count, number
+from exactfit.lab.experiments import load_dataset
+from exactfit.lab.experiments.datasets import load_images
 
 HEAD = (
     "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "radius <=",
@@ -157,7 +157,8 @@ def show(case: Case, path: Path, as_markdown: bool) -> None:
     if as_markdown:
         print(markdown(case, comparison), end="\n\n")
         return
-    from exactfit.plots import plot_comparison, style
+    from exactfit.lab.plots import plot_comparison
+    from exactfit.plots import style
 
     with style():
         ax = plot_comparison(comparison)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
-from exactfit import rivals
-from exactfit.activations import Activation
+from exactfit import constructions as rivals
 from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
-from exactfit.rivals import Constructor
+from exactfit.constructions import Constructor
+from exactfit.network.activations import Activation
 
 Build = Callable[[NDArray[Any], NDArray[Any], Any], Construction]
 Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]

@@ -26,7 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_mo
 
 import exactfit
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, extend, fixed_width, read_table
-from exactfit.rivals import CONSTRUCTORS
+from exactfit.constructions import CONSTRUCTORS
 
 GOLDEN = Path(__file__).parent / "golden"
 FACTS = GOLDEN / "networks.json"

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from exactfit._bits import BitMatrix
-from exactfit.activations import THRESHOLD, Activation
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse
+from exactfit.network.activations import THRESHOLD, Activation
+from exactfit.network.bits import BitMatrix
 
 Sum = Callable[[list[np.floating], np.random.Generator], np.floating]
 

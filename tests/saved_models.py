@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import exactfit
 from exactfit import InterpolatingClassifier, Network
-from exactfit._bits import BitMatrix
-from exactfit.activations import RELU, THRESHOLD
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Sparse, object_array
+from exactfit.network.activations import RELU, THRESHOLD
+from exactfit.network.bits import BitMatrix
 
 
 def points(n: int = 40, d: int = 3, seed: int = 0) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit import Activation
-from exactfit.activations import RELU, THRESHOLD, as_activation
 from exactfit.exceptions import ParameterError
+from exactfit.network.activations import RELU, THRESHOLD, as_activation
 
 TINY = float(np.nextafter(0.0, 1.0))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from exactfit._bits import BitMatrix, last_word, n_words
+from exactfit.network.bits import BitMatrix, last_word, n_words
 
 WIDTHS = [1, 2, 63, 64, 65, 127, 128, 129, 200]
 

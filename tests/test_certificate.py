@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from exactfit._bits import BitMatrix
-from exactfit.activations import Activation
 from exactfit.certificate import Certificate, certify, data_digest
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.network import Decoder, Dense, Masks, Network
+from exactfit.network.activations import Activation
+from exactfit.network.bits import BitMatrix
 from exactfit.tables import TableModel
 
 HALF = Fraction(1, 2)

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactfit._bits import BitMatrix
-from exactfit.activations import RELU, THRESHOLD
 from exactfit.certificate import Certificate, certify
 from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+from exactfit.network.activations import RELU, THRESHOLD
+from exactfit.network.bits import BitMatrix
 
 ALL = ("exact", "float64", "float32")
 LAWS = ["gauss", "grid", "mixed", "touching", "halves"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit.activations import RELU
 from exactfit.certificate import certify
 from exactfit.network import Decoder
+from exactfit.network.activations import RELU
 
 ALL = ("exact", "float64", "float32")
 

@@ -18,12 +18,12 @@ from sklearn.datasets import make_moons
 
 import exactfit
 from exactfit import AssumptionError, Comparison, ConflictWarning, ContradictoryLabelsError, DataError, ParameterError
-from exactfit._processes import memory_of, told_by_ps
+from exactfit._support.processes import memory_of, told_by_ps
 from exactfit.cli import main
-from exactfit.comparison import Row, compare
-from exactfit.comparison.constructions import choose
 from exactfit.construct import fixed_width
-from exactfit.rivals import CONSTRUCTORS
+from exactfit.constructions import CONSTRUCTORS
+from exactfit.lab.comparison import Row, compare
+from exactfit.lab.comparison.constructions import choose
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 WIDTH = 200
@@ -80,7 +80,7 @@ class LongProof(Base):
     name: ClassVar[str] = "long-proof"
 
     def construct(self, X, y, rng=None):
-        from exactfit.comparison import constructions
+        from exactfit.lab.comparison import constructions
 
         constructions.certify = lambda *_: time.sleep(600)  # in this process only, which is about to be ended
         return super().construct(X, y, rng)
@@ -187,7 +187,7 @@ def test_an_error_becomes_a_reason_in_one_line(in_trouble: Comparison) -> None:
 
 
 def test_reasons_name_rows_of_the_data_as_given(in_trouble: Comparison) -> None:
-    from exactfit.comparison.data import prepare
+    from exactfit.lab.comparison.data import prepare
 
     first = int(prepare(X, Y, "raise", 0)[0].rows[0])
     expected = AssumptionError("distinct projections", [first], "Move it.")
@@ -344,7 +344,7 @@ def test_the_command_prints_what_the_function_returns(table: str, capsys) -> Non
 def test_the_command_says_when_it_was_interrupted(table: str, capsys, monkeypatch) -> None:
     facts = {"n_samples": 48, "n_held_out": 12, "n_features": 2, "n_classes": 2, "time_limit": 60.0}
     so_far = Comparison((), **facts, memory_limit=2**30, random_state=0, missing=("huang",))
-    monkeypatch.setattr("exactfit.comparison.compare", lambda *_, **__: so_far)
+    monkeypatch.setattr("exactfit.lab.comparison.compare", lambda *_, **__: so_far)
     assert main(["compare", table, "--target", "side"]) == 130
     assert "interrupted, so not run: huang" in capsys.readouterr().out
 

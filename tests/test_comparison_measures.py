@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 import exactfit
 from exactfit import Comparison
-from exactfit._bits import BitMatrix
-from exactfit.activations import RELU, THRESHOLD
-from exactfit.comparison import Row
-from exactfit.comparison.contender import Built
-from exactfit.comparison.data import Data, prepare, split
-from exactfit.comparison.radius import Probes, choose_probes, smallest_change
-from exactfit.comparison.sizes import Sizes, bits_of, sizes
-from exactfit.comparison.worker import accuracy
+from exactfit.constructions import CONSTRUCTORS
+from exactfit.lab.comparison import Row
+from exactfit.lab.comparison.contender import Built
+from exactfit.lab.comparison.data import Data, prepare, split
+from exactfit.lab.comparison.radius import Probes, choose_probes, smallest_change
+from exactfit.lab.comparison.sizes import Sizes, bits_of, sizes
+from exactfit.lab.comparison.worker import accuracy
 from exactfit.network import Layer
-from exactfit.rivals import CONSTRUCTORS
-from exactfit.weights import Dense, Integers, Masks, Sparse
+from exactfit.network.activations import RELU, THRESHOLD
+from exactfit.network.bits import BitMatrix
+from exactfit.network.weights import Dense, Integers, Masks, Sparse
 
 SMALL = ("two moons", "three classes")
 FACTS = {"n_samples": 8, "n_held_out": 2, "n_features": 3, "n_classes": 2, "time_limit": 60.0}
@@ -121,7 +121,7 @@ def test_data_come_back_from_disk_as_they_were_and_stay_there(tmp_path) -> None:
 
 
 def test_probes_lead_to_the_nearest_point_of_another_label(monkeypatch) -> None:
-    monkeypatch.setattr("exactfit.comparison.radius.ROW_TILE", 7)
+    monkeypatch.setattr("exactfit.lab.comparison.radius.ROW_TILE", 7)
     X, y = PROBLEMS["three classes"]()
     probes = choose_probes(X, y, np.random.default_rng(0), count=20)
     rows = [int(np.flatnonzero((start == X).all(axis=1))[0]) for start in probes.starts]

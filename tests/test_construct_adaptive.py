@@ -11,9 +11,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from strategies import FOR_VALUES, problems, recipes, seeds
 
-from exactfit import Outcome, _sides
+from exactfit import Outcome
 from exactfit.construct import Recipe, adaptive, adaptive_width, fixed_width
 from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
+from exactfit.network import sides as _sides
 
 min_widths = st.sampled_from([0, 0, 1, 64, 100])
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactfit._bits import BitMatrix
-from exactfit._parallel import Threads
-from exactfit._progress import silent
+from exactfit._support.progress import silent
+from exactfit._support.threads import Threads
 from exactfit.construct import cover, evidence
 from exactfit.construct.cover import greedy_cover, random_cover
 from exactfit.construct.evidence import ClassOrder, Counts, first_lowest
 from exactfit.construct.values import roundest
+from exactfit.network.bits import BitMatrix
 
 
 class Table:

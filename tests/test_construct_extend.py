@@ -26,11 +26,11 @@ from exactfit import (
     extend,
     fixed_width,
 )
-from exactfit._sides import sides
 from exactfit.certificate import data_digest
 from exactfit.construct import stream as streams
 from exactfit.geometry.worst_cases import make_disc_moons
 from exactfit.network import Masks
+from exactfit.network.sides import sides
 
 
 def moons(n: int, seed: int, noise: float = 0.2) -> tuple[Any, Any]:
@@ -234,8 +234,8 @@ def test_bad_batches_are_refused() -> None:
 
 def test_other_networks_are_refused() -> None:
     from exactfit import Construction, Network, Trace
-    from exactfit.activations import THRESHOLD
     from exactfit.network import Decoder, Dense, Layer
+    from exactfit.network.activations import THRESHOLD
 
     layers = (
         Layer(Dense(np.eye(1)), np.zeros(1), THRESHOLD),

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 from strategies import FOR_VALUES, problems, recipes, seeds
 
-from exactfit import Outcome, _sides
+from exactfit import Outcome
 from exactfit.construct import Recipe, cover, fixed_width, one_vs_rest
+from exactfit.network import sides as _sides
 
 widths = st.integers(1, 140)
 

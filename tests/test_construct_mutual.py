@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems, recipes, seeds
 
-from exactfit._bits import BitMatrix
-from exactfit._parallel import SERIAL, Threads
-from exactfit._progress import silent
+from exactfit._support.progress import silent
+from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import fixed_width, mutual
 from exactfit.construct.claims import Claims
 from exactfit.construct.evidence import Counts
 from exactfit.construct.mutual import Foreseen, foresee, mutual_limits, worth_foreseeing
+from exactfit.network.bits import BitMatrix
 
 
 @pytest.fixture

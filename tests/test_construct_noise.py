@@ -26,11 +26,11 @@ from exactfit import (
     Recipe,
     certify,
 )
-from exactfit._bits import BitMatrix
-from exactfit._parallel import SERIAL, Threads
+from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import claims, noise
 from exactfit.construct.claims import Claims, drawn_patterns
 from exactfit.construct.noise import points_to_give_up
+from exactfit.network.bits import BitMatrix
 
 
 def noisy(n: int = 120, flipped: int = 10, n_classes: int = 3, seed: int = 0):

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from exactfit import Recipe, adaptive_width, fixed_width
-from exactfit.activations import RELU
 from exactfit.construct import memory
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError, TooLargeError
+from exactfit.network.activations import RELU
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 1, 0, 1])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from naive_separation import n_group_pairs, open_matrices, open_matrix
 from numpy.typing import NDArray
 
-from exactfit._parallel import Threads
+from exactfit._support.threads import Threads
 from exactfit.construct import separation
 from exactfit.construct.separation import OpenPairs
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import FOR_VALUES, problems, seeds
 
-from exactfit._parallel import Threads
-from exactfit._sides import sides
-from exactfit.activations import RELU
+from exactfit._support.threads import Threads
 from exactfit.construct import Recipe, adaptive_width, fixed_width, values
 from exactfit.construct.evidence import ClassOrder
 from exactfit.construct.fixed import hyperplane_source
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.values import Values, exact_rows, roundest
 from exactfit.exceptions import DataError, NoGapError
+from exactfit.network.activations import RELU
+from exactfit.network.sides import sides
 
 
 def evidence_for(X, y, planes, activation=RELU, n_jobs=1):

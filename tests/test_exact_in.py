@@ -19,7 +19,7 @@ from strategies import problems, recipes, seeds
 import exactfit
 from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width
 from exactfit._kernels.rounding import FLOAT32, FLOAT64
-from exactfit._parallel import SERIAL, Threads
+from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import Patterns, patterns_of, rounded
 from exactfit.construct.sure_pairs import SurePairs
@@ -346,7 +346,7 @@ def test_mnist():
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
         pytest.skip("EXACTFIT_DATA names no folder")
-    from exactfit.experiments import load_dataset
+    from exactfit.lab.experiments import load_dataset
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:10_000], data.y[:10_000]

@@ -24,9 +24,9 @@ import pytest
 from exactfit.certificate import data_digest
 from exactfit.demo import two_moons
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.experiments import images, load_dataset
-from exactfit.experiments.datasets import load_images, scale_to_unit, stratified_order
-from exactfit.experiments.images import CIFAR10, MNIST
+from exactfit.lab.experiments import images, load_dataset
+from exactfit.lab.experiments.datasets import load_images, scale_to_unit, stratified_order
+from exactfit.lab.experiments.images import CIFAR10, MNIST
 
 MNIST_NAMES = MNIST.layouts[0]
 

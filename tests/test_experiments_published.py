@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactfit.experiments import load_dataset
-from exactfit.experiments.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
-from exactfit.experiments.records import Trials, read_trials
-from exactfit.experiments.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
+from exactfit.lab.experiments import load_dataset
+from exactfit.lab.experiments.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
+from exactfit.lab.experiments.records import Trials, read_trials
+from exactfit.lab.experiments.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
 
 TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
 RUNS = 150

@@ -16,14 +16,14 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit.certificate import data_digest
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.experiments import Dataset, backends, run
-from exactfit.experiments.backends import Backend, Batch, results
-from exactfit.experiments.display import Display
-from exactfit.experiments.grid import Experiment
-from exactfit.experiments.records import Trials, merge_trials, read_trials
-from exactfit.experiments.run import Pace, Report, Shard, Sweep, weight
-from exactfit.experiments.store import Store
-from exactfit.experiments.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
+from exactfit.lab.experiments import Dataset, backends, run
+from exactfit.lab.experiments.backends import Backend, Batch, results
+from exactfit.lab.experiments.display import Display
+from exactfit.lab.experiments.grid import Experiment
+from exactfit.lab.experiments.records import Trials, merge_trials, read_trials
+from exactfit.lab.experiments.run import Pace, Report, Shard, Sweep, weight
+from exactfit.lab.experiments.store import Store
+from exactfit.lab.experiments.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
 
 
 def dataset(name: str, X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
@@ -222,7 +222,7 @@ def test_a_dead_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ORPHAN = """
 import os, subprocess, sys, threading
-from exactfit._processes import end_with
+from exactfit._support.processes import end_with
 if sys.argv[1:]:
     threading.Thread(target=end_with, args=(int(sys.argv[1]),)).start()
 else:

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.experiments import load_dataset
-from exactfit.experiments import store as store_module
-from exactfit.experiments.records import Trials, merge_trials, read_trials, write_trials
-from exactfit.experiments.store import Store, describe
-from exactfit.experiments.summary import COLUMNS, summary_text, write_summary
-from exactfit.experiments.trial import Cell, Scheme, Trial
+from exactfit.lab.experiments import load_dataset
+from exactfit.lab.experiments import store as store_module
+from exactfit.lab.experiments.records import Trials, merge_trials, read_trials, write_trials
+from exactfit.lab.experiments.store import Store, describe
+from exactfit.lab.experiments.summary import COLUMNS, summary_text, write_summary
+from exactfit.lab.experiments.trial import Cell, Scheme, Trial
 
 
 def quiet(_: str) -> None:
@@ -112,7 +112,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 
 OPEN = """
 import sys
-from exactfit.experiments.store import Store
+from exactfit.lab.experiments.store import Store
 with Store(sys.argv[1], print):
     print("open", flush=True)
     sys.stdin.readline()

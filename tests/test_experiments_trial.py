@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
-from exactfit._parallel import SERIAL
-from exactfit._sides import sides
+from exactfit._support.threads import SERIAL
 from exactfit.certificate import data_digest
 from exactfit.construct import Recipe, mutual
 from exactfit.construct.evidence import ClassOrder, Counts
 from exactfit.construct.hyperplanes import Hyperplanes, mean
 from exactfit.construct.one_vs_rest import assemble, cover_classes
 from exactfit.exceptions import ParameterError
-from exactfit.experiments import Dataset, load_dataset
-from exactfit.experiments.trial import (
+from exactfit.lab.experiments import Dataset, load_dataset
+from exactfit.lab.experiments.trial import (
     INDEPENDENT,
     Cell,
     Draw,
@@ -32,6 +31,7 @@ from exactfit.experiments.trial import (
     run_cell,
     seed_of,
 )
+from exactfit.network.sides import sides
 
 
 def dataset(X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:

@@ -113,8 +113,8 @@ def test_networks_of_every_kind(name, dtype):
 
 
 def test_small_integers_are_exact():
-    from exactfit.activations import RELU, THRESHOLD
     from exactfit.network import Decoder, Dense, Integers, Layer, Network, object_array
+    from exactfit.network.activations import RELU, THRESHOLD
 
     first = Layer(Dense(points(4, 3)), np.zeros(4), THRESHOLD)
     second = Layer(
@@ -184,7 +184,7 @@ def test_mnist(dtype):
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
         pytest.skip("EXACTFIT_DATA names no folder")
-    from exactfit.experiments import load_dataset
+    from exactfit.lab.experiments import load_dataset
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:10_000], data.y[:10_000]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
-from exactfit._bits import BitMatrix, last_word
 from exactfit._kernels import counting, cover, nonzeros, rows, scores, sides, values
 from exactfit._kernels.compile import compiled, popcount
+from exactfit.network.bits import BitMatrix, last_word
 
 WIDTHS = [1, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, 257, 320, 449, 511, 512, 513, 768, 769, 1100]
 COLUMNS = [1, 511, 512, 513, 1030]

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from exactfit._bits import BitMatrix
-from exactfit.activations import RELU, THRESHOLD, as_activation
-from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, integers_to_text, text_to_integers
+from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+from exactfit.network.activations import RELU, THRESHOLD, as_activation
+from exactfit.network.bits import BitMatrix
+from exactfit.network.weights import integers_to_text, text_to_integers
 
 small = st.integers(-3, 3).map(float)
 
@@ -251,7 +252,7 @@ def test_sparse_layers_give_what_dense_ones_give_bit_for_bit(activation, monkeyp
     rng = np.random.default_rng(5)
     sparse, dense = sparse_and_dense(rng, 200, 30)
     X, bias = rng.standard_normal((50, 30)), rng.standard_normal(200)
-    monkeypatch.setattr("exactfit.network.SPARSE_BLOCK", 64 * 30)  # some units at a time
+    monkeypatch.setattr("exactfit.network.network.SPARSE_BLOCK", 64 * 30)  # some units at a time
     found, expected = (Layer(weights, bias, activation)(X) for weights in (sparse, dense))
     if activation is THRESHOLD:
         found, expected = found.to_bool(), expected.to_bool()
@@ -276,7 +277,7 @@ def test_wide_layers_are_evaluated_a_few_points_at_a_time(monkeypatch):
     sizes = []
     forward = Network._forward
     monkeypatch.setattr(Network, "_forward", lambda self, tile: sizes.append(len(tile)) or forward(self, tile))
-    monkeypatch.setattr("exactfit.network.TILE_NUMBERS", 300 * 7)
+    monkeypatch.setattr("exactfit.network.network.TILE_NUMBERS", 300 * 7)
     np.testing.assert_array_equal(network(X), expected)
     assert max(sizes) == 7
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController
 
-from exactfit._parallel import SERIAL, Abandoned, Threads, n_threads, single_threaded_blas, split
+from exactfit._support.threads import SERIAL, Abandoned, Threads, n_threads, single_threaded_blas, split
 
 
 def blas_threads():

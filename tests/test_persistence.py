@@ -25,9 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exactfit import Activation, InterpolatingClassifier, ModelFileError, Network, ParameterError, load, save
-from exactfit.activations import RELU, as_activation
 from exactfit.construct import Construction, Trace
 from exactfit.network import Dense, Integers, Layer
+from exactfit.network.activations import RELU, as_activation
 from exactfit.outcome import Outcome
 from exactfit.persistence import container
 from exactfit.persistence.description import LATER

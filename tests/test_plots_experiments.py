@@ -13,9 +13,10 @@ from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.plots import frame, plot_growth, plot_heatmap, plot_points, plot_slices, style
-from exactfit.plots.axes import edges_of, note_below, save_figure, shown
-from exactfit.plots.heatmap import COLORS
+from exactfit.lab.plots import plot_growth, plot_heatmap, plot_slices
+from exactfit.lab.plots.axes import edges_of, note_below, save_figure, shown
+from exactfit.lab.plots.heatmap import COLORS
+from exactfit.plots import frame, plot_points, style
 
 NAMES = ("n", "lambda", "N", "detectors", "missed", "seconds")
 WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)

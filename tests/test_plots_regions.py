@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import DataError, InterpolatingClassifier, MissingDependencyError, Network, ParameterError
-from exactfit._sides import sides
-from exactfit.activations import THRESHOLD
 from exactfit.network import Decoder, Dense, Layer
+from exactfit.network.activations import THRESHOLD
+from exactfit.network.sides import sides
 from exactfit.plots import DecisionRegionDisplay, plot_regions
 
 matplotlib.use("Agg")

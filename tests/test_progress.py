@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from exactfit import InterpolatingClassifier, certify, find_suspects
-from exactfit._progress import Steps, progress_bar, silent
+from exactfit._support.progress import Steps, progress_bar, silent
 
 
 def test_silence_by_default(capfd):

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit._projections import sides_of_many
-from exactfit._sides import sides
+from exactfit.lab.projections import sides_of_many
+from exactfit.network.sides import sides
 
 
 @pytest.mark.parametrize("d", [1, 2, 16, 17, 100, 700])

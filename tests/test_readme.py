@@ -70,25 +70,12 @@ def test_both_commands_are_named() -> None:
     assert "python -m exactfit demo\n" in README
 
 
-def rooms_drawn() -> list[Path]:
-    """Every file and folder of the drawing in the architecture: two spaces for each folder that it is in."""
-    source, *lines = re.findall(r"^```\n(src/exactfit/\n.*?)^```$", ARCHITECTURE, re.DOTALL | re.MULTILINE)[
-        0
-    ].splitlines()
-    paths, folder = [], ROOT / source
-    for line in lines:
-        inside = folder if line.startswith("    ") else ROOT / source
-        names = re.findall(r"(?:^|\s)(\w+\.py|\w+/)(?=\s)", line)
-        paths += [inside / name for name in names]
-        if names[0].endswith("/"):
-            folder = paths[-1]
-    return paths
+def test_every_module_is_in_the_architecture_with_what_it_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import rooms
 
-
-def test_the_rooms_that_are_drawn_are_there() -> None:
-    drawn = rooms_drawn()
-    assert len(drawn) > 40
-    assert [str(path) for path in drawn if not path.exists()] == []
+    assert rooms.drawing() in ARCHITECTURE, "write it again: python docs/rooms.py"
+    assert [str(path) for path in rooms.SOURCE.rglob("*.py") if not rooms.about(path)] == []
 
 
 def test_the_direction_of_imports_is_the_one_that_is_enforced() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from exactfit.experiments.grid import PAPER, paper_experiment
-from exactfit.experiments.records import Trials, read_trials
-from exactfit.experiments.summary import summary_text
+from exactfit.lab.experiments.grid import PAPER, paper_experiment
+from exactfit.lab.experiments.records import Trials, read_trials
+from exactfit.lab.experiments.summary import summary_text
 
 RESULTS = Path(__file__).parents[1] / "results"
 PACKED = sorted(RESULTS.glob("*.trials.csv.gz"))

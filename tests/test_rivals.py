@@ -16,9 +16,9 @@ from sklearn.datasets import load_digits
 from strategies import problems
 
 from exactfit import AssumptionError, ContradictoryLabelsError, DataError, certify
+from exactfit.constructions import CONSTRUCTORS, Constructor
+from exactfit.constructions.base import distinct_points
 from exactfit.persistence import load, save
-from exactfit.rivals import CONSTRUCTORS, Constructor
-from exactfit.rivals.base import distinct_points
 
 
 def _digits():
@@ -264,7 +264,7 @@ def test_points_are_distinct_and_remember_their_rows() -> None:
 
 def test_every_file_has_its_place_in_the_list() -> None:
     shared = {"base", "claims", "line", "hyperplane_groups", "bit_extraction", "integer_keys"}
-    folder = Path(__import__("exactfit.rivals", fromlist=["x"]).__file__).parent
+    folder = Path(__import__("exactfit.constructions", fromlist=["x"]).__file__).parent
     files = {path.stem for path in folder.glob("*.py")} - shared - {"__init__"}
     used = {type(constructor).__module__.rpartition(".")[2] for constructor in CONSTRUCTORS.values()}
     assert used == files

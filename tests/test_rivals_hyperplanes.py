@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_wine
 
 from exactfit import AssumptionError, ParameterError, certify
-from exactfit.rivals import Baum, Bubeck
-from exactfit.rivals.base import distinct_points
-from exactfit.rivals.baum import baum_size, class_slabs
-from exactfit.rivals.bubeck import bubeck_size
-from exactfit.rivals.claims import n_outputs, spaced_levels
-from exactfit.rivals.hyperplane_groups import Cloud, slab_through
+from exactfit.constructions import Baum, Bubeck
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.baum import baum_size, class_slabs
+from exactfit.constructions.bubeck import bubeck_size
+from exactfit.constructions.claims import n_outputs, spaced_levels
+from exactfit.constructions.hyperplane_groups import Cloud, slab_through
 
 
 def random_labels(n=150, d=10, k=2, seed=0):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from exactfit import ParameterError, certify
+from exactfit.constructions import Park, Vardi
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.bit_extraction import Sum, Tape, gate, hat, label_bits, pack, plateau, step, take_bit
+from exactfit.constructions.integer_keys import distant_keys, whole_keys
+from exactfit.constructions.park import best_plan, compress, fold, park_size
+from exactfit.constructions.vardi import vardi_size
 from exactfit.network import Decoder
-from exactfit.rivals import Park, Vardi
-from exactfit.rivals.base import distinct_points
-from exactfit.rivals.bit_extraction import Sum, Tape, gate, hat, label_bits, pack, plateau, step, take_bit
-from exactfit.rivals.integer_keys import distant_keys, whole_keys
-from exactfit.rivals.park import best_plan, compress, fold, park_size
-from exactfit.rivals.vardi import vardi_size
 
 REAL = Decoder("nearest", (0, 1), (0.0, 1.0))
 

@@ -8,10 +8,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, DataError, ParameterError, certify
-from exactfit.rivals import LiftedBaum, Vershynin
-from exactfit.rivals.claims import n_outputs
-from exactfit.rivals.lifted_baum import lifted_baum_size
-from exactfit.rivals.vershynin import RATE, _batches, _Sphere, vershynin_size
+from exactfit.constructions import LiftedBaum, Vershynin
+from exactfit.constructions.claims import n_outputs
+from exactfit.constructions.lifted_baum import lifted_baum_size
+from exactfit.constructions.vershynin import RATE, _batches, _Sphere, vershynin_size
 
 
 def random_labels(n=150, d=6, k=2, seed=0):

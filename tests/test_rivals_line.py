@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from exactfit import AssumptionError
-from exactfit.rivals.base import distinct_points
-from exactfit.rivals.line import FEWEST_BITS, MOST_BITS, TRIES, Line, _integer_bits, best_line, lines
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.line import FEWEST_BITS, MOST_BITS, TRIES, Line, _integer_bits, best_line, lines
 
 
 def exact_values(X, direction) -> list[Fraction]:

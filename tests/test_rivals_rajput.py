@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from exactfit import certify
-from exactfit.rivals import Rajput
-from exactfit.rivals.rajput import rajput_size
+from exactfit.constructions import Rajput
+from exactfit.constructions.rajput import rajput_size
 
 
 def random_problem(n, d, n_classes, seed=0):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from exactfit import AssumptionError, ParameterError
-from exactfit.rivals import RandomFeatures
-from exactfit.rivals.random_features import random_features_size
+from exactfit.constructions import RandomFeatures
+from exactfit.constructions.random_features import random_features_size
 
 each_depth = pytest.mark.parametrize("layers", [1, 2])
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit import AssumptionError, ParameterError, TooLargeError, certify, limit_cover
 from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
-from exactfit.rivals import (
+from exactfit.constructions import (
     AdaptiveWidth,
     BallCover,
     Caps,
@@ -19,14 +19,14 @@ from exactfit.rivals import (
     PolytopeCover,
     Zhang,
 )
-from exactfit.rivals.ball_cover import ball_cover_size
-from exactfit.rivals.caps import caps_size
-from exactfit.rivals.claims import n_outputs
-from exactfit.rivals.huang import huang_size
-from exactfit.rivals.nearest_neighbour import condensed_neighbour_size
-from exactfit.rivals.own import own_size
-from exactfit.rivals.polytopes import polytope_cover_size
-from exactfit.rivals.zhang import zhang_size
+from exactfit.constructions.ball_cover import ball_cover_size
+from exactfit.constructions.caps import caps_size
+from exactfit.constructions.claims import n_outputs
+from exactfit.constructions.huang import huang_size
+from exactfit.constructions.nearest_neighbour import condensed_neighbour_size
+from exactfit.constructions.own import own_size
+from exactfit.constructions.polytopes import polytope_cover_size
+from exactfit.constructions.zhang import zhang_size
 
 
 def random_labels(n=120, d=6, k=3, seed=0):

@@ -10,11 +10,11 @@ import pytest
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, ParameterError, certify
-from exactfit.rivals import Yun, yun
-from exactfit.rivals.base import distinct_points
-from exactfit.rivals.claims import spaced_levels
-from exactfit.rivals.line import lines
-from exactfit.rivals.yun import _Cells, _Zigzags, yun_size
+from exactfit.constructions import Yun, yun
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.claims import spaced_levels
+from exactfit.constructions.line import lines
+from exactfit.constructions.yun import _Cells, _Zigzags, yun_size
 
 
 def random_labels(n, d=5, k=3, seed=0):

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from exactfit import _sides
-from exactfit._parallel import Threads
-from exactfit._sides import LOW_DIMENSION, dense_rows, row_tiles, sides
+from exactfit._support.threads import Threads
+from exactfit.network import sides as _sides
+from exactfit.network.sides import LOW_DIMENSION, dense_rows, row_tiles, sides
 
 DIMENSIONS = [1, 2, 17, 784, 3072]
 TINY = float(np.nextafter(0.0, 1.0))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from exactfit._statistics import CELL, column_names, mean_interval, per_cell, wilson
+from exactfit.lab.statistics import CELL, column_names, mean_interval, per_cell, wilson
 
 
 def trials(count: int = 400) -> np.ndarray:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from exactfit import DataError, ParameterError, find_suspects
-from exactfit._parallel import SERIAL, Threads
+from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.claims import drawn_patterns
 from exactfit.geometry import neighbours
 from exactfit.geometry.neighbours import nearest_rows

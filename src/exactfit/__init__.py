@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from .activations import Activation as Activation
     from .certificate import Certificate as Certificate
     from .certificate import certify as certify
-    from .comparison import Comparison as Comparison
-    from .comparison import compare as compare
     from .construct import Construction as Construction
     from .construct import Recipe as Recipe
     from .construct import Trace as Trace
@@ -63,7 +60,10 @@ if TYPE_CHECKING:
     from .geometry.separation import separation as separation
     from .geometry.worst_cases import make_alternating_line as make_alternating_line
     from .geometry.worst_cases import make_parallel_lines as make_parallel_lines
+    from .lab.comparison import Comparison as Comparison
+    from .lab.comparison import compare as compare
     from .network import Network as Network
+    from .network.activations import Activation as Activation
     from .outcome import Outcome as Outcome
     from .suspects import Suspects as Suspects
     from .suspects import find_suspects as find_suspects
@@ -74,9 +74,9 @@ if TYPE_CHECKING:
     from .tables import save as save
 
 _HOMES = {
-    "activations": ["Activation"],
+    "network.activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
-    "comparison": ["Comparison", "compare"],
+    "lab.comparison": ["Comparison", "compare"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .activations import as_activation
 from .certificate import Certificate
 from .certificate.record import EVALUATED, method_of
 from .construct import Construction
+from .network.activations import as_activation
 from .outcome import Outcome
 
 Codes = NDArray[np.int64]

@@ -15,9 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._inputs import check_random_state, check_width, seed_of, target_code, validated, without_mask
-from ._progress import progress_bar
 from ._results import by_construction, errors_of, in_format, in_rows, outcome_of, renumbered
-from .activations import Activation
+from ._support.progress import progress_bar
 from .certificate import Certificate, certify, data_digest
 from .construct import Construction, Recipe, adaptive_width, fixed_width
 from .construct.labels import resolve_conflicts
@@ -27,6 +26,7 @@ from .construct.recipe import check_choice, check_whole
 from .exceptions import DataError, InterpolationWarning, ParameterError
 from .explanation import LOWEST, Explanations, class_slack
 from .explanation.evidence import Evidence
+from .network.activations import Activation
 
 Matrix = Any
 Codes = NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._frames import as_frame
 from ._inputs import check_random_state, seed_of
+from ._support.frames import as_frame
 from .construct.claims import Claims, drawn_patterns
 from .construct.recipe import check_whole
 from .geometry.neighbours import nearest_rows

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import progress_bar
+from .._support.progress import progress_bar
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
@@ -88,8 +88,8 @@ def certify(
     --------
     >>> import numpy as np
     >>> from exactfit import Network, certify
-    >>> from exactfit._bits import BitMatrix
-    >>> from exactfit.activations import THRESHOLD
+    >>> from exactfit.network.bits import BitMatrix
+    >>> from exactfit.network.activations import THRESHOLD
     >>> from exactfit.network import Decoder, Dense, Layer, Masks
     >>> one = BitMatrix.from_bool(np.array([[True]]))
     >>> cut = Layer(Dense(np.array([[1.0]])), np.array([-0.5]), THRESHOLD)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from ..activations import Activation
 from ..network import Decoder, Dense, Layer, Masks, Network
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
 from .bounds import FirstLayer
 
 Codes = NDArray[np.int64]

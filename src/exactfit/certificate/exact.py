@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._dyadic import object_array
 from .._kernels.chains import RAMP, STEP
 from ..network import Integers
+from ..network.dyadic import object_array
 from .bounds import facts_of
 from .layers import ChainLayer
 

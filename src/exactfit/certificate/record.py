@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import Activation
+from ..network.activations import Activation
 
 Arithmetic = Literal["exact", "float64", "float32"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
-from ..activations import RELU
 from ..network import Network
+from ..network.activations import RELU
 from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._sides import dense_rows
 from ..exceptions import DataError
+from ..network.sides import dense_rows
 
 Floats = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import n_words
 from .._kernels.certify import best_margins, examine
-from ..activations import THRESHOLD
 from ..network import Network
+from ..network.activations import THRESHOLD
+from ..network.bits import n_words
 from .bounds import facts_of
 from .detectors import Codes, Detectors, read_detectors
 from .record import Arithmetic

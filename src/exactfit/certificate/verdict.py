@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import Threads, single_threaded_blas
-from .._progress import Progress, Steps, silent
+from .._support.progress import Progress, Steps, silent
+from .._support.threads import Threads, single_threaded_blas
 from .record import ARITHMETICS, Arithmetic, Method, RadiusMethod
 from .rows import Floats, Points
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._console import tell
+from .._support.console import tell
 from ..exceptions import ParameterError
 from .options import CODES, command
 from .state import ExitCode, say
 
 if TYPE_CHECKING:
-    from ..experiments.grid import Experiment
-    from ..reproduction.sweeps import Plan, Reproduced
+    from ..lab.experiments.grid import Experiment
+    from ..lab.reproduction.sweeps import Plan, Reproduced
 
 trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
 
@@ -56,10 +56,10 @@ class Sweeping:
 
     def plan(self) -> Plan:
         """As the library takes it."""
-        from .._parallel import n_threads
-        from ..experiments.backends import Backend
-        from ..experiments.run import Shard
-        from ..reproduction.sweeps import Plan
+        from .._support.threads import n_threads
+        from ..lab.experiments.backends import Backend
+        from ..lab.experiments.run import Shard
+        from ..lab.reproduction.sweeps import Plan
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
@@ -92,7 +92,7 @@ def reproduce(
     Experiments: two-moons, sample-size, mnist-pairs, mnist, mnist-wide, cifar10, cifar10-wide,
     parallel-lines, and all.
     """
-    from ..experiments.grid import PAPER, paper_experiment
+    from ..lab.experiments.grid import PAPER, paper_experiment
 
     names = PAPER if experiment == "all" else (experiment,)
     if len(names) > 1 and (sweeping.store is not None or sweeping.start_from is not None):
@@ -112,7 +112,7 @@ def sweep(
     scale: Annotated[str, typer.Option(help="A scale that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
     """Run an experiment of your own, on your own data, and draw its figures; run again to continue."""
-    from ..experiments.grid import load_experiment
+    from ..lab.experiments.grid import load_experiment
 
     plan = sweeping.plan()
     if _carry_out(load_experiment(file, scale), plan):
@@ -121,7 +121,7 @@ def sweep(
 
 def _carry_out(experiment: Experiment, plan: Plan) -> int:
     """Run, tell what was written; how many trials failed."""
-    from ..reproduction import sweeps
+    from ..lab.reproduction import sweeps
 
     done = sweeps.reproduce(experiment, plan, say)
     _print_files(done)
@@ -141,7 +141,7 @@ def merge(
     inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
-    from ..experiments.records import merge_trials, read_trials, write_trials
+    from ..lab.experiments.records import merge_trials, read_trials, write_trials
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
@@ -154,8 +154,8 @@ def summary(
     output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
-    from ..experiments.records import read_trials
-    from ..experiments.summary import summary_text, write_summary
+    from ..lab.experiments.records import read_trials
+    from ..lab.experiments.summary import summary_text, write_summary
 
     if output is None:
         typer.echo(summary_text(read_trials(file)), nl=False)
@@ -168,7 +168,7 @@ def cost(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print how many trials each file holds, and the core-hours that they took."""
-    from ..experiments.records import read_trials
+    from ..lab.experiments.records import read_trials
 
     for path in files:
         rows = read_trials(path).rows
@@ -180,8 +180,8 @@ def published(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
-    from ..experiments.published import agreements
-    from ..experiments.records import read_trials
+    from ..lab.experiments.published import agreements
+    from ..lab.experiments.records import read_trials
 
     for path in files:
         for found in agreements(read_trials(path)):

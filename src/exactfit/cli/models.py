@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._console import tell
+from .._support.console import tell
 from ..exceptions import ParameterError
 from .options import (
     Columns,
@@ -186,7 +186,7 @@ def load(path: Path) -> TableModel:
 
 def model_info(fitted: TableModel) -> dict[str, Any]:
     """All of a model but its network's numbers, as JSON can hold it."""
-    from ..activations import as_activation
+    from ..network.activations import as_activation
 
     classifier = fitted.classifier_
     network = classifier.network_

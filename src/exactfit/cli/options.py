@@ -152,7 +152,7 @@ class Output:
 
     def write(self, text: str, what: str) -> None:
         """Print the text, or write the file."""
-        from .._files import write_whole
+        from .._support.files import write_whole
 
         if self.output is None:
             typer.echo(text, nl=not text.endswith("\n"))

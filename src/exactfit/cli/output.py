@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._console import tell
+from .._support.console import tell
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import _console
+from .._support import console as _console
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
 from . import data, experiments, models, showing

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .._console import tell
+from .._support.console import tell
 from .options import command
 from .state import ExitCode, say
 

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
 
-from .. import _console
+from .._support import console as _console
 
 
 class ExitCode(IntEnum):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import WORD_BITS
-from .._parallel import Threads
-from .._sides import dense_rows, row_tiles
+from .._support.threads import Threads
 from ..exceptions import NoGapError, ParameterError, WidthLimitError
+from ..network.bits import WORD_BITS
+from ..network.sides import dense_rows, row_tiles
 from .construction import Construction
 from .cover import Cover
 from .evidence import ClassOrder

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from .._parallel import Threads
-from .._progress import Progress, silent
-from .._sides import sides
+from .._support.progress import Progress, silent
+from .._support.threads import Threads
+from ..network.bits import BitMatrix
+from ..network.sides import sides
 from .evidence import ClassOrder, Counts, Evidence
 from .hyperplanes import Seed, Source, gaussian, seed_sequence
 from .memory import refuse_too_large
@@ -45,8 +45,8 @@ class Claims:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit._bits import BitMatrix
-    >>> from exactfit._parallel import SERIAL
+    >>> from exactfit.network.bits import BitMatrix
+    >>> from exactfit._support.threads import SERIAL
     >>> from exactfit.construct.claims import Claims
     >>> bits = BitMatrix.from_bool(np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]], dtype=bool))
     >>> found = Claims.over(bits, np.array([0, 0, 1, 1]), SERIAL)

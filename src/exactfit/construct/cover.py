@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import last_word, n_words
 from .._kernels.cover import cover_in_turn, take_turns
 from .._kernels.cover import gains as count_gains
-from .._progress import Progress
+from .._support.progress import Progress
+from ..network.bits import last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
 
 LARGEST_BLOCK = 64

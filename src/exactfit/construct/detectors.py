@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
 from .._kernels.counting import count_all
 from .._kernels.cover import highest_sums, lowest_counts, lowest_sums
-from .._parallel import SERIAL
-from .._sides import sides
-from ..activations import Activation
+from .._support.threads import SERIAL
 from ..exceptions import ParameterError
 from ..network import Dense, Masks, Network
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
+from ..network.sides import sides
 from .hyperplanes import Hyperplanes
 from .values import Values
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix, last_word
 from .._kernels.counting import count_all
 from .._kernels.cover import gather_masks, lowest_counts
-from .._parallel import Threads, split
+from .._support.threads import Threads, split
+from ..network.bits import BitMatrix, last_word
 
 Columns = NDArray[np.intp]
 Pieces = list[tuple[int, int]]

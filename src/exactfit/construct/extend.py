@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from .._parallel import Threads
-from .._progress import Progress, progress_bar
+from .._support.progress import Progress, progress_bar
+from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
 from ..exceptions import DataError
 from ..network import Layer, Masks, Network
+from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .construction import Construction
 from .detectors import Detectors

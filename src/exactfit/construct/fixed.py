@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import Threads
+from .._support.threads import Threads
 from .construction import Construction
 from .evidence import ClassOrder
 from .hyperplanes import Seed, Source, bisector, gaussian, in_format, seed_sequence

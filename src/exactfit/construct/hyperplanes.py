@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import WORD_BITS
 from .._kernels.rows import add_rows, largest_norm, subtract_products
-from .._sides import dense_rows, row_tiles
 from ..exceptions import DataError
+from ..network.bits import WORD_BITS
+from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
 Floats = NDArray[np.float64]

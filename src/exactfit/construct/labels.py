@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
-from .._sides import dense_rows, row_tiles
 from ..exceptions import ConflictWarning, ContradictoryLabelsError, DataError
+from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
 Codes = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .._bits import n_words
 from ..exceptions import TooLargeError
+from ..network.bits import n_words
 
 UNKNOWN_MEMORY = 2**36
 

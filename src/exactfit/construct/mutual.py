@@ -16,10 +16,10 @@ from threading import local
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import last_word, n_words
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
-from .._progress import Progress, Steps
+from .._support.progress import Progress, Steps
+from ..network.bits import last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces, Selected, joined
 
 LARGEST_BLOCK = 64

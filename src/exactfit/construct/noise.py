@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from .._parallel import Threads
+from .._support.threads import Threads
 from ..exceptions import ParameterError
+from ..network.bits import BitMatrix
 from .claims import Claims, Codes, Rows, drawn_patterns
 from .hyperplanes import Seed
 from .labels import conflicts, majority_labels

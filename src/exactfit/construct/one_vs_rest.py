@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from .._parallel import SERIAL, Threads
-from .._progress import Progress
-from ..activations import Activation
+from .._support.progress import Progress
+from .._support.threads import SERIAL, Threads
 from ..exceptions import DataError, ParameterError
 from ..network import Decoder, Dense, Layer, Masks, Network
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .construction import Construction, Trace
 from .cover import Cover, greedy_cover, pool_capacity, random_cover

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix, Words, n_words
 from .._kernels.rounding import FLOAT32, FLOAT64
 from .._kernels.rows import norms_of
 from .._kernels.sure import SurePlanes, sure_bits
-from .._parallel import Threads, single_threaded_blas
-from .._sides import dense_rows, sides
+from .._support.threads import Threads, single_threaded_blas
 from ..exceptions import DataError
+from ..network.bits import BitMatrix, Words, n_words
+from ..network.sides import dense_rows, sides
 from .hyperplanes import Hyperplanes
 
 Matrix = Any

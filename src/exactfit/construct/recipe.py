@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._progress import Progress, silent
-from ..activations import Activation, as_activation
+from .._support.progress import Progress, silent
 from ..exceptions import ParameterError
+from ..network.activations import Activation, as_activation
 
 LAWS = ("gaussian", "bisector")
 SELECTIONS = ("random", "greedy")

@@ -23,9 +23,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import WORD_BITS, Words
 from .._kernels.separation import TILE, Scan, last_separating_bit, list_open, weigh_open
-from .._parallel import Threads
+from .._support.threads import Threads
+from ..network.bits import WORD_BITS, Words
 
 Ints = NDArray[np.int64]
 GroupNumbers = NDArray[np.int32]
@@ -138,7 +138,7 @@ class OpenPairs:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit._parallel import Threads
+    >>> from exactfit._support.threads import Threads
     >>> from exactfit.construct.separation import OpenPairs
     >>> with Threads(1) as threads:
     ...     pairs = OpenPairs(np.array([0, 0, 1]), [0], threads=threads)

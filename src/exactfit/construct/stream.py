@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._sides import dense_rows
 from ..exceptions import DataError, ParameterError
+from ..network.sides import dense_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .._bits import Words
-from .._parallel import Threads
+from .._support.threads import Threads
+from ..network.bits import Words
 from .separation import BUDGET, Ints, OpenPairs, Runs
 
 
@@ -32,7 +32,7 @@ class SurePairs(OpenPairs):
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit._parallel import Threads
+    >>> from exactfit._support.threads import Threads
     >>> from exactfit.construct.sure_pairs import SurePairs
     >>> with Threads(1) as threads:
     ...     pairs = SurePairs(np.array([0, 1]), [0], threads=threads)

@@ -37,15 +37,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
 from .._kernels.cover import highest_sums, lowest_sums
 from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._kernels.values import affine
-from .._parallel import Threads
-from .._sides import dense_rows
-from ..activations import Activation
+from .._support.threads import Threads
 from ..exceptions import DataError
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
+from ..network.sides import dense_rows
 from .evidence import Columns, Pieces, first_lowest, masks_of
 from .hyperplanes import Hyperplanes
 from .patterns import FORMATS

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
 from .._kernels.values import masked_sums
-from .._parallel import Threads
-from .._sides import dense_rows, sides
+from .._support.threads import Threads
 from ..network import Dense, Masks, Network
+from ..network.sides import dense_rows, sides
 from .slack import LOWEST
 
 Matrix = Any

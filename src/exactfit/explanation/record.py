@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._frames import as_frame
+from .._support.frames import as_frame
 from .evidence import NOBODY, Evidence
 
 Rows = NDArray[np.int64]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.scores import best_slack_counts, best_slack_sums
-from .._parallel import Threads, split
-from .._sides import dense_rows, sides
+from .._support.threads import Threads, split
 from ..network import Dense, Masks, Network
+from ..network.sides import dense_rows, sides
 
 Matrix = Any
 Floats = NDArray[np.float64]

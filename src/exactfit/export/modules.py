@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
 from ..exceptions import ParameterError
 from ..explanation import LOWEST
 from ..network import Decoder
+from ..network.bits import BitMatrix
 from . import plan as steps
 from .plan import Claims, DType, Plan, Slack, in_format, numbers_or_text
 

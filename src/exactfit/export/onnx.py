@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._bits import BitMatrix
-from .._files import write_whole
+from .._support.files import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
 from ..explanation import LOWEST
 from ..network import Decoder
+from ..network.bits import BitMatrix
 from . import plan as steps
 from .models import plan_of
 from .plan import Claims, DType, Plan, Slack, check_dtype, in_format, numbers_or_text

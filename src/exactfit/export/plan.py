@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._bits import BitMatrix
-from ..activations import Activation
 from ..exceptions import ParameterError
 from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import TINY, compare_pairs, settle
-from .._parallel import Threads, single_threaded_blas
+from .._support.threads import Threads, single_threaded_blas
 from ..construct.evidence import Columns, Pieces
 from .exact import exact_square
 from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, Side

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .._parallel import SERIAL
-from .._sides import dense_rows
+from .._support.threads import SERIAL
 from ..construct import hyperplanes
 from ..exceptions import DataError, ParameterError
+from ..network.sides import dense_rows
 from .balls import ClosedBalls
 from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius

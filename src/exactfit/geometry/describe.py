@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from .._progress import Progress
+from .._support.progress import Progress
 from ..construct import Recipe, hyperplanes
 from ..construct.hyperplanes import Seed, seed_sequence
 from ..construct.labels import refuse_conflicts

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import clean_dots, first_closest
-from .._sides import dense_rows
+from ..network.sides import dense_rows
 from .problem import Matrix, Rows
 
 PAIRS_AT_ONCE = 2**22

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import Progress
+from .._support.progress import Progress
 from ..construct.cover import Cover, greedy_cover, random_cover
 from ..construct.evidence import ClassOrder
 from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream

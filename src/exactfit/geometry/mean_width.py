@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import largest_of_components
-from .._parallel import single_threaded_blas
-from .._sides import dense_rows
+from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import Seed, seed_sequence, stream
 from ..construct.recipe import check_whole
 from ..exceptions import DataError, ParameterError
+from ..network.sides import dense_rows
 from .points import Floats
 from .problem import Matrix, Rows, Work, as_matrix, at_work, check_number
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
-from .._parallel import Threads, single_threaded_blas
-from .._progress import Progress, Steps, silent
+from .._support.progress import Progress, Steps, silent
+from .._support.threads import Threads, single_threaded_blas
 from .points import DOUBLE_DIMENSION, Cloud, Floats, Side
 from .problem import Rows
 
@@ -38,7 +38,7 @@ def nearest_rows(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit._parallel import SERIAL
+    >>> from exactfit._support.threads import SERIAL
     >>> from exactfit.geometry.neighbours import nearest_rows
     >>> own, others, _, away = nearest_rows(np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1]), 1, SERIAL)
     >>> own.ravel(), others.ravel(), away.ravel()

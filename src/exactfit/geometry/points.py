@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._sides import FEATURE_BLOCK, dense_rows, row_tiles
+from ..network.sides import FEATURE_BLOCK, dense_rows, row_tiles
 from .exact import closest_of_groups, narrowest
 from .problem import Matrix, Rows
 

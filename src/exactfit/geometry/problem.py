@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
-from .._parallel import Threads
-from .._progress import Progress, progress_bar, silent
-from .._sides import dense_rows, row_tiles
+from .._support.progress import Progress, progress_bar, silent
+from .._support.threads import Threads
 from ..exceptions import DataError, ParameterError
+from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
 Codes = NDArray[np.int64]

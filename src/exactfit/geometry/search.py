@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels import distances as kernels
-from .._parallel import single_threaded_blas
+from .._support.threads import single_threaded_blas
 from .exact import closest_of_groups
 from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side
 from .problem import Codes, Rows, Work

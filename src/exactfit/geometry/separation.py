@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import TINY
-from .._sides import dense_rows, row_tiles
 from ..construct import hyperplanes
 from ..construct.labels import conflict_pairs, conflicts
 from ..exceptions import DataError
+from ..network.sides import dense_rows, row_tiles
 from .exact import exact_angle, exact_distance, ray
 from .points import Cloud, Floats, ParallelPoints, Rays
 from .problem import Codes, Matrix, Problem, Rows, Work, as_matrix, at_work, distinct_rows

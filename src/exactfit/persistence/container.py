@@ -12,7 +12,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from .._files import write_whole
+from .._support.files import write_whole
 from .._version import __version__
 from ..exceptions import ModelFileError, ParameterError
 

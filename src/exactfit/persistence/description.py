@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..activations import Activation, as_activation
 from ..certificate import Certificate
 from ..construct import Construction, Trace
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
 from ..network import Network
+from ..network.activations import Activation, as_activation
 from ..outcome import Outcome
 from .checks import check_classifier, check_network, check_trace
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..activations import RELU, THRESHOLD, Activation, as_activation
 from ..construct import Construction
 from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
+from ..network.activations import RELU, THRESHOLD, Activation, as_activation
 from .container import refuse_unless
 from .description import Lookup
 from .kinds import inside

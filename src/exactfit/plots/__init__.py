@@ -6,32 +6,25 @@ matplotlib is loaded when something is drawn, not before.
 from __future__ import annotations
 
 from .answers import plot_coverage, plot_explanation
-from .comparison import plot_comparison
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from .heatmap import plot_heatmap
 from .pictures import plot_anchors, plot_suspects
 from .points import frame, plot_points
 from .regions import DecisionRegionDisplay, plot_regions
-from .slices import plot_growth, plot_slices
 from .style import style
 
 __all__ = [
     "DecisionRegionDisplay",
     "frame",
     "plot_anchors",
-    "plot_comparison",
     "plot_coverage",
     "plot_covering",
     "plot_description",
     "plot_distances",
     "plot_explanation",
-    "plot_growth",
-    "plot_heatmap",
     "plot_limit",
     "plot_points",
     "plot_regions",
     "plot_sizes",
-    "plot_slices",
     "plot_suspects",
     "style",
 ]

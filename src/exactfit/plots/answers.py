@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import DataError
-from .axes import axes_for
 from .regions import plot_regions
-from .style import GREY, INK, color, marker
+from .style import GREY, INK, axes_for, color, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._sides import dense_rows, row_tiles
 from ..exceptions import DataError
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.describe import Description
 from ..geometry.problem import Matrix, Problem
-from .axes import axes_for
-from .slices import LINES
-from .style import GREY, INK, color, marker, need_matplotlib, shade, style
+from ..network.sides import dense_rows, row_tiles
+from .style import GREY, INK, LINES, axes_for, color, marker, need_matplotlib, shade, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

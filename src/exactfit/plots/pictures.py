@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..exceptions import DataError
 from ..explanation import Explanation, Explanations
 from ..suspects import NOBODY, Suspects
-from .axes import axes_for
-from .style import GREY, INK
+from .style import GREY, INK, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import DataError
-from .axes import axes_for
 from .regions import LEGEND_DROP, SQUARE_UP_TO
-from .style import INK, color, marker, shade
+from .style import INK, axes_for, color, marker, shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

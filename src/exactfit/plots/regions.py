@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._bits import BitMatrix
 from ..certificate import data_digest
 from ..construct.recipe import check_whole
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Masks, Network
+from ..network.bits import BitMatrix
 from .style import GREY, INK, color, marker, need_matplotlib, shade, style, tint
 
 if TYPE_CHECKING:

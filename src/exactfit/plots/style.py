@@ -8,15 +8,20 @@ nothing rests on colour alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from ..exceptions import MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Channels = tuple[float, float, float]
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
+# Beside their colours, curves differ in how they are dashed.
+LINES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 INK = "#222222"
 GREY = "#8C8C8C"
 
@@ -145,3 +150,13 @@ def _towards(channels: Channels, end: float, share: float) -> Channels:
     """A share of the way to white (1) or black (0)."""
     red, green, blue = (channel + share * (end - channel) for channel in channels)
     return red, green, blue
+
+
+@contextmanager
+def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterator[Axes]:
+    """The given axes, or new ones in exactfit's style."""
+    need_matplotlib()
+    from matplotlib import pyplot as plt
+
+    with style() if ax is None else nullcontext():
+        yield plt.subplots(figsize=size)[1] if ax is None else ax

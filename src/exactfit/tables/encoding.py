@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import add_rows
-from .._sides import row_tiles
 from ..exceptions import DataError, ParameterError, UnseenCategoryWarning
+from ..network.sides import row_tiles
 from .arrays import LABELS
 from .raw import Choice
 from .reading import no_column

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._progress import Progress, progress_bar
+from .._support.progress import Progress, progress_bar
 from ..exceptions import DataError, ParameterError
 from .arrays import LABELS, read_frame, read_npz, read_parquet
 from .raw import Choice, Choose, Raw

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.decimals import parse_decimals
-from .._progress import Progress
+from .._support.progress import Progress
 from ..exceptions import DataError, ParameterError
 from .cells import EXACT_INTEGERS, Cells, labels_of
 from .raw import Choice, Choose, Raw

@@ -1,0 +1,245 @@
+"""Polytopes that hold points of one class only; ReLU or threshold, two hidden layers.
+
+After S. Lee, A. Mammadov, J. C. Ye, *Defining neural network architecture through polytope structures of datasets*,
+ICML 2024, arXiv:2402.02407.
+
+Faithful: the network. First-layer units are the faces of polytopes, a second-layer ReLU for each polytope is 1 minus
+the sum of its faces' values and so positive inside and zero at all points outside (here, after scaling, 1/2 minus it),
+and the output adds them up. Widths are the numbers of faces and of polytopes.
+
+Ours: how polytopes are found, for which the paper trains and compresses networks. From a random point of the class that
+no polytope holds yet, a face is put before the nearest point of the rest, orthogonal to the way there and halfway to
+the points of the class before it; the points that it cuts off are out of sight, and so on until none of the rest is
+left. Faces that others make superfluous are dropped. Each polytope holds at least the points that a ball around its
+first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
+
+Size, with f faces, p polytopes and o outputs (1 for two classes, else K): f + p + o units and
+f (d + 1) + p (f + 1) + o (p + 1) parameters (:func:`polytope_cover_size`), most of the second layer's being zero.
+
+A face is needed for every few points of the rest in high dimensions: ``memory`` says when to stop.
+
+Float64: every face keeps four times the largest rounding error from all points that it decides about. Points of
+different labels must be farther apart than about d 10^-14 of their norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.threads import single_threaded_blas
+from ..construct import Construction, Trace
+from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
+from ..construct.one_vs_rest import choose_targets, output_layer
+from ..construct.recipe import check_choice, check_whole
+from ..exceptions import AssumptionError, TooLargeError
+from ..network import Dense, Layer, Masks, Network
+from ..network.activations import as_activation
+from ..network.bits import BitMatrix
+from ..network.sides import row_tiles
+from ..outcome import Outcome
+from .ball_cover import REMEDY, refuse_large_norms
+from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .line import U64
+from .own import own_size
+
+Rows = NDArray[np.int64]
+
+BATCH, TILE_ROWS = 32, 512
+
+
+def polytope_cover_size(n_faces: int, n_polytopes: int, n_features: int, n_outputs: int) -> tuple[int, int]:
+    """Units (outputs included) and parameters for so many faces and polytopes.
+
+    Examples
+    --------
+    >>> from exactfit.constructions.polytopes import polytope_cover_size
+    >>> polytope_cover_size(n_faces=8, n_polytopes=3, n_features=2, n_outputs=1)
+    (12, 55)
+    """
+    return own_size(n_faces, n_polytopes, n_features, n_outputs)
+
+
+@dataclass(frozen=True)
+class PolytopeCover:
+    """Polytopes that hold points of one class only, found one by one.
+
+    Parameters
+    ----------
+    activation : {"relu", "threshold"}
+    memory : int
+        The most bytes that the faces may take.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit.constructions import PolytopeCover
+    >>> X, y = make_moons(400, noise=0.05, random_state=0)
+    >>> network = PolytopeCover().construct(X, y, rng=0).network
+    >>> bool((network.decide(X) == y).all()), network.widths[1] <= 5
+    (True, True)
+    """
+
+    activation: str = "relu"
+    memory: int = 2**31
+
+    name: ClassVar[str] = "polytope-cover"
+    citation: ClassVar[str] = (
+        "after S. Lee, A. Mammadov, J. C. Ye, Defining neural network architecture through polytope structures of "
+        "datasets, ICML 2024"
+    )
+    labels: ClassVar[tuple[Labels, ...]] = ("binary",)
+    assumptions: ClassVar[str] = "points of different labels are farther apart than products are rounded"
+    randomized: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_choice("activation", self.activation, ("relu", "threshold"))
+        check_whole("memory", self.memory, at_least=1)
+
+    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        points = distinct_points(X, y)
+        refuse_large_norms(points)
+        root, found = seed_sequence(rng), list[Polytope]()
+        with single_threaded_blas():
+            for code in choose_targets(points.y, None):
+                search = _Search(points, code)
+                for polytope in search.cover(stream(root, ORDER, code).permutation(len(search.inside))):
+                    found.append(polytope)
+                    self._refuse_too_large(found)
+        return _assemble(points, found, self.activation)
+
+    def _refuse_too_large(self, found: list[Polytope]) -> None:
+        needed = sum(polytope.normals.nbytes for polytope in found)
+        if needed > self.memory:
+            raise TooLargeError(
+                f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held yet: "
+                f"raise memory={self.memory:,}, or use a construction of fewer units"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """The points x with <normals, x> < offsets; scaled such that a face is crossed by more than 1 at points outside."""
+
+    code: int
+    normals: Floats
+    offsets: Floats
+    anchor: int
+    coverage: int
+
+
+class _Search:
+    """Polytopes for one class.
+
+    With unit normals and R the largest norm, <w, x> - b is off by at most g = 2.02 (d + 6) u R. A
+    face is 8 g before whom it cuts off, so 6 g before it in every other evaluation here, and 4 g
+    in the network's: two thirds of what the scale is taken from, and so more than the limit, 1/2.
+    """
+
+    def __init__(self, points: Points, code: int) -> None:
+        self.points, self.code = points, code
+        own = points.y == code
+        self.places = np.flatnonzero(own)
+        self.inside, self.rest = points.X[own], points.X[~own]
+        self.rest_places = np.flatnonzero(~own)
+        largest = float((points.X * points.X).sum(axis=1).max())
+        self.error = 2.02 * (points.X.shape[1] + 6) * (U64 * np.sqrt(largest) + 5e-324)
+
+    def cover(self, order: Rows) -> Iterator[Polytope]:
+        """Polytopes from points that none holds yet, in the given order."""
+        waiting = np.ones(len(order), dtype=bool)
+        for seed in order:
+            if waiting[seed]:
+                normals, offsets = self._pruned(*self._faces(int(seed)))
+                held = self._held(normals, offsets, waiting)
+                waiting[held] = False
+                yield self._scaled(normals, offsets, int(seed), len(held))
+
+    def _faces(self, seed: int) -> tuple[Floats, Floats]:
+        """Faces that cut off the rest, the nearest first; heights above several of them at once, for speed."""
+        start = self.inside[seed]
+        differences = self.rest - start
+        distances = np.sqrt((differences * differences).sum(axis=1))
+        order = np.argsort(distances, kind="stable")
+        self._refuse_too_close(seed, int(order[0]), float(distances[order[0]]))
+        company, others, distances = self.inside, self.rest[order], distances[order]
+        normals: list[Floats] = []
+        offsets: list[float] = []
+        while len(others):
+            ahead = (others[:BATCH] - start) / distances[:BATCH, None]
+            faces, near, left = self._cut(ahead @ company.T, ahead @ others.T)
+            normals += [ahead[i] for i in faces]
+            offsets += faces.values()
+            company, others, distances = company[near], others[left], distances[left]
+        return np.array(normals), np.array(offsets)
+
+    def _refuse_too_close(self, seed: int, other: int, distance: float) -> None:
+        if not distance > 24 * self.error:
+            rows = np.sort(self.points.rows[[self.places[seed], self.rest_places[other]]])
+            raise AssumptionError(f"that {PolytopeCover.assumptions}", rows, REMEDY)
+
+    def _cut(self, heights: Floats, beyond: Floats) -> tuple[dict[int, float], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Offsets of the faces before the first points of the rest, who of the class is left, and who of the rest."""
+        near, left = np.ones(heights.shape[1], dtype=bool), np.ones(beyond.shape[1], dtype=bool)
+        faces: dict[int, float] = {}
+        for i, (own, rest) in enumerate(zip(heights, beyond, strict=True)):
+            if left[i]:
+                near &= own < rest[i] - 20 * self.error
+                faces[i] = (float(own[near].max()) + float(rest[i])) / 2
+                left &= rest <= faces[i] + 8 * self.error
+        return faces, near, left
+
+    def _pruned(self, normals: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+        """Without faces that cut off nothing alone."""
+        beyond = np.empty((len(offsets), len(self.rest)), dtype=bool)
+        for tile, heights in self._heights(normals, offsets):
+            beyond[:, tile] = (heights > 6 * self.error).T
+        crossed, kept = beyond.sum(axis=0), np.ones(len(offsets), dtype=bool)
+        for face, cut_off in enumerate(beyond):
+            if (crossed[cut_off] > 1).all():
+                kept[face] = False
+                crossed -= cut_off
+        return normals[kept], offsets[kept]
+
+    def _heights(self, normals: Floats, offsets: Floats) -> Iterator[tuple[slice, Floats]]:
+        """How far the rest lies beyond each face, some points at a time."""
+        for tile in row_tiles(self.rest, TILE_ROWS):
+            yield tile, self.rest[tile] @ normals.T - offsets
+
+    def _held(self, normals: Floats, offsets: Floats, waiting: NDArray[np.bool_]) -> Rows:
+        """Places of the waiting points inside."""
+        places = np.flatnonzero(waiting)
+        clear = self.inside[places] @ normals.T - offsets < -4 * self.error
+        return np.asarray(places[clear.all(axis=1)], dtype=np.int64)
+
+    def _scaled(self, normals: Floats, offsets: Floats, seed: int, coverage: int) -> Polytope:
+        least = min(float(heights.max(axis=1).min()) for _, heights in self._heights(normals, offsets))
+        exponent = 1 - int(np.frexp(least)[1])
+        return Polytope(
+            self.code, np.ldexp(normals, exponent), np.ldexp(offsets, exponent), int(self.places[seed]), coverage
+        )
+
+
+def _assemble(points: Points, found: list[Polytope], activation: str) -> Construction:
+    """Faces, a detector of limit 1 (ReLU: 1/2) for each polytope, and who speaks for which class."""
+    s = as_activation(activation)
+    classes = np.array([polytope.code for polytope in found], dtype=np.int64)
+    owners = np.repeat(np.arange(len(found)), [len(polytope.offsets) for polytope in found])
+    masks = BitMatrix.from_bool(owners[None, :] == np.arange(len(found))[:, None])
+    limits = np.ones(len(found), dtype=np.int64) if s.is_threshold else np.full(len(found), 0.5)
+    normals = np.concatenate([polytope.normals for polytope in found])
+    faces = Layer(Dense(normals), -np.concatenate([polytope.offsets for polytope in found]), s)
+    targets = choose_targets(points.y, None)
+    output, decoder = output_layer(classes, targets, points.n_classes)
+    trace = Trace(
+        anchors=points.rows[[polytope.anchor for polytope in found]],
+        coverage=np.array([polytope.coverage for polytope in found], dtype=np.int64),
+        detector_classes=classes,
+    )
+    network = Network((faces, Layer(Masks(masks, -1), limits, s), output), decoder)
+    return Construction(network, Outcome.INTERPOLATES, trace)

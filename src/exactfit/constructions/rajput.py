@@ -1,0 +1,270 @@
+"""Rajput, Sreenivasan, Papailiopoulos and Karbasi: threshold networks whose weights are whole after the first layer.
+
+1. Random hyperplanes give each point a code, until points of different labels differ in theirs.
+2. Parities of random subsets of the code compress it to about 2 log2 N bits (two layers: how many bits of a subset are
+   on, then whether that is odd).
+3. The first bits choose one of about sqrt(N) buckets, one unit for each; the other bits, the *rest*, are copied.
+4. Products of every bucket with every bit of the rest.
+5. Sets: units that store one rest for each bucket, and fire on a point if that of its bucket is its own.
+6. A point belongs to the class that has a set firing.
+
+Faithful to the paper: the pipeline (hyperplanes, linear code, lift to about sqrt(N) dimensions in which about sqrt(N)
+points at a time are independent, memorization), Gaussian weights in the first layer only, small integers after it.
+Ours: the weights of each layer, which meet the published sizes; several classes (the paper has two): sets for every
+class but the largest. Points of one label may share a code. Hyperplanes are drawn until codes differ; where 512 more do
+not help, coordinate cuts through the points in question finish, so that any distinct points can be fitted.
+
+Six hidden layers. With n hyperplanes, subsets P_1..P_L, b buckets in use, r bits of rest and s sets:
+n + sum |P_i| + L + (b + r) + b (r + 1) + s units and the outputs; see :func:`rajput_size`. Weights after the first
+layer are -1, 0 or 1 but for one of each stored rest, 1 - (bits that are on), and 1/2 in biases. So signals and sums are
+small: float64 is safe there at any size, and in the first layer as far as points keep off the hyperplanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..construct import Construction, Trace
+from ..construct.hyperplanes import Hyperplanes, Seed, Source, gaussian, seed_sequence, stream
+from ..construct.rescue import Stall, coordinate_cuts
+from ..network import Dense, Layer, Masks, Network, Sparse
+from ..network.activations import THRESHOLD
+from ..network.bits import BitMatrix
+from ..network.sides import sides
+from .base import Codes, Labels, Matrix, Points, distinct_points
+from .claims import checked, claim_output, largest_class
+
+Bits = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+PARITIES = 4  # the random stream of subsets
+
+
+def rajput_size(
+    width: int, subsets: Sequence[int], n_buckets: int, rest_bits: int, n_sets: int, n_outputs: int
+) -> tuple[int, int]:
+    """Hidden layers and neurons (the outputs included) of the network.
+
+    Examples
+    --------
+    >>> from exactfit.constructions.rajput import rajput_size
+    >>> rajput_size(64, [32] * 20, n_buckets=16, rest_bits=16, n_sets=21, n_outputs=1)
+    (6, 1050)
+    """
+    parities = sum(subsets) + len(subsets)
+    return 6, width + parities + n_buckets + rest_bits + n_buckets * (rest_bits + 1) + n_sets + n_outputs
+
+
+@dataclass(frozen=True)
+class Rajput:
+    """A threshold network of six hidden layers: hyperplanes, parities, buckets, products, sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions.rajput import Rajput
+    >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
+    >>> network = Rajput().construct(X, y, rng=0).network
+    >>> network.decide(X), len(network.layers)
+    (array([0, 2, 1, 1]), 7)
+    """
+
+    name: ClassVar[str] = "rajput"
+    citation: ClassVar[str] = (
+        "Shashank Rajput, Kartik Sreenivasan, Dimitris Papailiopoulos, Amin Karbasi: An Exponential Improvement on the "
+        "Memorization Capacity of Deep Threshold Networks, NeurIPS 2021"
+    )
+    activation: ClassVar[Literal["threshold", "relu"]] = "threshold"
+    labels: ClassVar[tuple[Labels, ...]] = ("binary",)
+    assumptions: ClassVar[str] = "points of different labels are some distance apart (small distances cost width)"
+    randomized: ClassVar[bool] = True
+
+    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
+        points, root = distinct_points(X, y), seed_sequence(rng)
+        planes, n_drawn = _hyperplanes(points, root)
+        bits = sides(points.X, planes.weights, planes.biases).to_bool()
+        subsets, codes = _compress(bits, points.y, root)
+        base = largest_class(points)
+        stored = _Stored.of(codes[points.y != base], points.y[points.y != base])
+        output, decoder = claim_output(stored.set_classes, np.ones(stored.n_sets), base, points.n_classes)
+        first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
+        layers = (first, *_parities(subsets), *stored.layers(), output)
+        trace = Trace(n_drawn=n_drawn, n_rescued=planes.count - n_drawn)
+        return checked(Network(layers, decoder), points, trace)
+
+
+# ---- Codes -----------------------------------------------------------------------------------------------
+
+
+def _groups(bits: Bits) -> Ints:
+    """Numbers that are equal where rows of bits are."""
+    packed = np.packbits(bits, axis=1)
+    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    return np.unique(rows, return_inverse=True)[1].astype(np.int64)
+
+
+def _mixed(bits: Bits, y: Codes) -> Bits:
+    """Points that share their row of bits with a point of another label."""
+    groups = _groups(bits)
+    low, high = np.full((2, groups.max() + 1), -1)
+    low[groups[::-1]] = y[::-1]  # some label of each group
+    np.maximum.at(high, groups, (y != low[groups]).astype(np.int64))
+    return np.asarray(high[groups] == 1)
+
+
+def _hyperplanes(points: Points, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
+    """Hyperplanes that tell points of different labels apart, and how many of them are random."""
+    source = Source(root, gaussian(points.X, max_bias="radius", center=True))
+    planes = source.block(0).head(0)
+    bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
+    for index in count():
+        block = source.block(index)
+        planes = planes.append(block)
+        bits = np.concatenate([bits, sides(points.X, block.weights, block.biases).to_bool()], axis=1)
+        mixed = _mixed(bits, points.y)
+        if mixed.any() and not (stall.due(planes.count) and stall.stalled(planes.count, int(mixed.sum()))):
+            continue
+        width = _enough(bits, points.y, int(mixed.sum()))
+        random = planes.head(width)
+        return random.append(_cuts(points, bits[:, :width], mixed)) if mixed.any() else random, width
+    raise AssertionError("unreachable")
+
+
+def _enough(bits: Bits, y: Codes, n_mixed: int) -> int:
+    """The least number of hyperplanes that leave no more points mixed than all of them do."""
+    low, high = 1, int(bits.shape[1])
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if _mixed(bits[:, :middle], y).sum() > n_mixed else (low, middle)
+    return low
+
+
+def _cuts(points: Points, bits: Bits, mixed: Bits) -> Hyperplanes:
+    """Coordinate cuts between all points of different labels that share their bits."""
+    cuts = coordinate_cuts(points.X, _pairs(np.flatnonzero(mixed), _groups(bits[mixed]), points.y))
+    weights = np.zeros((len(cuts), points.X.shape[1]), dtype=np.float32)
+    weights[np.arange(len(cuts)), cuts.feature] = cuts.sign
+    return Hyperplanes(weights, -cuts.sign * cuts.threshold)
+
+
+def _pairs(rows: Ints, groups: Ints, y: Codes) -> Iterator[tuple[Ints, Ints]]:
+    for group in np.unique(groups):
+        members = rows[groups == group]
+        for a in members:
+            others = members[(y[members] != y[a]) & (members > a)]
+            yield np.full(len(others), a), others
+
+
+def _compress(bits: Bits, y: Codes, root: np.random.SeedSequence) -> tuple[Bits, Bits]:
+    """Subsets of the bits, and their parities for every point, which still tell labels apart."""
+    n, width = bits.shape
+    length = max(1, int(np.ceil(2 * np.log2(n))))
+    for attempt in count():
+        if length + attempt >= width:
+            return np.eye(width, dtype=bool), bits
+        subsets = stream(root, PARITIES, attempt).integers(0, 2, (length + attempt, width)).astype(bool)
+        subsets[~subsets.any(axis=1), 0] = True
+        codes = (bits.astype(np.float32) @ subsets.T.astype(np.float32)).astype(np.int64) % 2 == 1
+        if not _mixed(codes, y).any():
+            return subsets, codes
+    raise AssertionError("unreachable")
+
+
+def _parities(subsets: Bits) -> tuple[Layer, Layer]:
+    """Whether at least 1, 2, ... bits of each subset are on; whether their number is odd."""
+    sizes = subsets.sum(axis=1)
+    below = np.concatenate([np.arange(size) for size in sizes])
+    counting = Layer(Masks(BitMatrix.from_bool(np.repeat(subsets, sizes, axis=0)), 1), -below, THRESHOLD)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    signs = sp.csr_array((1.0 - 2.0 * (below % 2), (owner, np.arange(len(owner)))), shape=(len(sizes), len(owner)))
+    return counting, Layer(Sparse(signs), np.full(len(sizes), -0.5), THRESHOLD)
+
+
+# ---- Buckets and sets ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """Codes by bucket and set: no set has two of one bucket, and each set is of one class.
+
+    Attributes
+    ----------
+    heads : ndarray of bool, shape (n_buckets, head_bits)
+        The first bits of a code, for every bucket in use.
+    rests : ndarray of bool, shape (n_codes, rest_bits)
+    bucket, member : ndarray of int64, shape (n_codes,)
+        Each code's bucket and set.
+    set_classes : ndarray of int64, shape (n_sets,)
+    """
+
+    heads: Bits
+    rests: Bits
+    bucket: Ints
+    member: Ints
+    set_classes: Ints
+
+    @classmethod
+    def of(cls, codes: Bits, y: Codes) -> _Stored:
+        """Distribute codes over as few sets as the fullest bucket of each class allows."""
+        first = np.unique(_groups(codes), return_index=True)[1]
+        codes, y = codes[first], y[first]
+        head_bits = min(codes.shape[1], int(np.log2(len(codes)) / 2))
+        bucket = _groups(np.pad(codes[:, :head_bits], ((0, 0), (0, 1))))
+        heads = np.empty((bucket.max() + 1, head_bits), dtype=bool)
+        heads[bucket] = codes[:, :head_bits]
+        turn = _turns(y * len(heads) + bucket)
+        names, member = np.unique(y * len(codes) + turn, return_inverse=True)
+        return cls(heads, codes[:, head_bits:], bucket, member.astype(np.int64), names // len(codes))
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets."""
+        return len(self.set_classes)
+
+    def layers(self) -> tuple[Layer, Layer, Layer]:
+        """Buckets beside the bits of the rest; their products; the sets."""
+        return self._buckets(), self._products(), self._sets()
+
+    def _buckets(self) -> Layer:
+        n, rest_bits = len(self.heads), self.rests.shape[1]
+        choose = sp.csr_array(2.0 * self.heads - 1.0)
+        weights = sp.block_diag([choose, sp.eye_array(rest_bits)], format="csr")
+        bias = np.concatenate([0.5 - self.heads.sum(axis=1), np.full(rest_bits, -0.5)])
+        return Layer(
+            Sparse(sp.csr_array(weights, shape=(n + rest_bits, self.heads.shape[1] + rest_bits))), bias, THRESHOLD
+        )
+
+    def _products(self) -> Layer:
+        """For every bucket: the bucket itself, then the bucket and each bit of the rest."""
+        n, rest_bits = len(self.heads), self.rests.shape[1]
+        buckets = np.repeat(np.eye(n, dtype=bool), rest_bits + 1, axis=0)
+        bits = np.tile(np.eye(rest_bits + 1, rest_bits, -1, dtype=bool), (n, 1))
+        alone = np.tile(np.arange(rest_bits + 1) == 0, n)
+        return Layer(Masks(BitMatrix.from_bool(np.hstack([buckets, bits])), 1), np.where(alone, 0, -1), THRESHOLD)
+
+    def _sets(self) -> Layer:
+        """A set's sum is 1/2 if the rest of the point's bucket is as stored, less by each bit that is not."""
+        rest_bits = self.rests.shape[1]
+        weights = np.hstack([1.0 - self.rests.sum(axis=1, keepdims=True), 2.0 * self.rests - 1.0])
+        columns = self.bucket[:, None] * (rest_bits + 1) + np.arange(rest_bits + 1)
+        rows = np.repeat(self.member, rest_bits + 1)
+        shape = (self.n_sets, len(self.heads) * (rest_bits + 1))
+        matrix = sp.csr_array((weights.ravel(), (rows, columns.ravel())), shape=shape)
+        return Layer(Sparse(matrix), np.full(self.n_sets, -0.5), THRESHOLD)
+
+
+def _turns(groups: Ints) -> Ints:
+    """How many of its group come before each."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    turns = np.empty(len(groups), dtype=np.int64)
+    turns[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
+    return turns

@@ -1,0 +1,159 @@
+"""Zhang et al. 2017: a piecewise linear function along a line; ReLU, one hidden layer, 2 N + d numbers.
+
+C. Zhang, S. Bengio, M. Hardt, B. Recht, O. Vinyals, *Understanding deep learning requires rethinking generalization*,
+ICLR 2017, Theorem 1.
+
+Faithful (``ramps=False``): all points are projected onto one direction; N ReLUs with interleaved biases make a
+triangular system, whose solution fits any labels of N distinct points. With each bias at the point before, it is solved
+in closed form: slopes of the piecewise linear interpolation, and their differences.
+
+Ours: the code is a reconstruction, not the authors'. By default (``ramps=True``) there are two ReLUs for each change of
+label only, a ramp across the gap: no slopes accumulate, and the error stays local. The direction is the best of several
+(see ``line``), computed once by a linear layer of one unit.
+
+Size, with n = 2 c ReLUs for c changes of label (n = N without ramps): 1 + n + 1 units and (d + 1) + 2 n + (n + 1)
+parameters (:func:`zhang_size`), of which n + d (directions and biases) and n (outputs) are free: the paper's 2 N + d.
+
+Float64: output weights are as large as one over a gap, and gaps shrink like 1 / N^2. With ramps, a bound of the error
+below 1/4 is proved at construction for the order of sums that ``Network`` has. Without, the error is measured at all
+points, and a direction that leaves more than 1/4 is not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..construct import Construction, Trace
+from ..construct.hyperplanes import Seed
+from ..construct.recipe import check_whole
+from ..exceptions import AssumptionError
+from ..network import Dense, Layer, Network
+from ..network.activations import RELU
+from ..outcome import Outcome
+from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .huang import changes_trace, index_levels
+from .line import TRIES, U64, Gaps, Line, lines
+
+LARGEST_ERROR = 0.25
+
+
+def zhang_size(n_relus: int, n_features: int) -> tuple[int, int]:
+    """Units (outputs included) and parameters for so many ReLUs: two for each change of label, or one for each point.
+
+    Examples
+    --------
+    >>> from exactfit.constructions.zhang import zhang_size
+    >>> zhang_size(n_relus=6, n_features=10)
+    (8, 30)
+    """
+    return n_relus + 2, n_features + 1 + 2 * n_relus + n_relus + 1
+
+
+@dataclass(frozen=True)
+class Zhang:
+    """Ramps at the changes of label along a line, or a linear piece from each point to the next.
+
+    Parameters
+    ----------
+    ramps : bool
+        Two ReLUs for each change of label; False: one for each point, as published.
+    tries : int
+        How many random directions to try.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import Zhang
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 2, 100)
+    >>> for constructor in (Zhang(), Zhang(ramps=False)):
+    ...     network = constructor.construct(X, y, rng=0).network
+    ...     print((network.decide(X) == y).all(), network.widths)
+    True (1, 80, 1)
+    True (1, 100, 1)
+    """
+
+    ramps: bool = True
+    tries: int = TRIES
+
+    name: ClassVar[str] = "zhang"
+    citation: ClassVar[str] = (
+        "C. Zhang, S. Bengio, M. Hardt, B. Recht, O. Vinyals, Understanding deep learning requires rethinking "
+        "generalization, ICLR 2017"
+    )
+    activation: ClassVar[Literal["threshold", "relu"]] = "relu"
+    labels: ClassVar[tuple[Labels, ...]] = ("binary", "multiclass", "real")
+    assumptions: ClassVar[str] = (
+        "points (with ramps: of different labels) lie apart on some line, as float64 computes it"
+    )
+    randomized: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_whole("tries", self.tries, at_least=1)
+
+    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        points = distinct_points(X, y)
+        build = _with_ramps if self.ramps else _with_slopes
+        rows: list[int] = []
+        for line in lines(points, rng, apart="labels" if self.ramps else "points", tries=self.tries):
+            network, wrong = build(points, line)
+            if not len(wrong):
+                trace = changes_trace(points, line) if self.ramps else Trace(anchors=points.rows[line.order])
+                return Construction(network, Outcome.INTERPOLATES, trace)
+            rows = rows or np.sort(points.rows[wrong]).tolist()
+        raise AssumptionError(
+            "that points lie so far apart on some line that float64 holds the slopes between them",
+            rows,
+            "Round or scale the features, or use Huang, whose steps have no slopes.",
+        )
+
+
+def _network(points: Points, line: Line, knots: Floats, weights: Floats, start: float) -> Network:
+    relus = Layer(Dense(np.ones((len(knots), 1))), -knots, RELU)
+    output = Layer(Dense(weights[None, :]), np.array([start]), None)
+    return Network((line.layer(), relus, output), index_levels(points.n_classes))
+
+
+def _with_ramps(points: Points, line: Line) -> tuple[Network, Codes]:
+    """A network of ramps, and the points beside the narrowest gap if its error may be too large."""
+    places = line.changes(points.y)
+    gaps, labels = line.gaps().take(places), points.y[line.order].astype(np.float64)
+    with np.errstate(over="ignore"):
+        heights = np.diff(labels)[places] / gaps.widths
+    knots = np.stack([gaps.low, gaps.high], axis=1).ravel()
+    weights = np.stack([heights, -heights], axis=1).ravel()
+    network = _network(points, line, knots, weights, labels[0])
+    if _ramp_error(line, gaps, heights, points.n_classes) <= LARGEST_ERROR:
+        return network, np.empty(0, dtype=np.int64)
+    narrowest = places[gaps.widths.argmin()]
+    return network, line.order[narrowest : narrowest + 2]
+
+
+def _ramp_error(line: Line, gaps: Gaps, heights: Floats, n_classes: int) -> float:
+    """A bound of the output's error, with sums in the order of the ramps.
+
+    Each of a ramp's two terms is at most t = height * span, with three roundings of its own
+    (difference, product, and the height itself, which both share); the sums after them are at
+    most t + 2 K, with one rounding each. So a ramp adds less than 8 u (t + 2 K).
+    """
+    span = float((line.values + line.errors).max() - (line.values - line.errors).min())
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = 8 * U64 * float((np.abs(heights) * span + 2 * n_classes).sum())
+    return total if np.isfinite(heights).all() and np.isfinite(gaps.widths).all() else np.inf
+
+
+def _with_slopes(points: Points, line: Line) -> tuple[Network, Codes]:
+    """The published network, and the points at which its error is too large."""
+    values, labels = line.values[line.order], points.y[line.order].astype(np.float64)
+    step = max((values[-1] - values[0]) / len(values), 2 * float(np.spacing(np.abs(values).max())))
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = np.diff(labels, prepend=0.0) / np.diff(values, prepend=values[0] - step)
+        weights = np.diff(slopes, prepend=0.0)
+        knots = np.concatenate([[values[0] - step], values[:-1]])
+        network = _network(points, line, knots, weights, 0.0)
+        errors = np.abs(network(points.X)[:, 0].astype(np.float64) - points.y)
+    return network, np.flatnonzero(~(errors <= LARGEST_ERROR)).astype(np.int64)

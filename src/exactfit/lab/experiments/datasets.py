@@ -1,0 +1,273 @@
+"""The data of the experiments: by name, scaled, with digest and origin.
+
+MNIST and CIFAR-10 come from files in a folder that the caller names, or that the environment
+variable EXACTFIT_DATA names, else from OpenML through scikit-learn, which keeps a copy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._kernels.rows import largest_norm
+from ...certificate import data_digest
+from ...exceptions import DataError, ParameterError
+from ...geometry.worst_cases import make_parallel_lines
+from ...network.sides import row_tiles
+from .images import KINDS, Images, Kind, checked, read_images, subfolders
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+FOLDER_VARIABLE = "EXACTFIT_DATA"
+ORDER_SEED = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset:
+    """Labelled points, ready to be fitted.
+
+    Attributes
+    ----------
+    X : ndarray of float64, shape (n_points, d)
+    y : ndarray of int64, shape (n_points,)
+        Class codes 0..K-1.
+    name : str
+    classes : tuple of str
+        Names of the classes, by code.
+    target : int or None
+        The one class that gets detectors; None: all of them do.
+    digest : str
+        SHA-256 of points and labels, as :func:`exactfit.certificate.data_digest` gives it.
+    published : bool or None
+        Whether these are the files as published; None for data made by a formula, or a user's.
+    source : str
+        Where the points come from.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments import load_dataset
+    >>> moons = load_dataset("two-moons")
+    >>> moons.X.shape, moons.target, moons.standing
+    ((1000, 2), 1, 'generated')
+    """
+
+    X: Floats
+    y: Codes
+    name: str
+    classes: tuple[str, ...]
+    target: int | None
+    digest: str
+    published: bool | None
+    source: str
+
+    @property
+    def standing(self) -> str:
+        """One word: published, other, or generated."""
+        return {True: "published", False: "other", None: "generated"}[self.published]
+
+    @property
+    def remark(self) -> str | None:
+        """What a reader of results has to know, in one line; None if there is nothing."""
+        if self.published is not False:
+            return None
+        return f"{self.name}: {len(self.y)} images of the right shape, but not the published ones ({self.source})"
+
+    def reordered(self, rows: NDArray[np.intp]) -> Dataset:
+        """Some rows, in the given order, as a data set of its own."""
+        X, y = self.X[rows], self.y[rows]
+        return replace(self, X=X, y=y, digest=data_digest(X, y))
+
+
+def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Dataset:
+    """One of the paper's data sets, scaled as in its experiments.
+
+    Parameters
+    ----------
+    name : str
+        ``"two-moons"`` (1000 points), ``"two-moons-million"``, ``"parallel-lines"``,
+        ``"mnist"``, ``"mnist-1-vs-8"`` (or any two digits; the first is the target) or
+        ``"cifar10"``.
+    data : path, optional
+        Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments import load_dataset
+    >>> lines = load_dataset("parallel-lines")
+    >>> lines.X.shape, lines.classes
+    ((20, 2), ('lower line', 'upper line'))
+    """
+    if name in _MADE:
+        return _MADE[name]()
+    if name in KINDS:
+        images = load_images(name, data)
+        return scale_images(images, name, images.labels.astype(np.int64))
+    kind, _, pair = name.partition("-")
+    first, versus, second = pair.partition("-vs-")
+    if kind in KINDS and versus and first.isdecimal() and second.isdecimal() and first != second:
+        return _pair(load_images(kind, data), name, int(first), int(second))
+    raise ParameterError(
+        f"no data set is called {name!r}: choose from {', '.join(_MADE)}, {', '.join(KINDS)}, mnist-1-vs-8"
+    )
+
+
+def load_images(name: str, data: str | os.PathLike[str] | None = None) -> Images:
+    """MNIST or CIFAR-10 as bytes, not scaled: from files in a folder, else from OpenML.
+
+    Parameters
+    ----------
+    name : {"mnist", "cifar10"}
+    data : path, optional
+        Folder to look in, itself and its direct subfolders; that of EXACTFIT_DATA by default.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.datasets import load_images
+    >>> load_images("mnist").pixels.shape  # doctest: +SKIP
+    (70000, 784)
+    """
+    kind = KINDS[name]
+    place = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
+    found = read_images(kind, Path(place)) if place is not None else None
+    return found or _download(kind, place)
+
+
+def _download(kind: Kind, place: str | os.PathLike[str] | None) -> Images:
+    """Through scikit-learn, which keeps what it fetched."""
+    name, version = kind.openml
+    try:
+        fetched = _fetch(name, version)
+        pixels, labels = _as_bytes(fetched.data), _as_bytes(fetched.target)
+    except Exception as error:  # whatever a network, a server or a parser can raise
+        raise DataError(_not_found(kind, place, error)) from error
+    return checked(kind, pixels, labels, f"OpenML, {name} version {version}")
+
+
+def _fetch(name: str, version: int) -> Any:
+    """Read as bytes from the start: eight times less memory, and labels are numbers, not categories."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        options: dict[str, Any] = {"parser": "pandas", "read_csv_kwargs": {"dtype": "uint8"}}
+        return fetch_openml(name, version=version, as_frame=False, **options)
+    except ImportError:  # without pandas: slower
+        return fetch_openml(name, version=version, as_frame=False, parser="liac-arff")
+
+
+def _as_bytes(values: Any) -> NDArray[np.uint8]:
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "iuf":
+        numbers = numbers.astype(np.float64)
+    whole = numbers.astype(np.uint8)
+    if not (whole == numbers).all():
+        raise ValueError("not all values are whole numbers from 0 to 255")
+    return whole
+
+
+def _not_found(kind: Kind, place: str | os.PathLike[str] | None, error: Exception) -> str:
+    wanted = " or ".join(f"{names[0]} ... {names[-1]}" for names in kind.layouts)
+    if place is None:
+        looked = f"no folder was named (--data or {FOLDER_VARIABLE})"
+    else:
+        inside = ", ".join(path.name for path in subfolders(Path(place))) or "none"
+        looked = f"{place} and its subfolders ({inside}) do not hold all of its files ({wanted}; gzip'ed or not)"
+    reason = " ".join(str(error).split()) or "no reason given"
+    return (
+        f"{kind.title} is not at hand: {looked}, and the download from OpenML failed "
+        f"({type(error).__name__}: {reason}). Put the files in a folder and name it."
+    )
+
+
+def scale_images(images: Images, name: str, y: Codes, classes: tuple[str, ...] | None = None) -> Dataset:
+    """Pixels to [0, 1], then all points to largest norm 1: float64, one copy in memory."""
+    X = np.empty(images.pixels.shape)
+    for tile in row_tiles(X):
+        np.divide(images.pixels[tile], 255.0, out=X[tile])
+    scale_to_unit(X)
+    return Dataset(
+        X=X, y=y, name=name, classes=classes or tuple(map(str, range(int(y.max()) + 1))),
+        target=None if classes is None else 0,
+        digest=data_digest(X, y), published=images.published, source=images.source,
+    )  # fmt: skip
+
+
+def scale_to_unit(X: Floats) -> Floats:
+    """Divide by the largest norm of a row, in place."""
+    origin = np.zeros(X.shape[1])
+    radius = max((float(largest_norm(X[tile], origin)) for tile in row_tiles(X)), default=0.0)
+    if not 0 < radius < np.inf:
+        raise DataError(f"cannot scale points whose largest norm is {radius} to largest norm 1")
+    for tile in row_tiles(X):
+        X[tile] /= radius
+    return X
+
+
+def _pair(images: Images, name: str, first: int, second: int) -> Dataset:
+    """Two classes only; the first is the target."""
+    rows = np.flatnonzero(np.isin(images.labels, (first, second)))
+    chosen = replace(images, pixels=images.pixels[rows], labels=images.labels[rows])
+    if len(np.unique(chosen.labels)) < 2:
+        raise DataError(f"{name}: there are no images of one of the two classes")
+    codes = (chosen.labels != first).astype(np.int64)
+    return scale_images(chosen, name, codes, classes=(str(first), str(second)))
+
+
+def stratified_order(y: Codes, seed: int = ORDER_SEED) -> NDArray[np.intp]:
+    """An order of the rows whose every beginning holds the classes in their shares.
+
+    Each class is shuffled, and the classes are merged evenly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.experiments.datasets import stratified_order
+    >>> y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1])
+    >>> y[stratified_order(y)]
+    array([0, 1, 0, 0, 1, 0, 0, 1, 0])
+    """
+    rng = np.random.default_rng(seed)
+    place = np.empty(len(y))
+    for k in range(int(y.max()) + 1):
+        rows = rng.permutation(np.flatnonzero(y == k))
+        place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return np.argsort(place, kind="stable")
+
+
+def _two_moons(name: str, count: int) -> Dataset:
+    """ONE fixed set, scaled to largest norm 1; label 1 is the target."""
+    from sklearn.datasets import make_moons
+
+    X, y = make_moons(count, noise=0.05, random_state=0)
+    X, y = scale_to_unit(np.ascontiguousarray(X)), y.astype(np.int64)
+    source = f"sklearn.datasets.make_moons({count}, noise=0.05, random_state=0)"
+    return _made(name, X, y, ("upper moon", "lower moon"), 1, source)
+
+
+def _parallel_lines() -> Dataset:
+    """Two lines, ten points on each: the worst case for detectors."""
+    X, y = make_parallel_lines(10, distance=0.1)
+    return _made("parallel-lines", X, y, ("lower line", "upper line"), 1, "two lines at distance 0.1")
+
+
+def _made(name: str, X: Floats, y: Codes, classes: tuple[str, ...], target: int, source: str) -> Dataset:
+    digest = data_digest(X, y)
+    return Dataset(X=X, y=y, name=name, classes=classes, target=target, digest=digest, published=None, source=source)
+
+
+_MADE: dict[str, Callable[[], Dataset]] = {
+    "two-moons": partial(_two_moons, "two-moons", 1000),
+    "two-moons-million": partial(_two_moons, "two-moons-million", 1_000_000),
+    "parallel-lines": _parallel_lines,
+}

@@ -1,0 +1,256 @@
+"""An experiment as data: a TOML file says on what, over which grid, how often, and which figures.
+
+::
+
+    title = "Iris"
+    runs = 20                                    # of every cell
+
+    [data]                                       # or several: [[data]]
+    loader = "load_iris"                         # of sklearn.datasets; or file = "my.csv", label = "species";
+                                                 # or name = "two-moons", one of the paper's data sets
+    [grid]                                       # or several: [[grid]]; each is a product of its axes
+    width = { first = 10, last = 100, step = 10 }          # n; the last value is always included
+    max_bias = [0, 0.5, 1]                                 # lambda
+    share = { first = 0.2, last = 1, step = 0.2 }          # N as a share of the points; or points = [100, 150]
+
+    [quick]                                      # optional: what --scale quick puts in place of the above
+    runs = 2
+    grid = { width = [10, 100], max_bias = [0, 1] }
+
+    [[figure]]                                   # optional: without it, figures that fit the axes
+    kind = "heatmap"
+
+Further keys: ``law`` and ``center`` at the top; ``scale`` ("unit": largest norm 1, the default, or "none"),
+``order`` ("given", the default, or "stratified"), ``target`` (a label; all classes get detectors, or the rarer
+one of two, without it) and ``arguments`` (of a loader) in ``data``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ...exceptions import DataError, ParameterError
+from .trial import LAWS, Cell, Scheme
+
+PAPER = (
+    "two-moons",
+    "sample-size",
+    "mnist-pairs",
+    "mnist",
+    "mnist-wide",
+    "cifar10",
+    "cifar10-wide",
+    "parallel-lines",
+)
+FULL = "paper"
+TOP = {"title", "runs", "law", "center", "data", "grid", "figure"}
+DATA = {"name", "file", "loader", "label", "scale", "order", "target", "arguments"}
+GRID = {"width", "max_bias", "points", "share"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run.
+
+    Attributes
+    ----------
+    name, title : str
+    runs : int
+        Of every cell.
+    data : tuple of dict
+        How to get each data set.
+    grids : tuple of dict
+        Axes, each a tuple of values: ``width``, ``max_bias``, and ``points`` or ``share``.
+    scheme : Scheme
+    figures : tuple of dict
+        ``kind`` and options of each figure; empty: those that fit the axes.
+    folder : Path or None
+        Where the names of data files start from.
+    """
+
+    name: str
+    title: str
+    runs: int
+    data: tuple[dict[str, Any], ...]
+    grids: tuple[dict[str, tuple[Any, ...]], ...]
+    scheme: Scheme = field(default_factory=Scheme)
+    figures: tuple[dict[str, Any], ...] = ()
+    folder: Path | None = None
+
+    def cells(self, n_points: int) -> list[Cell]:
+        """All cells of the grid, for data of so many points; each once, in order.
+
+        Examples
+        --------
+        >>> from exactfit.lab.experiments.grid import paper_experiment
+        >>> cells = paper_experiment("two-moons").cells(1000)
+        >>> len(cells), cells[0]
+        (2550, Cell(n=10, lam=0.0, N=1000))
+        """
+        found = {cell: None for grid in self.grids for cell in _cells(grid, n_points)}
+        return list(found)
+
+
+def _cells(grid: Mapping[str, tuple[Any, ...]], n_points: int) -> Iterable[Cell]:
+    sizes = grid.get("points") or tuple(round(part * n_points) for part in grid.get("share", (Decimal(1),)))
+    for N in sizes:
+        if not 2 <= N <= n_points:
+            raise ParameterError(f"the grid asks for N = {N} points, the data have {n_points}")
+    for n, lam, N in product(grid["width"], grid["max_bias"], sizes):
+        yield Cell(int(n), float(lam), int(N))
+
+
+def paper_experiment(name: str, scale: str = FULL) -> Experiment:
+    """One of the paper's experiments.
+
+    Parameters
+    ----------
+    name : str
+        One of ``PAPER``.
+    scale : str
+        ``"paper"`` for the published grid and runs, ``"quick"`` for a coarse one, ``"committed"``
+        for the part whose results are kept beside the code.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.grid import paper_experiment
+    >>> paper_experiment("mnist", "quick").title
+    'MNIST'
+    """
+    if name not in PAPER:
+        raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER)}")
+    text = resources.files(__package__).joinpath("paper", f"{name}.toml").read_text(encoding="utf-8")
+    return _parse(text, name, scale, None)
+
+
+def load_experiment(path: Path, scale: str = FULL) -> Experiment:
+    """An experiment from a TOML file of the form at the top of this file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path.name} is not a text file in UTF-8") from error
+    return _parse(text, path.stem, scale, path.parent)
+
+
+def _parse(text: str, name: str, scale: str, folder: Path | None) -> Experiment:
+    try:
+        table = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{name}.toml is not valid TOML: {error}") from error
+    for key in ("data", "grid"):
+        _several(table, key, name)
+    scales = {key for key, value in table.items() if key not in TOP and isinstance(value, dict)}
+    _check_keys(f"{name}.toml", table, TOP | scales)
+    if scale != FULL and scale not in scales:
+        raise ParameterError(f"{name}.toml has no scale {scale!r}: choose from {', '.join([FULL, *sorted(scales)])}")
+    for each in scales:
+        _check_keys(f"{name}.toml, {each}", table[each], {"runs", "grid"})
+    chosen = table | (table[scale] if scale != FULL else {})
+    center = chosen.get("center", False)
+    law = chosen.get("law", LAWS[0])
+    if not isinstance(center, bool) or law not in LAWS:
+        raise ParameterError(f"{name}.toml: center must be true or false, and law one of {', '.join(LAWS)}")
+    return Experiment(
+        name=name,
+        title=str(chosen.get("title", name)),
+        runs=_runs(chosen, name),
+        data=tuple(_data(each, name) for each in _several(chosen, "data", name)),
+        grids=tuple(_grid(each, name) for each in _several(chosen, "grid", name)),
+        scheme=Scheme(law=law, center=center),
+        figures=tuple(_plain(each) for each in chosen.get("figure", [])),
+        folder=folder,
+    )
+
+
+def _check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(table.keys() - known)
+    if unknown:
+        raise ParameterError(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+
+
+def _several(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, Any]]:
+    """A table, or a list of tables."""
+    found = table.get(key)
+    found = [found] if isinstance(found, dict) else found
+    if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+        raise ParameterError(f"{name}.toml needs a table [{key}]")
+    return found
+
+
+def _runs(table: Mapping[str, Any], name: str) -> int:
+    runs = table.get("runs")
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
+    return runs
+
+
+def _data(table: dict[str, Any], name: str) -> dict[str, Any]:
+    _check_keys(f"{name}.toml, data", table, DATA)
+    if sum(key in table for key in ("name", "file", "loader")) != 1:
+        raise ParameterError(f"{name}.toml: data need exactly one of name, file and loader")
+    return dict(_plain(table))
+
+
+def _grid(table: dict[str, Any], name: str) -> dict[str, tuple[Any, ...]]:
+    _check_keys(f"{name}.toml, grid", table, GRID)
+    axes = {key: axis_values(value, f"{name}.toml, {key}") for key, value in table.items()}
+    if "width" not in axes or "max_bias" not in axes or ("points" in axes and "share" in axes):
+        raise ParameterError(f"{name}.toml: a grid needs width and max_bias, and may have points or share")
+    for key, values in axes.items():
+        whole = key in {"width", "points"}
+        if min(values) < (1 if whole else 0) or (whole and any(value != int(value) for value in values)):
+            kind = "whole numbers >= 1" if whole else "numbers >= 0"
+            raise ParameterError(f"{name}.toml: {key} must be {kind}")
+    if max(axes.get("share", (1,))) > 1:
+        raise ParameterError(f"{name}.toml: share must not exceed 1")
+    return axes
+
+
+def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
+    """The values of an axis: a number, a list of numbers, or first, last and step.
+
+    Numbers are decimal, so that 0.05 twenty times is 1; the last value is always included.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.grid import axis_values
+    >>> [float(value) for value in axis_values({"first": 0, "last": 2.5, "step": 0.9}, "max_bias")]
+    [0.0, 0.9, 1.8, 2.5]
+    """
+    if isinstance(value, dict):
+        _check_keys(where, value, {"first", "last", "step"})
+        try:
+            first, last, step = (Decimal(str(value[key])) for key in ("first", "last", "step"))
+        except (KeyError, ArithmeticError) as error:
+            raise ParameterError(f"{where}: a range needs first, last and step") from error
+        _finite((first, last, step), where)
+        if step <= 0 or last < first:
+            raise ParameterError(f"{where}: a range needs step > 0 and first <= last")
+        values = [first + step * k for k in range(int((last - first) / step) + 1)]
+        return tuple(values if values[-1] == last else [*values, last])
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, int | Decimal) and not isinstance(each, bool) for each in values):
+        raise ParameterError(f"{where}: give a number, a list of numbers, or first, last and step")
+    return _finite(tuple(map(Decimal, values)), where)
+
+
+def _finite(values: tuple[Decimal, ...], where: str) -> tuple[Decimal, ...]:
+    if not all(value.is_finite() for value in values):
+        raise ParameterError(f"{where}: nan and inf have no place on a grid")
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Decimals as floats, in whatever tables and lists they stand."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,129 @@
+"""Cells that the paper's authors published, and how far ours are from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .records import Trials
+from .summary import rows_of
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """A cell of the paper: interpolation probability and mean second-layer width over some runs."""
+
+    data: str
+    n: int
+    lam: float
+    runs: int
+    probability: float
+    width: float | None = None
+
+
+PUBLISHED = (
+    PublishedCell("two-moons", 100, 0.5, 50, 0.66, 8.0),
+    PublishedCell("two-moons", 200, 0.5, 50, 0.98, 6.3),
+    PublishedCell("two-moons", 150, 1.0, 50, 0.84, 6.5),
+    PublishedCell("two-moons", 300, 2.0, 50, 0.90, 6.9),
+    PublishedCell("two-moons", 500, 0.0, 50, 0.00, 14.0),
+    PublishedCell("two-moons", 500, 1.0, 50, 1.00, 5.3),
+    PublishedCell("mnist", 140, 0.0, 25, 0.72, 37_262),
+    PublishedCell("mnist", 260, 1.0, 25, 0.76, 35_293),
+    PublishedCell("mnist", 300, 0.5, 25, 1.00, 24_864),
+    PublishedCell("mnist", 500, 0.0, 25, 1.00, 17_116),
+    PublishedCell("mnist", 500, 2.0, 25, 0.84, 34_750),
+    PublishedCell("cifar10", 450, 0.0, 10, 0.5, 55_837),
+    PublishedCell("cifar10", 900, 1.5, 10, 0.5),
+    PublishedCell("cifar10", 1500, 0.0, 10, 1.0, 52_549),
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Our trials of a published cell, and how many standard errors lie between the two."""
+
+    cell: PublishedCell
+    runs: int
+    probability: float
+    width: float
+    z_probability: float
+    z_width: float
+
+    def __str__(self) -> str:
+        cell = self.cell
+        parts = [
+            f"{cell.data}, n = {cell.n}, lambda = {cell.lam:g}: {self.runs} runs against {cell.runs}",
+            f"probability {self.probability:.3g} against {cell.probability:g}, z {self.z_probability:+.2f}",
+        ]
+        if cell.width is not None:
+            parts.append(f"width {self.width:.6g} against {cell.width:g}, z {self.z_width:+.2f}")
+        return "; ".join(parts)
+
+
+def agreements(trials: Trials) -> list[Agreement]:
+    """Every published cell that has trials, with its z values.
+
+    Parameters
+    ----------
+    trials : Trials
+
+    Returns
+    -------
+    list of Agreement
+        ``z_probability`` is that of the two-proportion test, ``z_width`` that of the two-sample test
+        of means, with our spread for both; NaN where there is nothing to compare.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.published import agreements
+    >>> from exactfit.lab.experiments.records import Trials, no_rows
+    >>> agreements(Trials((), no_rows()))
+    []
+    """
+    return [
+        _agreement(cell, rows[here])
+        for header in trials.kinds()
+        if isinstance(rows := rows_of(trials, header), np.ndarray)
+        for cell in PUBLISHED
+        if cell.data == header.get("data")
+        if (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
+    ]
+
+
+def _agreement(cell: PublishedCell, rows: Any) -> Agreement:
+    share, widths = float(np.mean(rows["missed"] == 0)), rows["detectors"].astype(np.float64)
+    z_width = math.nan if cell.width is None else z_of_means(widths, cell.width, cell.runs)
+    z_share = z_of_shares(share, len(rows), cell.probability, cell.runs)
+    return Agreement(cell, len(rows), share, float(widths.mean()), z_share, z_width)
+
+
+def z_of_shares(ours: float, runs: int, theirs: float, their_runs: int) -> float:
+    """Two-proportion test; 0 where both are 0 or both are 1.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.published import z_of_shares
+    >>> round(z_of_shares(0.5, 100, 0.4, 100), 3), z_of_shares(1.0, 5, 1.0, 25)
+    (1.421, 0.0)
+    """
+    pooled = (ours * runs + theirs * their_runs) / (runs + their_runs)
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / runs + 1 / their_runs))
+    return (ours - theirs) / spread if spread > 0 else 0.0
+
+
+def z_of_means(ours: Any, theirs: float, their_runs: int) -> float:
+    """Two-sample test of means, with our spread for both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.experiments.published import z_of_means
+    >>> round(z_of_means(np.array([1.0, 2.0, 3.0]), 1.0, 3), 3)
+    1.225
+    """
+    spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else math.nan
+    return float((np.mean(ours) - theirs) / (spread * math.sqrt(1 / len(ours) + 1 / their_runs)))

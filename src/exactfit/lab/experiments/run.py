@@ -1,0 +1,217 @@
+"""Run what a store does not hold yet, in batches.
+
+Trials of one run share their first layers. A worker keeps the last ones it made, and batches
+are as long as it takes for making them to be a small part of the work, half a second at least.
+Which worker runs what, and in which order, changes nothing but speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exceptions import DataError, ParameterError
+from ...network.bits import n_words
+from .backends import Backend, Batch, results
+from .datasets import Dataset
+from .grid import Experiment
+from .records import Trials, identity
+from .store import Store, describe
+from .trial import INDEPENDENT, Cell, Draw, Problem, Scheme, Trial
+
+BATCH_SECONDS = 0.5
+MOMENT = 0.05  # what is as good as at once, where nothing has to be sent
+SETUP_SHARE = 2.0
+MEMORY = 2**30
+
+Watch = Callable[[Sequence[Trial]], None]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several equal parts of a sweep, for array jobs.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.run import Shard
+    >>> Shard.parse("2/8")
+    Shard(index=1, count=8)
+    """
+
+    index: int = 0
+    count: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """From the form i/k, counted from 1."""
+        index, _, count = text.partition("/")
+        if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+            raise ParameterError(f"a shard is i/k with 1 <= i <= k, got {text!r}")
+        return cls(int(index) - 1, int(count))
+
+    def holds(self, runs: int, n_cells: int) -> NDArray[np.bool_]:
+        """Which cells of which runs are this shard's: whole runs, as long as there are enough of them."""
+        number = np.arange(runs * n_cells).reshape(runs, n_cells)
+        mine: NDArray[np.bool_] = (number // n_cells if self.count <= runs else number) % self.count == self.index
+        return mine
+
+
+@dataclass(eq=False)
+class Part:
+    """One data set of a sweep: its cells, and which of them are done in which run."""
+
+    problem: Problem
+    scheme: Scheme
+    header: str
+    cells: list[Cell]
+    done: NDArray[np.bool_]
+
+    def batches(self, number: int, run: int, pace: Pace) -> Iterator[Batch]:
+        """What is left of one run."""
+        draw = Draw(self.problem.digest, self.scheme, run)
+        open_cells = [cell for cell, done in zip(self.cells, self.done[run], strict=True) if not done]
+        for spec, cells in self._units(open_cells):
+            start = 0
+            while start < len(cells):
+                count = pace.count(cells[start:])
+                yield Batch(number, draw, spec, tuple(cells[start : start + count]))
+                start += count
+
+    def _units(self, cells: list[Cell]) -> Iterator[tuple[tuple[Cell, ...], list[Cell]]]:
+        """Cells whose first layers are made together: as many biases as fit in memory at a time."""
+        if self.scheme.kind == INDEPENDENT:
+            yield (), cells
+            return
+        keys = sorted({(cell.lam, cell.N if self.scheme.center else 0) for cell in cells})
+        width = max((cell.n for cell in cells), default=0)
+        at_once = max(1, MEMORY // max(1, 8 * n_words(width) * len(self.problem.y)))
+        for low in range(0, len(keys), at_once):
+            chosen = set(keys[low : low + at_once])
+            own = [cell for cell in cells if (cell.lam, cell.N if self.scheme.center else 0) in chosen]
+            yield tuple(own), own
+
+
+class Pace:
+    """How many cells make a batch of so many seconds, learnt from the batches before."""
+
+    def __init__(self, seconds: float = BATCH_SECONDS) -> None:
+        self._seconds = seconds
+        self._per_weight = 0.0
+        self._setup = 0.0
+
+    def count(self, cells: Sequence[Cell]) -> int:
+        """As many cells as fill a batch; one, as long as nothing is known."""
+        if not self._per_weight:
+            return 1
+        budget = max(self._seconds, SETUP_SHARE * self._setup) / self._per_weight
+        spent = np.cumsum([weight(cell) for cell in cells])
+        return max(1, int(np.searchsorted(spent, budget, side="right")))
+
+    def learn(self, trials: Sequence[Trial], setup: float) -> None:
+        """Take note of a batch."""
+        seconds = sum(trial.seconds for trial in trials) - setup
+        fresh = seconds / sum(weight(trial.cell) for trial in trials)
+        self._per_weight = (self._per_weight + fresh) / 2 if self._per_weight else fresh
+        self._setup = setup or self._setup
+
+
+def weight(cell: Cell) -> float:
+    """How much work a cell is, compared with others of the same data."""
+    return cell.N * (2.0 + n_words(cell.n))
+
+
+@dataclass
+class Report:
+    """What a sweep did: cells that were there already, rows added, rows that failed."""
+
+    before: int = 0
+    added: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Sweep:
+    """What is to be done: the parts of an experiment, against what a store holds.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    data : sequence of Dataset
+        One for each of the experiment's, in order.
+    store : Store
+    shard : Shard
+    """
+
+    experiment: Experiment
+    data: Sequence[Dataset]
+    store: Store
+    shard: Shard = field(default_factory=Shard)
+
+    def __post_init__(self) -> None:
+        self.n_before = 0
+        self.parts = [self._part(each) for each in self.data]
+
+    def _part(self, data: Dataset) -> Part:
+        cells = self.experiment.cells(len(data.y))
+        _refuse_one_class(data, cells)
+        runs, scheme = self.experiment.runs, self.experiment.scheme
+        header = describe(self.experiment.name, data, scheme)
+        done = already(self.store.trials, header, cells, runs)
+        self.n_before += int(done.sum())
+        done |= ~self.shard.holds(runs, len(cells))
+        name = "" if done.all() else self.store.begin(header)
+        return Part(Problem.of(data), scheme, name, cells, done)
+
+    @property
+    def todo(self) -> list[Cell]:
+        """The cells that are left, one for each trial."""
+        return [part.cells[place] for part in self.parts for place in np.nonzero(~part.done)[1].tolist()]
+
+    def _batches(self, pace: Pace) -> Iterator[Batch]:
+        for run in range(self.experiment.runs):
+            for number, part in enumerate(self.parts):
+                yield from part.batches(number, run, pace)
+
+    def run(self, backend: Backend, watch: Watch) -> Report:
+        """Run all that is left; every result is stored as it arrives."""
+        report, pace = Report(before=self.n_before), Pace(MOMENT if backend.alone else BATCH_SECONDS)
+        problems = [part.problem for part in self.parts]
+        if not self.todo:
+            return report
+        with results(backend, problems, self._batches(pace)) as arriving:
+            for result in arriving:
+                for trial in result.trials:
+                    self.store.add(self.parts[result.part].header, trial)
+                good = [trial for trial in result.trials if not trial.error]
+                if good:
+                    pace.learn(good, result.setup)
+                report.added += len(good)
+                report.failed += len(result.trials) - len(good)
+                report.seconds += sum(trial.seconds for trial in good)
+                watch(result.trials)
+        return report
+
+
+def _refuse_one_class(data: Dataset, cells: Sequence[Cell]) -> None:
+    """Every beginning of the data that is asked for must hold two classes."""
+    for N in sorted({cell.N for cell in cells}):
+        if len(np.unique(data.y[:N])) < 2:
+            raise DataError(f'the first {N} points of {data.name} are of one class: set order = "stratified"')
+
+
+def already(trials: Trials, header: dict[str, Any], cells: Sequence[Cell], runs: int) -> NDArray[np.bool_]:
+    """Which cells of which runs a store holds, shape (runs, cells)."""
+    done = np.zeros((runs, len(cells)), dtype=bool)
+    same = [position for position, other in enumerate(trials.headers) if identity(other) == identity(header)]
+    rows = trials.rows[np.isin(trials.rows["header"], same) & (trials.rows["run"] < runs)]
+    places = {(cell.n, cell.lam, cell.N): place for place, cell in enumerate(cells)}
+    for run, *key in zip(*(rows[name].tolist() for name in ("run", "n", "lambda", "N")), strict=True):
+        place = places.get(tuple(key))
+        if place is not None:
+            done[run, place] = True
+    return done

@@ -1,0 +1,318 @@
+"""One run of an experiment: the same draws for all its cells, and what came out of each cell.
+
+In run r the weights W and the numbers v ~ Unif[-1, 1] are drawn once; a cell with bound
+lambda on the biases has b = lambda v, a cell of width n takes the first n rows. They are
+seeded by a hash of (data digest, law, center, r); the order in which candidates are examined
+has its own stream, hashed from (r, n, lambda, N). So a cell's outcome is the same whatever
+other cells are run, and every cell alone has the law of the paper's Algorithm 2: averages
+over runs are unbiased. Cells of one run depend on each other; the scheme "independent" hashes
+everything for both streams, and costs a first layer for every cell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._kernels.rows import subtract_products
+from ..._support.progress import silent
+from ..._support.threads import SERIAL
+from ...construct import Construction, Recipe
+from ...construct.cover import Cover, random_cover
+from ...construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
+from ...construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
+from ...construct.mutual import Foreseen, mutual_limits, worth_foreseeing
+from ...construct.one_vs_rest import assemble, choose_targets
+from ...exceptions import ParameterError
+from ...network.bits import BitMatrix, n_words
+from ..projections import sides_of_many
+from .datasets import Dataset
+
+Floats = NDArray[np.float64]
+
+SHARED, INDEPENDENT = "shared", "independent"
+SCHEMES = (SHARED, INDEPENDENT)
+LAWS = ("gaussian",)
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A place in a grid: n hyperplanes, biases up to lambda, the first N points."""
+
+    n: int
+    lam: float
+    N: int
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How random numbers are drawn.
+
+    Parameters
+    ----------
+    kind : {"shared", "independent"}
+        Whether the cells of a run share their draws.
+    law : {"gaussian"}
+        Of the hyperplanes.
+    center : bool
+        Whether to draw around the mean of the points instead of the origin.
+    """
+
+    kind: str = SHARED
+    law: str = "gaussian"
+    center: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in SCHEMES or self.law not in LAWS:
+            raise ParameterError(f"no scheme {self.kind!r} of the law {self.law!r}: see {SCHEMES} and {LAWS}")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came out of one cell of one run.
+
+    Attributes
+    ----------
+    run : int
+    cell : Cell
+    per_class : tuple of int
+        Detectors of each target class.
+    missed : int
+        Points that no detector of their class claims.
+    seconds : float
+        Of one core; work that cells share counts in equal parts.
+    error : str
+        Where it failed, empty if it did not.
+    """
+
+    run: int
+    cell: Cell
+    per_class: tuple[int, ...] = ()
+    missed: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def detectors(self) -> int:
+        """Width of the second layer."""
+        return sum(self.per_class)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Labelled points in class order, of which cells take a beginning."""
+
+    X: Floats
+    y: NDArray[np.int64]
+    digest: str
+    targets: tuple[int, ...]
+    order: ClassOrder
+
+    @classmethod
+    def of(cls, data: Dataset) -> Problem:
+        """The problem that a data set poses."""
+        targets = choose_targets(data.y, data.target)
+        return cls(data.X, data.y, data.digest, targets, ClassOrder.of(data.y))
+
+    def columns(self, N: int) -> list[tuple[int, int]]:
+        """For each class, the columns of those of its points that are among the first N."""
+        starts, stops = self.order.starts[:-1], self.order.starts[1:]
+        rows = self.order.rows
+        return [
+            (int(low), int(low + np.searchsorted(rows[low:high], N))) for low, high in zip(starts, stops, strict=True)
+        ]
+
+
+def seed_of(*key: Any) -> np.random.SeedSequence:
+    """The root of the random streams of one purpose: SHA-256 of the key as JSON.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.trial import seed_of
+    >>> seed_of("order", 0, 100, 0.5, 1000).entropy % 10**6
+    122645
+    """
+    text = json.dumps(key, separators=(",", ":"))
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text.encode()).digest(), "big"))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The random numbers of one run: where they come from."""
+
+    digest: str
+    scheme: Scheme
+    run: int
+
+    def _key(self, cell: Cell) -> tuple[Any, ...]:
+        return self.run, cell.n, float(cell.lam), cell.N
+
+    def _everything(self, cell: Cell) -> tuple[Any, ...]:
+        return self.digest, self.scheme.law, self.scheme.center, *self._key(cell)
+
+    def hyperplanes(self, cell: Cell) -> np.random.SeedSequence:
+        """The stream of W and v."""
+        if self.scheme.kind == INDEPENDENT:
+            return seed_of("hyperplanes", *self._everything(cell))
+        return seed_of("hyperplanes", self.digest, self.scheme.law, self.scheme.center, self.run)
+
+    def order(self, cell: Cell) -> np.random.SeedSequence:
+        """The stream of the order of candidates."""
+        key = self._everything(cell) if self.scheme.kind == INDEPENDENT else self._key(cell)
+        return seed_of("order", *key)
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """For some widths the limits of all points and their witnesses, worked out together."""
+
+    limits: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
+    seconds: float
+
+    @classmethod
+    def of(cls, counts: Counts, columns: Pieces, widths: Sequence[int]) -> Ahead:
+        """Work them out, on this thread."""
+        start = time.thread_time()
+        limits, witnesses = mutual_limits(counts, columns, widths, silent)
+        pairs = dict(zip(widths, zip(limits, witnesses, strict=True), strict=True))
+        return cls(pairs, time.thread_time() - start)
+
+
+@dataclass(eq=False)
+class FirstLayers:
+    """First layers of one run, for many lambdas: drawn, projected and packed once.
+
+    With centred draws the biases depend on the points as well, so that each N has its own.
+    """
+
+    problem: Problem
+    draw: Draw
+    cells: Sequence[Cell]
+    bits: dict[tuple[float, int], BitMatrix] = field(default_factory=dict)
+    ahead: dict[Cell, Ahead] = field(default_factory=dict)
+    seconds_ahead: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.weights, self.v = draw_hyperplanes(self.problem, self.draw, self.cells[0], max(c.n for c in self.cells))
+        keys = sorted({self._key(cell) for cell in self.cells})
+        biases = np.stack([self._biases(*key) for key in keys])
+        every = sides_of_many(self.problem.X, self.weights, biases, rows=self.problem.order.rows)
+        self.bits = dict(zip(keys, every, strict=True))
+
+    def _key(self, cell: Cell) -> tuple[float, int]:
+        return cell.lam, cell.N if self.draw.scheme.center else 0
+
+    def _biases(self, lam: float, N: int) -> Floats:
+        biases: Floats = lam * self.v
+        if self.draw.scheme.center:
+            subtract_products(self.weights, mean(self.problem.X[:N]), biases)
+        return biases
+
+    def hyperplanes(self, cell: Cell) -> Hyperplanes:
+        """The first layer of one cell."""
+        return Hyperplanes(self.weights, self._biases(*self._key(cell))).head(cell.n)
+
+    def patterns(self, cell: Cell) -> BitMatrix:
+        """The sides of all points at the first layer of one cell."""
+        return self.bits[self._key(cell)].head(cell.n)
+
+    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Evidence:
+        """What the cover step may ask, with all limits known where widths of the same lambda share the counting.
+
+        Patterns are not copied: masks leave out what lies beyond the width.
+        """
+        counts, columns = self._counts(cell, cell.n), self.problem.columns(cell.N)
+        if cell not in self.ahead and len(self.problem.targets) == len(columns):
+            alike = {other.n for other in self.cells if (other.lam, other.N) == (cell.lam, cell.N)}
+            widths = worth_foreseeing(counts, columns, orders, sorted({cell.n, *alike}))
+            if widths:
+                found = Ahead.of(self._counts(cell, widths[-1]), columns, widths)
+                self.ahead |= {Cell(n, cell.lam, cell.N): found for n in widths}
+                self.seconds_ahead += found.seconds
+        return Foreseen(counts, *self.ahead[cell].limits[cell.n]) if cell in self.ahead else counts
+
+    def _counts(self, cell: Cell, width: int) -> Counts:
+        words = self.bits[self._key(cell)].words[: n_words(width)]
+        return Counts(cast("BitMatrix", _Head(words, width)), SERIAL)
+
+    def share_ahead(self, cell: Cell) -> float:
+        """What limits ahead have cost for one cell: work that cells share counts in equal parts."""
+        found = self.ahead.get(cell)
+        return found.seconds / len(found.limits) if found else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Head:
+    """The first bits of every row, with those beyond them still in the last word."""
+
+    words: NDArray[np.uint64]
+    n_bits: int
+
+
+def draw_hyperplanes(problem: Problem, draw: Draw, cell: Cell, width: int) -> tuple[NDArray[np.float32], Floats]:
+    """W and v: the law of the paper with lambda = 1."""
+    unit = gaussian(problem.X, max_bias=1.0, center=False)
+    planes = Source(draw.hyperplanes(cell), unit).first(width)
+    return planes.weights, planes.biases
+
+
+def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
+    """Algorithm 2, lines 2-10, for every target class."""
+    problem, seed = layers.problem, layers.draw.order(cell)
+    columns = problem.columns(cell.N)
+    orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in problem.targets}
+    evidence = layers.evidence(cell, list(orders.values()))
+    return [
+        random_cover(evidence, columns[k], joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
+        for k in problem.targets
+    ]
+
+
+def run_cell(layers: FirstLayers, cell: Cell) -> Trial:
+    """One cell of one run."""
+    start, ahead = time.thread_time(), layers.seconds_ahead
+    covers = cover_cell(layers, cell)
+    alone = time.thread_time() - start - (layers.seconds_ahead - ahead)
+    return Trial(
+        run=layers.draw.run,
+        cell=cell,
+        per_class=tuple(len(cover.anchors) for cover in covers),
+        missed=sum(len(cover.uncovered) for cover in covers),
+        seconds=alone + layers.share_ahead(cell),
+    )
+
+
+def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None) -> Construction:
+    """The network behind one cell of one run.
+
+    Parameters
+    ----------
+    data : Dataset
+    cell : Cell
+    run : int
+    scheme : Scheme, optional
+
+    Returns
+    -------
+    Construction
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments import load_dataset
+    >>> from exactfit.lab.experiments.trial import Cell, build
+    >>> made = build(load_dataset("two-moons"), Cell(n=500, lam=1.0, N=1000))
+    >>> made.outcome.interpolates, made.network.widths[0]
+    (True, 500)
+    """
+    problem = Problem.of(data)
+    draw = Draw(data.digest, scheme or Scheme(), run)
+    layers = FirstLayers(problem, draw, [cell])
+    covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
+    return assemble(layers.hyperplanes(cell), patterns, problem.order, problem.targets, covers, Recipe().s)

@@ -1,0 +1,166 @@
+"""A quantity along one axis of a grid, one line for each value of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...exceptions import ParameterError
+from ...plots.style import LINES, axes_for, color, marker
+from .axes import MIN_RUNS, SURE, WORDS, Cells, cells_of, check_axis, label_axis, named, other_axis, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BAND = 0.18
+VALUES = ("probability", "detectors")
+
+
+def plot_slices(
+    records: Any,
+    ax: Axes | None = None,
+    *,
+    value: str = "probability",
+    along: str = "n",
+    at: Sequence[float] | None = None,
+    legend: bool = True,
+) -> Axes:
+    r"""Draw a quantity along one axis, one line for each value of the other.
+
+    Bands are 95 % confidence intervals (Wilson's for probabilities, Student's for means), only
+    where there are at least five runs. Markers are where at least 99 % of the runs interpolate.
+
+    Parameters
+    ----------
+    records : records
+        Of trials or of cells: a structured array, a data frame or a list of dictionaries.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure in exactfit's style by default.
+    value : {"probability", "detectors"}
+        Interpolation probability, or mean width of the second layer.
+    along : {"n", "lambda", "N"}
+        The horizontal axis.
+    at : sequence of float, optional
+        Values of the other axis to draw a line for; all by default.
+    legend : bool
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from exactfit.lab.plots import plot_slices
+    >>> records = [
+    ...     {"n": n, "lambda": lam, "N": 100, "detectors": 9, "missed": int(n < 20), "seconds": 0.1}
+    ...     for n in (10, 20, 30)
+    ...     for lam in (0.0, 0.5, 1.0)
+    ... ]
+    >>> ax = plot_slices(records, along="n", at=[0, 1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['$\\lambda$ = 0', '$\\lambda$ = 1']
+    """
+    check_axis(value, among=VALUES)
+    cells = cells_of(records)
+    by = other_axis(cells, check_axis(along))
+    groups: dict[str, Cells] = {"": cells}
+    if by is not None:
+        wanted = _wanted(cells, by, at)
+        groups = {named(by, each): cells[cells[by] == each] for each in wanted}
+    return draw_lines(groups, ax, value=value, along=along, legend=legend)
+
+
+def _wanted(cells: Cells, by: str, at: Sequence[float] | None) -> list[float]:
+    """Those of the wanted values that the records have."""
+    there = np.unique(cells[by]).astype(float)
+    if at is None:
+        return [float(each) for each in there]
+    found = [float(each) for each in at if np.isclose(there, each, rtol=1e-12, atol=0).any()]
+    if not found:
+        raise ParameterError(f"no cell has {by} = {', '.join(map(shown, at))}")
+    return found
+
+
+def draw_lines(groups: Mapping[str, Cells], ax: Axes | None, *, value: str, along: str, legend: bool = True) -> Axes:
+    """One line with band and markers for every group of cells."""
+    with axes_for(ax) as own:
+        for index, (name, cells) in enumerate(groups.items()):
+            _draw_line(own, np.sort(cells, order=along), index, value, along, name)
+        label_axis(own, "x", along)
+        label_axis(own, "y", value)
+        _set_limits(own, np.concatenate(list(groups.values())), value)
+        if legend and any(groups):
+            _add_legend(own, groups)
+    return own
+
+
+def _set_limits(ax: Axes, cells: Cells, value: str) -> None:
+    """Probabilities from 0 to 1; widths from 0, unless they are all large."""
+    if value == "probability":
+        ax.set_ylim(-0.03, 1.03)
+    elif cells[value].min() < cells[value].max() / 2:
+        ax.set_ylim(0, 1.05 * np.nanmax([cells[value], cells[f"{value}_high"]]))
+
+
+def _draw_line(ax: Axes, cells: Cells, index: int, value: str, along: str, name: str) -> None:
+    x, own = cells[along], color(index)
+    ax.plot(x, cells[value], color=own, linestyle=LINES[index % len(LINES)], label=name, zorder=2)
+    enough = cells["runs"] >= MIN_RUNS
+    if enough.any():
+        low, high = cells[f"{value}_low"], cells[f"{value}_high"]
+        ax.fill_between(x, low, high, where=enough, color=own, alpha=BAND, linewidth=0, zorder=1)
+    sure = cells["probability"] >= SURE
+    if sure.any():
+        ax.plot(
+            x[sure], cells[value][sure], linestyle="", marker=marker(index), markersize=4.5, color=own,
+            markeredgecolor="white", markeredgewidth=0.5, zorder=3,
+        )  # fmt: skip
+
+
+def _add_legend(ax: Axes, names: Iterable[str]) -> None:
+    """Lines with their markers, which stand in the picture only where runs interpolate."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=color(k), linestyle=LINES[k % len(LINES)], marker=marker(k), markersize=4.5, label=name)
+        for k, name in enumerate(names)
+    ]
+    ax.legend(handles=handles, handlelength=3.2)
+
+
+def plot_growth(
+    records: Mapping[str, Any] | Any, ax: Axes | None = None, *, value: str = "detectors", legend: bool = True
+) -> Axes:
+    """Draw the width of the second layer against the number of samples.
+
+    Parameters
+    ----------
+    records : mapping of name to records, or records
+        One line for each name; without names, one for each width of the first layer.
+    ax : matplotlib axes, optional
+    value : {"detectors", "probability"}
+    legend : bool
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from exactfit.lab.plots import plot_growth
+    >>> def records(size):
+    ...     trial = {"n": 500, "lambda": 0.5, "missed": 0, "seconds": 0.1}
+    ...     return [trial | {"N": N, "detectors": size} for N in (100, 200)]
+    >>> plot_growth({"1 vs 8": records(40), "1 vs 9": records(30)}).get_xlabel()
+    'number of samples $N$'
+    """
+    if not isinstance(records, Mapping):
+        return plot_slices(records, ax, value=value, along="N", legend=legend)
+    check_axis(value, among=VALUES)
+    groups = {str(name): cells_of(each) for name, each in records.items()}
+    for cells in groups.values():
+        if other_axis(cells, "N") is not None:
+            raise ParameterError(f"choose cells of one {WORDS['n']} and one {WORDS['lambda']} for each name")
+    return draw_lines(groups, ax, value=value, along="N", legend=legend)

@@ -1,0 +1,239 @@
+"""The figures of an experiment, each from the data, the trials, or networks built for it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...estimators import InterpolatingClassifier
+from ...exceptions import InterpolationWarning, ParameterError
+from ...plots import frame, plot_points, plot_regions, style
+from ..experiments.datasets import Dataset
+from ..experiments.grid import Experiment
+from ..experiments.records import Trials
+from ..experiments.store import describe
+from ..experiments.summary import rows_of
+from ..plots import plot_growth, plot_heatmap, plot_slices
+from ..plots.axes import MIN_RUNS, check_axis, named, note_below, save_figure
+from ..statistics import AXES, per_cell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VALUES = ("probability", "detectors")
+FILE_WORDS = {"n": "width", "lambda": "bias", "N": "samples"}  # n and N are one on some file systems
+SEED = 0
+FEW = 4
+PANEL = 4.9, 3.7
+SMALL = 3.0, 2.3
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What figures are drawn from: a data set and the cells run on it."""
+
+    data: Dataset
+    cells: Any
+
+    def note(self) -> str:
+        """The line under a figure of trials."""
+        runs = self.cells["runs"]
+        many = f"{runs.min()}" if runs.min() == runs.max() else f"{runs.min()} to {runs.max()}"
+        return f"{self.origin()}; {many} {'run' if many == '1' else 'runs'} per cell"
+
+    def label(self) -> str:
+        """The data in a legend."""
+        return " vs ".join(self.data.classes) if len(self.data.classes) == 2 else self.data.name
+
+    def origin(self) -> str:
+        """The data, whether as published, and their digest."""
+        return f"data: {self.data.name}, {self.data.standing}, SHA-256 {self.data.digest[:16]}"
+
+
+Drawing = tuple[str, "Figure"]
+Draw = Callable[[Experiment, Sequence[Material], Mapping[str, Any]], Iterator[Drawing]]
+
+
+def draw_figures(experiment: Experiment, data: Sequence[Dataset], trials: Trials, folder: Path) -> list[Path]:
+    """Draw all figures of an experiment into a folder, as PDF and PNG.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    data : sequence of Dataset
+    trials : Trials
+    folder : Path
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    ParameterError
+        If a figure is of no known kind, or does not fit the data.
+    """
+    materials = [Material(each, _cells(experiment, each, trials)) for each in data]
+    written = []
+    for options in experiment.figures or default_figures(materials):
+        kind = str(options.get("kind"))
+        if kind not in KINDS:
+            raise ParameterError(f"no figure is of the kind {kind!r}: choose from {', '.join(KINDS)}")
+        with style():
+            for name, figure in KINDS[kind](experiment, materials, options):
+                written += save_figure(figure, folder / f"{experiment.name}-{name}")
+    return written
+
+
+def _cells(experiment: Experiment, data: Dataset, trials: Trials) -> Any:
+    return per_cell(rows_of(trials, describe(experiment.name, data, experiment.scheme)))
+
+
+def default_figures(materials: Sequence[Material]) -> list[dict[str, Any]]:
+    """Figures that fit the axes of a grid, and the data if they are plane."""
+    cells = materials[0].cells
+    running = [name for name in AXES if len(np.unique(cells[name])) > 1]
+    found: list[dict[str, Any]] = []
+    if len(running) >= 2:
+        y, x = running[:2]
+        found += [{"kind": "heatmap", "x": x, "y": y}, {"kind": "slices", "along": x}]
+    found += [{"kind": "slices", "along": running[0]}] if running else []
+    return found + ([{"kind": "data"}] if materials[0].data.X.shape[1] == 2 else [])
+
+
+def _panels(columns: int, rows: int = 1, size: tuple[float, float] = PANEL) -> tuple[Figure, list[Any]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(columns * size[0], rows * size[1]))
+    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).flat)
+
+
+def _end(figure: Figure, experiment: Experiment, note: str) -> Figure:
+    figure.suptitle(experiment.title, x=0.01, ha="left", fontsize=12)
+    note_below(figure, note)
+    return figure
+
+
+def _suffix(materials: Sequence[Material], one: Material) -> str:
+    return f"-{one.data.name}" if len(materials) > 1 else ""
+
+
+def _heatmaps(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    x, y = options.get("x", "lambda"), options.get("y", "n")
+    for one in materials:
+        figure, panels = _panels(2)
+        for value, ax in zip(VALUES, panels, strict=True):
+            plot_heatmap(one.cells, ax, value=value, x=x, y=y)
+        note = f"{one.note()}; dashed: 99 % of the runs interpolate"
+        yield f"heatmap{_suffix(materials, one)}", _end(figure, experiment, note)
+
+
+def _slices(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    along = check_axis(str(options.get("along", "n")))
+    for one in materials:
+        figure, panels = _panels(2)
+        at = _there(one.cells, along, options.get("at"))
+        for value, ax in zip(VALUES, panels, strict=True):
+            plot_slices(one.cells, ax, value=value, along=along, at=at)
+        yield f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}", _end(figure, experiment, _curves_note([one]))
+
+
+def _there(cells: Any, along: str, at: Sequence[float] | None) -> list[float] | None:
+    """Those of the wanted values that were run; a few of all, if none of them was."""
+    by = next((name for name in AXES if name != along and len(np.unique(cells[name])) > 1), None)
+    if by is None:
+        return None
+    values = np.unique(cells[by])
+    wanted = [float(each) for each in at or () if np.isclose(values, each, rtol=1e-12, atol=0).any()]
+    places = np.unique(np.linspace(0, len(values) - 1, FEW).round().astype(int))
+    return wanted or [float(each) for each in values[places]]
+
+
+def _growth(experiment: Experiment, materials: Sequence[Material], _: Mapping[str, Any]) -> Iterator[Drawing]:
+    """A panel for each width, a line for each data set."""
+    widths = np.unique(materials[0].cells["n"])
+    figure, panels = _panels(len(widths), size=(4.0, 3.5))
+    for n, ax in zip(widths, panels, strict=True):
+        plot_growth({one.label(): one.cells[one.cells["n"] == n] for one in materials}, ax)
+        ax.set_title(named("n", n))
+    yield "growth", _end(figure, experiment, _curves_note(materials))
+
+
+def _curves_note(materials: Sequence[Material]) -> str:
+    """The line under curves; few runs have no bands."""
+    banded = any((one.cells["runs"] >= MIN_RUNS).any() for one in materials)
+    parts = [one.note() for one in materials] + (["bands: 95 % confidence"] if banded else [])
+    return "; ".join([*parts, "markers: at least 99 % of the runs interpolate"])
+
+
+def _data(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    for one in materials:
+        X, y = one.data.X, one.data.y
+        sizes = options.get("N") or [len(y)]
+        figure, panels = _panels(len(sizes), size=(4.2, 3.2))
+        for N, ax in zip(sizes, panels, strict=True):
+            plot_points(X[:N], y[:N], ax, names=one.data.classes)
+            ax.set_title(named("N", N))
+        yield f"data{_suffix(materials, one)}", _end(figure, experiment, one.origin())
+
+
+def _regions(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    n, lam = int(options["n"]), float(options["lambda"])
+    for one in materials:
+        figure, (ax,) = _panels(1, size=(6.4, 4.9))
+        model = _fit(one.data, n, lam)
+        plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=600, detectors=True)
+        ax.set_title(_caption(n, lam, model))
+        note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
+        yield f"regions{_suffix(materials, one)}", _end(figure, experiment, note)
+
+
+def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    widths, biases = options["n"], options["lambda"]
+    for one in materials:
+        figure, panels = _panels(len(biases), len(widths), SMALL)
+        _spread(figure)
+        for ax, (n, lam) in zip(panels, ((n, lam) for n in widths for lam in biases), strict=True):
+            model = _fit(one.data, int(n), float(lam))
+            plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=300, legend=False)
+            ax.set_title(_caption(n, lam, model), fontsize=8)
+            ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
+            frame(ax, model.interpolates_)
+        note = f"{one.origin()}; random_state={SEED}; dashed frame: the network interpolates"
+        yield f"frames{_suffix(materials, one)}", _end(figure, experiment, note)
+
+
+def _spread(figure: Figure) -> None:
+    """Room between axes whose frames are thick."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08))
+
+
+def _caption(n: float, lam: float, model: InterpolatingClassifier) -> str:
+    return f"{named('n', n)}, {named('lambda', lam)}: {model.n_detectors_} detectors"
+
+
+def _fit(data: Dataset, n: int, lam: float) -> InterpolatingClassifier:
+    """The paper's fixed-width network; missing points is no surprise here."""
+    target = "all" if data.target is None else data.target
+    model = InterpolatingClassifier(n, max_bias=lam, center=False, target=target, random_state=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterpolationWarning)
+        return model.fit(data.X, data.y)
+
+
+KINDS: dict[str, Draw] = {
+    "heatmap": _heatmaps,
+    "slices": _slices,
+    "growth": _growth,
+    "data": _data,
+    "regions": _regions,
+    "frames": _frames,
+}

@@ -1,0 +1,160 @@
+"""One experiment from beginning to end: data, trials, summary, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..experiments.backends import Backend
+    from ..experiments.datasets import Dataset
+    from ..experiments.grid import Experiment
+    from ..experiments.run import Report, Shard
+
+Say = Callable[[str], None]
+
+FOLDER = Path("exactfit-results")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run an experiment.
+
+    Parameters
+    ----------
+    store : Path, optional
+        Where trials are kept; ``exactfit-results/<name>.jsonl`` by default.
+    output : Path, optional
+        Folder of summary and figures; ``exactfit-results/<name>`` by default.
+    data : Path, optional
+        Folder with the files of MNIST or CIFAR-10.
+    start_from : Path, optional
+        Packed trials to put into a new store first.
+    runs : int, optional
+        In place of the experiment's own.
+    independent : bool
+        Draw anew for every cell.
+    backend : Backend, optional
+        One process by default.
+    shard : Shard, optional
+        A part of the trials only; then nothing is drawn.
+    """
+
+    store: Path | None = None
+    output: Path | None = None
+    data: Path | None = None
+    start_from: Path | None = None
+    runs: int | None = None
+    independent: bool = False
+    backend: Backend | None = None
+    shard: Shard | None = None
+    figures: bool = True
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What came of it: the sweep's report, and the files that were written."""
+
+    report: Report
+    summary: Path | None
+    figures: tuple[Path, ...] = field(default_factory=tuple)
+
+
+def reproduce(experiment: Experiment, plan: Plan | None = None, say: Say = lambda text: None) -> Reproduced:
+    """Run what a store lacks of an experiment, then write its summary and figures.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    plan : Plan, optional
+    say : callable
+        Told what happens.
+
+    Returns
+    -------
+    Reproduced
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiments.grid import paper_experiment
+    >>> from exactfit.lab.reproduction import reproduce
+    >>> done = reproduce(paper_experiment("parallel-lines"))  # doctest: +SKIP
+    >>> done.report.failed  # doctest: +SKIP
+    0
+    """
+    from ..experiments.sources import load_data
+
+    plan = _completed(plan or Plan(), experiment, say)
+    experiment = _adjusted(experiment, plan)
+    data = load_data(experiment, plan.data)
+    for each in data:
+        if each.remark:
+            say(each.remark)
+    report = _run(experiment, data, plan, say)
+    if plan.shard is not None:
+        say("a shard is done: merge the stores of all shards with 'exactfit trials merge', then run without --shard")
+        return Reproduced(report, None)
+    return _show(experiment, data, plan, report)
+
+
+def _completed(plan: Plan, experiment: Experiment, say: Say) -> Plan:
+    """The plan with its defaults filled in, told."""
+    store = plan.store or FOLDER / f"{experiment.name}.jsonl"
+    output = plan.output or FOLDER / experiment.name
+    say(f"{experiment.name}: trials in {store}, summary and figures in {output}")
+    return replace(plan, store=store, output=output)
+
+
+def _adjusted(experiment: Experiment, plan: Plan) -> Experiment:
+    from ..experiments.trial import INDEPENDENT
+
+    scheme = replace(experiment.scheme, kind=INDEPENDENT) if plan.independent else experiment.scheme
+    return replace(experiment, scheme=scheme, runs=plan.runs or experiment.runs)
+
+
+def _run(experiment: Experiment, data: list[Dataset], plan: Plan, say: Say) -> Report:
+    from ..experiments.backends import Backend
+    from ..experiments.display import Display
+    from ..experiments.run import Shard, Sweep
+    from ..experiments.store import Store
+
+    assert plan.store is not None
+    _fill(plan, say)
+    with Store(plan.store, say) as store:
+        sweep = Sweep(experiment, data, store, plan.shard or Shard())
+        todo = sweep.todo
+        say(f"{experiment.name}: {sweep.n_before} trials are there, {len(todo)} to run")
+        with Display(experiment.name, todo, say) as display:
+            report = sweep.run(plan.backend or Backend(), display)
+    say(f"{experiment.name}: {report.added} trials added, {report.failed} failed, {report.seconds:.3g} core-seconds")
+    return report
+
+
+def _fill(plan: Plan, say: Say) -> None:
+    """Put packed trials into a store that is not there yet."""
+    from ..experiments.records import read_trials, write_trials
+
+    if plan.start_from is None or plan.store is None:
+        return
+    if plan.store.exists():
+        say(f"{plan.store} is there already: {plan.start_from.name} is not read")
+        return
+    write_trials(plan.store, read_trials(plan.start_from))
+
+
+def _show(experiment: Experiment, data: list[Dataset], plan: Plan, report: Report) -> Reproduced:
+    from ..experiments.records import read_trials
+    from ..experiments.summary import write_summary
+
+    assert plan.store is not None
+    assert plan.output is not None
+    trials = read_trials(plan.store)
+    summary = plan.output / f"{experiment.name}.csv"
+    write_summary(summary, trials)
+    if not plan.figures:
+        return Reproduced(report, summary)
+    from .figures import draw_figures
+
+    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, plan.output)))

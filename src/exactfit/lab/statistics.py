@@ -1,0 +1,159 @@
+"""From trials to cells: how often the networks interpolate, how wide they are, and how sure that is.
+
+Records are anything with named columns: a NumPy structured array, a data frame, a list of
+dictionaries. A cell is a combination of n (width of the first layer), lambda (bound on the
+biases) and N (number of points).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+AXES = ("n", "lambda", "N")
+CELL = np.dtype(
+    [
+        ("n", np.int64),
+        ("lambda", np.float64),
+        ("N", np.int64),
+        ("runs", np.int64),
+        ("interpolating", np.int64),
+        ("probability", np.float64),
+        ("probability_low", np.float64),
+        ("probability_high", np.float64),
+        ("detectors", np.float64),
+        ("detectors_low", np.float64),
+        ("detectors_high", np.float64),
+        ("seconds", np.float64),
+    ]
+)
+
+
+def column(records: Any, name: str) -> NDArray[Any]:
+    """One column of the records."""
+    if isinstance(records, np.ndarray) or hasattr(records, "columns"):
+        return np.asarray(records[name])
+    return np.array([record[name] for record in records])
+
+
+def column_names(records: Any) -> tuple[str, ...]:
+    """The names of the columns."""
+    if isinstance(records, np.ndarray):
+        return tuple(records.dtype.names or ())
+    names = records.columns if hasattr(records, "columns") else (records[0] if len(records) else ())
+    return tuple(map(str, names))
+
+
+def wilson(successes: NDArray[Any], runs: NDArray[Any], level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Wilson's confidence interval of a probability.
+
+    Parameters
+    ----------
+    successes, runs : arrays of int
+    level : float
+
+    Returns
+    -------
+    low, high : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.statistics import wilson
+    >>> low, high = wilson(np.array([0, 5, 10]), np.array([10, 10, 10]))
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.237, 0.722]), array([0.278, 0.763, 1.   ]))
+    """
+    from scipy.special import ndtri
+
+    square = float(ndtri((1 + level) / 2)) ** 2
+    runs = np.asarray(runs, dtype=np.float64)
+    share = np.asarray(successes) / runs
+    middle = (share + square / (2 * runs)) / (1 + square / runs)
+    half = np.sqrt(square * (share * (1 - share) + square / (4 * runs)) / runs) / (1 + square / runs)
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+def mean_interval(means: Floats, deviations: Floats, runs: NDArray[Any], level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Student's confidence interval of a mean; not a number where there is but one run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.statistics import mean_interval
+    >>> low, high = mean_interval(np.array([5.0]), np.array([1.0]), np.array([4]))
+    >>> low.round(3), high.round(3)
+    (array([3.409]), array([6.591]))
+    """
+    from scipy.special import stdtrit
+
+    with np.errstate(invalid="ignore"):
+        factors = np.where(runs > 1, stdtrit(np.maximum(runs - 1, 1), (1 + level) / 2), np.nan)
+        half = factors * deviations / np.sqrt(runs)
+    return means - half, means + half
+
+
+def per_cell(records: Any) -> NDArray[np.void]:
+    """Records of cells from records of trials: runs, means and 95 % intervals, sorted by cell.
+
+    Parameters
+    ----------
+    records : records
+        With the columns n, lambda, N, detectors, missed and seconds; or records of cells
+        already, which come back as they are.
+
+    Returns
+    -------
+    structured ndarray
+        Its columns are those of ``CELL``; detectors are averaged over all runs,
+        interpolating or not.
+
+    Examples
+    --------
+    >>> from exactfit.lab.statistics import per_cell
+    >>> trial = {"n": 64, "lambda": 0.5, "N": 100, "seconds": 0.1}
+    >>> cells = per_cell([trial | {"detectors": 7, "missed": 0}, trial | {"detectors": 9, "missed": 3}])
+    >>> cells[["runs", "interpolating", "detectors"]].tolist()
+    [(2, 1, 8.0)]
+    """
+    if "runs" in column_names(records):
+        out = np.empty(len(records), dtype=CELL)
+        for name in CELL.names or ():
+            out[name] = column(records, name)
+        return out
+    if not len(records):
+        return np.empty(0, dtype=CELL)
+    axes = [column(records, name) for name in AXES]
+    order = np.lexsort(axes[::-1])
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.any([axis[order[1:]] != axis[order[:-1]] for axis in axes], axis=0)
+    inverse = np.empty(len(order), dtype=np.intp)
+    inverse[order] = np.cumsum(is_new) - 1
+    out = np.empty(int(is_new.sum()), dtype=CELL)
+    for name, axis in zip(AXES, axes, strict=True):
+        out[name] = axis[order[is_new]]
+    _fill(out, inverse, records)
+    return out
+
+
+def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> None:
+    """Counts, means and intervals; ``inverse`` has the cell of every trial."""
+    runs = np.bincount(inverse)
+
+    def mean(values: NDArray[Any]) -> Floats:
+        return np.bincount(inverse, weights=values, minlength=len(runs)) / runs
+
+    detectors = column(records, "detectors").astype(np.float64)
+    out["runs"], out["seconds"] = runs, mean(column(records, "seconds"))
+    out["interpolating"] = np.bincount(inverse[column(records, "missed") == 0], minlength=len(runs))
+    out["probability"] = out["interpolating"] / runs
+    out["probability_low"], out["probability_high"] = wilson(out["interpolating"], runs)
+    out["detectors"] = mean(detectors)
+    spread = mean((detectors - out["detectors"][inverse]) ** 2)
+    deviations = np.sqrt(spread * runs / np.maximum(runs - 1, 1))
+    out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)

@@ -1,0 +1,25 @@
+"""Networks as frozen data: layers, weights, decoders, and on which side of a hyperplane a point lies."""
+
+from .activations import RELU, THRESHOLD, Activation, as_activation
+from .bits import BitMatrix
+from .dyadic import object_array
+from .network import Decoder, InputMap, Layer, Network
+from .weights import Dense, Integers, Masks, Sparse, Weights
+
+__all__ = [
+    "RELU",
+    "THRESHOLD",
+    "Activation",
+    "BitMatrix",
+    "Decoder",
+    "Dense",
+    "InputMap",
+    "Integers",
+    "Layer",
+    "Masks",
+    "Network",
+    "Sparse",
+    "Weights",
+    "as_activation",
+    "object_array",
+]

@@ -1,0 +1,101 @@
+"""Bits of many rows, packed 64 to a word. The only file that knows the bit order.
+
+Bit ``i`` of a row is bit ``i % 64`` of its word ``i // 64``. Words are stored
+word-major, ``words[w, row]``: the cover kernels run along rows, and a further
+block of 64 hyperplanes is one more line of memory. Bits beyond ``n_bits`` are zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+WORD_BITS = 64
+
+
+def n_words(n_bits: int) -> int:
+    """How many words hold ``n_bits`` bits."""
+    return -(-n_bits // WORD_BITS)
+
+
+def last_word(n_bits: int) -> np.uint64:
+    """The bits in use in the last word."""
+    return np.uint64(2**64 - 1) >> np.uint64(-n_bits % WORD_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class BitMatrix:
+    """A matrix of bits, one row per point (or mask), packed.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (ceil(n_bits / 64), n_rows)
+    n_bits : int
+        Bits per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network.bits import BitMatrix
+    >>> bits = BitMatrix.from_bool(np.array([[True, False, True]]))
+    >>> bits.words
+    array([[5]], dtype=uint64)
+    >>> bits.complement().to_bool()
+    array([[False,  True, False]])
+    """
+
+    words: Words
+    n_bits: int
+
+    def __post_init__(self) -> None:
+        words = self.words
+        if words.dtype != np.uint64 or words.ndim != 2 or words.shape[0] != n_words(self.n_bits):
+            raise ValueError(f"{self.n_bits} bits do not fit words of {words.dtype} and shape {words.shape}")
+        if self.n_bits % WORD_BITS and bool(np.any(words[-1] & ~last_word(self.n_bits))):
+            raise ValueError(f"bits beyond the first {self.n_bits} are set")
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return int(self.words.shape[1])
+
+    @classmethod
+    def from_bool(cls, bits: NDArray[np.bool_]) -> BitMatrix:
+        """Pack a boolean array of shape (n_rows, n_bits)."""
+        rows, width = bits.shape
+        padded = np.zeros((rows, n_words(width) * WORD_BITS), dtype=bool)
+        padded[:, :width] = bits
+        octets = np.packbits(padded, axis=1, bitorder="little")
+        return cls(np.ascontiguousarray(octets.view("<u8").astype(np.uint64).T), width)
+
+    def to_bool(self) -> NDArray[np.bool_]:
+        """Unpack to a boolean array of shape (n_rows, n_bits)."""
+        octets = np.ascontiguousarray(self.words.T).astype("<u8").view(np.uint8)
+        return np.unpackbits(octets, axis=1, bitorder="little", count=self.n_bits).astype(bool)
+
+    def take(self, rows: NDArray[np.intp] | slice) -> BitMatrix:
+        """The given rows, in the given order."""
+        return BitMatrix(np.ascontiguousarray(self.words[:, rows]), self.n_bits)
+
+    def head(self, n_bits: int) -> BitMatrix:
+        """The first ``n_bits`` bits of every row."""
+        words = self.words[: n_words(n_bits)].copy()
+        if n_bits % WORD_BITS:
+            words[-1] &= last_word(n_bits)
+        return BitMatrix(words, n_bits)
+
+    def complement(self) -> BitMatrix:
+        """Every bit turned."""
+        words = ~self.words
+        if self.n_bits % WORD_BITS:
+            words[-1] &= last_word(self.n_bits)
+        return BitMatrix(words, self.n_bits)
+
+    def append(self, other: BitMatrix) -> BitMatrix:
+        """The bits of ``other`` after those of each row; this one must fill its words."""
+        if self.n_bits % WORD_BITS:
+            raise ValueError(f"cannot append to a matrix of {self.n_bits} bits: not a multiple of {WORD_BITS}")
+        return BitMatrix(np.concatenate([self.words, other.words]), self.n_bits + other.n_bits)

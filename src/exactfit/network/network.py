@@ -1,0 +1,342 @@
+"""Networks as frozen data: the hub that every construction fills and everything else reads.
+
+A :class:`Network` is a chain of :class:`Layer` s and a :class:`Decoder`. It holds
+numbers and names only, never code of its own, so that every construction can be
+saved, exported and certified alike. Calling it evaluates it: threshold layers by
+exact sides and integer counts, real-valued layers by one fixed-order float64 sum,
+layers of integer weights without rounding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.counting import count_all
+from .._kernels.rows import squared_norms
+from .._kernels.values import affine, masked_sums, sparse_affine
+from .._support.threads import SERIAL, Threads
+from .activations import Activation, as_activation
+from .bits import BitMatrix
+from .dyadic import Dyadic, object_array
+from .sides import dense_rows, row_tiles, sides
+from .weights import Dense, Integers, Masks, Sparse, Weights, integers_to_text, text_to_integers, weights_from
+
+Matrix = Any
+Signal = BitMatrix | NDArray[Any] | Dyadic
+
+ROW_TILE = 2048
+TILE_NUMBERS = 2**23
+SPARSE_BLOCK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Units ``activation(weights @ inputs + bias)``; linear where activation is None.
+
+    A detector that fires when fewer than ``limit`` masked bits are on is a unit
+    with weights -mask and bias ``limit``.
+    """
+
+    weights: Weights
+    bias: NDArray[Any]
+    activation: Activation | None
+
+    def __post_init__(self) -> None:
+        if self.bias.shape != self.weights.shape[:1]:
+            raise ValueError(f"bias of shape {self.bias.shape} for weights of shape {self.weights.shape}")
+
+    @property
+    def n_units(self) -> int:
+        """How many units."""
+        return self.weights.shape[0]
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases, zeros included."""
+        units, inputs = self.weights.shape
+        return units * (inputs + 1)
+
+    def __call__(self, signal: Signal, threads: Threads = SERIAL) -> Signal:
+        """Outputs for a signal of shape (points, inputs), as bits after a threshold."""
+        if self.activation is not None and self.activation.is_threshold:
+            return self._fire(signal, threads)
+        if isinstance(self.weights, Integers):
+            exact = _exact_sums(self.weights.values, self.bias, signal)
+            return _plain(exact if self.activation is None else exact.clipped())
+        sums = self.sums(signal)
+        return sums if self.activation is None else self.activation(sums)
+
+    def _fire(self, signal: Signal, threads: Threads) -> BitMatrix:
+        weights = self.weights
+        if isinstance(weights, Dense):
+            return sides(_as_floats(signal), weights.values, self.bias, threads=threads)
+        if isinstance(weights, Sparse):
+            return _sparse_sides(_as_floats(signal), weights.rows, self.bias, threads)
+        if isinstance(weights, Integers):
+            return BitMatrix.from_bool(
+                np.asarray(_exact_sums(weights.values, self.bias, signal).numerators > 0, dtype=bool)
+            )
+        return BitMatrix.from_bool(np.asarray(self.sums(signal) > 0, dtype=bool))
+
+    def sums(self, signal: Signal) -> NDArray[Any]:
+        """``weights @ signal + bias`` for every point, shape (points, units)."""
+        weights = self.weights
+        if isinstance(weights, Integers):
+            return _exact_sums(weights.values, self.bias, signal).numbers()
+        if isinstance(weights, Masks):
+            return np.asarray(self.bias + weights.sign * _masked(weights.bits, signal).T)
+        columns, bias = np.ascontiguousarray(_as_floats(signal).T), self.bias.astype(np.float64)
+        out = np.empty((self.n_units, columns.shape[1]))
+        if isinstance(weights, Dense):
+            affine(columns, weights.values, bias, out)
+        else:
+            rows = weights.rows
+            sparse_affine(columns, rows.data, rows.indices, rows.indptr, bias, out)
+        return out.T
+
+
+def _sparse_sides(points: NDArray[np.float64], rows: Any, bias: NDArray[Any], threads: Threads) -> BitMatrix:
+    """Exact sides for sparse weights, which are made dense some units at a time."""
+    step = 64 * max(1, SPARSE_BLOCK // (64 * max(1, rows.shape[1])))
+    parts = [slice(start, start + step) for start in range(0, max(1, len(bias)), step)]
+    words = [sides(points, rows[part].toarray(), bias[part], threads=threads).words for part in parts]
+    return BitMatrix(np.concatenate(words), len(bias))
+
+
+def _exact_sums(weights: NDArray[np.object_], bias: NDArray[Any], signal: Signal) -> Dyadic:
+    if isinstance(signal, BitMatrix):
+        signal = signal.to_bool().astype(np.int64)
+    return (signal if isinstance(signal, Dyadic) else Dyadic.of(signal)).affine(weights, bias)
+
+
+def _as_floats(signal: Signal) -> NDArray[np.float64]:
+    if isinstance(signal, BitMatrix):
+        return signal.to_bool().astype(np.float64)
+    if isinstance(signal, Dyadic):
+        raise ValueError("fractions need a layer of integer weights next, or they might be rounded")
+    if signal.dtype != object:
+        return signal
+    if any(abs(value) > 2**53 for value in signal.flat):
+        raise ValueError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
+    return signal.astype(np.float64)
+
+
+def _plain(values: Dyadic) -> NDArray[np.object_] | Dyadic:
+    """Whole numbers as an array of them."""
+    return values if values.shift else values.numerators
+
+
+def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
+    """Masked counts (bits) or sums (numbers), shape (masks, points)."""
+    rows = np.ascontiguousarray(masks.words.T)
+    if isinstance(signal, BitMatrix):
+        counts = np.empty((masks.n_rows, signal.n_rows), dtype=np.int64)
+        count_all(signal.words, 0, signal.n_rows, rows, 0, counts)
+        return counts
+    values = _as_floats(signal)
+    sums = np.empty((masks.n_rows, values.shape[0]))
+    masked_sums(np.ascontiguousarray(values.T), rows, sums)
+    return sums
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """How outputs become a class index; a closed list.
+
+    Parameters
+    ----------
+    kind : {"sign", "one_hot", "nearest"}
+        - ``"sign"``: one output; negative means ``classes[0]``, else ``classes[1]``
+          (sign(0) = +1, as in the paper).
+        - ``"one_hot"``: one output per class, positive where the class claims the
+          point; the class that claims it alone, or -1 if none or several do.
+        - ``"nearest"``: one output; the class whose entry of ``levels`` is nearest.
+    classes : tuple of int
+        Class indices that the outputs stand for.
+    levels : tuple of float
+        For ``"nearest"`` only.
+    """
+
+    kind: Literal["sign", "one_hot", "nearest"]
+    classes: tuple[int, ...]
+    levels: tuple[float, ...] = ()
+
+    def __call__(self, outputs: NDArray[Any]) -> NDArray[np.intp]:
+        """Class index of every row of outputs, -1 where it is undecided."""
+        classes = np.asarray(self.classes, dtype=np.intp)
+        if self.kind == "sign":
+            return np.asarray(classes[(outputs[:, 0] >= 0).astype(np.intp)])
+        if self.kind == "one_hot":
+            claims = np.asarray(outputs > 0, dtype=bool)
+            alone = claims.sum(axis=1) == 1
+            return np.where(alone, classes[claims.argmax(axis=1)], -1)
+        levels = np.asarray(self.levels)
+        if outputs.dtype == object:  # no rounding after layers that never round
+            levels = object_array([Fraction(level) for level in self.levels], levels.shape)
+        gaps = np.abs(outputs[:, :1] - levels[None, :])
+        return np.asarray(classes[np.argmin(gaps, axis=1)])
+
+
+InputMap = Literal["identity", "append_squared_norm"]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network: frozen numbers, any depth.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        From input to output; the last one linear.
+    decoder : Decoder
+    input_map : {"identity", "append_squared_norm"}
+        What happens to a point before the first layer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit import Network
+    >>> from exactfit.network.activations import THRESHOLD
+    >>> from exactfit.network import Decoder, Dense, Layer
+    >>> half_line = Layer(Dense(np.array([[1.0]])), np.array([-0.5]), THRESHOLD)
+    >>> output = Layer(Dense(np.array([[-1.0]])), np.array([0.0]), None)
+    >>> network = Network((half_line, output), Decoder("sign", (1, 0)))
+    >>> network.decide(np.array([[0.25], [0.5], [0.75]]))
+    array([0, 0, 1])
+    >>> network.widths, network.n_neurons, network.n_parameters
+    ((1, 1), 2, 4)
+    """
+
+    layers: tuple[Layer, ...]
+    decoder: Decoder
+    input_map: InputMap = "identity"
+
+    def __post_init__(self) -> None:
+        for before, after in pairwise(self.layers):
+            if after.weights.shape[1] != before.n_units:
+                raise ValueError(f"a layer of {after.weights.shape[1]} inputs follows one of {before.n_units} units")
+
+    @property
+    def n_features(self) -> int:
+        """How many features a point has."""
+        return self.layers[0].weights.shape[1] - (self.input_map == "append_squared_norm")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Units of every layer, the output last."""
+        return tuple(layer.n_units for layer in self.layers)
+
+    @property
+    def n_neurons(self) -> int:
+        """Units in all, output included."""
+        return sum(self.widths)
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases in all, zeros included."""
+        return sum(layer.n_parameters for layer in self.layers)
+
+    def __call__(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Outputs for every row of X (dense or CSR), shape (rows, outputs)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, the network takes {self.n_features}")
+        with Threads(n_jobs) as threads:
+            tiles = threads.map(lambda tile: self._forward(dense_rows(X, tile)), row_tiles(X, self._row_tile))
+        return np.concatenate(tiles) if tiles else np.empty((0, self.widths[-1]))
+
+    @property
+    def _row_tile(self) -> int:
+        """Points to a piece of work: fewer where the outputs of a wide layer have to be numbers, not bits."""
+        wide = [before.n_units for before, after in pairwise(self.layers) if not isinstance(after.weights, Masks)]
+        return max(1, min(ROW_TILE, TILE_NUMBERS // max([1, *wide])))
+
+    def _forward(self, tile: NDArray[np.float64]) -> NDArray[Any]:
+        signal: Signal = tile
+        if self.input_map == "append_squared_norm":
+            squares = np.empty((len(tile), 1))
+            squared_norms(tile, squares[:, 0])
+            signal = np.concatenate([tile, squares], axis=1)
+        for layer in self.layers:
+            signal = layer(signal)
+        if isinstance(signal, Dyadic):
+            return signal.numbers()
+        return np.asarray(signal.to_bool() if isinstance(signal, BitMatrix) else signal)
+
+    def decide(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[np.intp]:
+        """Class index of every row of X, -1 where no class or several claim it."""
+        return self.decoder(self(X, n_jobs=n_jobs))
+
+    def header(self) -> dict[str, Any]:
+        """The structure, as JSON can hold it."""
+        return {
+            "input_map": self.input_map,
+            "decoder": {
+                "kind": self.decoder.kind,
+                "classes": [int(code) for code in self.decoder.classes],
+                "levels": [float(level).hex() for level in self.decoder.levels],
+            },
+            "layers": [
+                {
+                    "weights": layer.weights.kind,
+                    "activation": None if layer.activation is None else layer.activation.name,
+                    "bias": "integers" if layer.bias.dtype == object else layer.bias.dtype.name,
+                }
+                for layer in self.layers
+            ],
+        }
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, by name."""
+        named: dict[str, NDArray[Any]] = {}
+        for index, layer in enumerate(self.layers):
+            for name, tensor in layer.weights.tensors().items():
+                named[f"layers.{index}.weights.{name}"] = tensor
+            whole = layer.bias.dtype == object
+            named[f"layers.{index}.bias"] = integers_to_text(layer.bias) if whole else layer.bias
+        return named
+
+    @classmethod
+    def from_parts(
+        cls,
+        header: Mapping[str, Any],
+        tensors: Mapping[str, NDArray[Any]],
+        activations: Callable[[str], Activation] = as_activation,
+    ) -> Network:
+        """The inverse of :meth:`header` and :meth:`tensors`."""
+        layers = []
+        for index, part in enumerate(header["layers"]):
+            prefix = f"layers.{index}.weights."
+            own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+            weights = weights_from(part["weights"], own)
+            bias = tensors[f"layers.{index}.bias"]
+            if part["bias"] == "integers":
+                bias = text_to_integers(bias, weights.shape[:1])
+            activation = None if part["activation"] is None else activations(part["activation"])
+            layers.append(Layer(weights, bias, activation))
+        given = header["decoder"]
+        levels = tuple(float.fromhex(level) for level in given["levels"])
+        decoder = Decoder(given["kind"], tuple(given["classes"]), levels)
+        return cls(tuple(layers), decoder, header["input_map"])
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of structure and numbers, the same on every machine."""
+        hasher = hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode())
+        for name, tensor in sorted(self.tensors().items()):
+            little = np.ascontiguousarray(tensor).astype(tensor.dtype.newbyteorder("<"), copy=False)
+            hasher.update(json.dumps([name, little.dtype.str, list(little.shape)]).encode())
+            hasher.update(little.data if little.size else b"")
+        return hasher.hexdigest()
+
+
+__all__ = ["Decoder", "Dense", "Integers", "Layer", "Masks", "Network", "Sparse"]

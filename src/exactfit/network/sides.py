@@ -1,0 +1,340 @@
+"""On which side of each hyperplane each point lies, decided exactly.
+
+:func:`sides` answers, for every point x and hyperplane (w, b), whether
+<w, x> + b > 0 as exact arithmetic on the stored numbers would; a point on the
+hyperplane belongs to the off side. So the answer cannot depend on batches,
+threads, BLAS, memory layout or the order of rows.
+
+How. A fast filter computes every entry with a proven bound of its error, and leaves
+those entries in doubt whose size does not exceed it; ``settle`` decides these in
+float64, then with compensated sums, then in exact integers.
+
+The filter in many dimensions (float32 products). Let c be any reference point and
+t = b + <w, c>, so that <w, x> + b = <w, x - c> + t. Rows x - c and w are scaled by
+powers of two to largest entry in [1/2, 1), which is exact, and rounded to float32:
+relative error at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most
+2^-126 in absolute value where float32 underflows. Features are cut into blocks of at
+most K = 256; a block's dot product, summed in float32 in any order, with or without
+fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|, and adding up the m blocks,
+in float32 as well, by at most m u of the same sum. By Cauchy-Schwarz all of this is at
+most 1.01 (K + m + 3) u |w| |x - c| in scaled units, since (K + m) u is below 1/1000 up
+to millions of features; the underflows, at most 4 d 2^-126, vanish in it because both
+scaled norms are at least 1/2. Adding t in float64 errs by at most
+2 2^-53 (|w| |x - c| + |t|) (1.01 covers the higher order), and t itself carries the bound
+that ``shift_biases`` gives.
+Columns in which all points agree are left out: with c_j = x_j they add exactly nothing.
+Products come from a GEMM, with c in the middle of the data; or, where most of the data are
+zeros, c = 0 and only what is not zero is multiplied, in blocks of K such features of a point.
+Norms are rounded up. Rows whose scale leaves float64's range have infinite norm,
+hence all their entries are in doubt; so are results that are not finite.
+
+In at most 16 dimensions a float64 kernel does all in one go: d products and d
+additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._kernels import sides as kernels
+from .._kernels.nonzeros import find_nonzeros, multiply_nonzeros
+from .._support.threads import SERIAL, Threads, single_threaded_blas
+from .bits import WORD_BITS, BitMatrix, n_words
+
+Matrix = Any
+Floats = NDArray[np.float64]
+Parts = Iterator[tuple[int, NDArray[np.float32]]]
+
+LOW_DIMENSION = 16
+FEATURE_BLOCK = 256
+COLUMN_TILE = 512
+TILE_ENTRIES = 2**22
+REFERENCE_ROWS = 64
+WIDE = 256
+SHARE_ALIKE = 32
+MANY_ZEROS = 4
+U32, U64 = 2.0**-24, 2.0**-53
+
+
+def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
+    """Some rows of a dense or sparse matrix as a C-ordered float64 array.
+
+    Read-only rows, as of a memory map, are copied: kernels would be compiled anew for them.
+    """
+    part = X[rows]
+    if sp.issparse(part):
+        part = part.toarray()
+    return np.require(part, np.float64, ["C", "W"])
+
+
+def row_tiles(X: Matrix, most: int = 4096) -> list[slice]:
+    """Slices that walk through the rows, so small that a dense float64 tile stays within 32 MB."""
+    step = max(1, min(most, TILE_ENTRIES // max(1, X.shape[1])))
+    return [slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)]
+
+
+def sides(
+    X: Matrix,
+    weights: NDArray[Any],
+    biases: Floats,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    threads: Threads = SERIAL,
+    tile: int | None = None,
+) -> BitMatrix:
+    """Exact sides of points and hyperplanes, packed.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
+    weights : ndarray of float32 or float64, shape (n, d)
+    biases : ndarray of float64, shape (n,)
+    rows : ndarray of int, optional
+        Points to take, in this order; all by default.
+    threads : Threads
+    tile : int, optional
+        Points to a piece of work; changes nothing but speed.
+
+    Returns
+    -------
+    BitMatrix
+        Bit i of row r is on iff <w_i, x_r> + b_i > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network.sides import sides
+    >>> sides(np.array([[0.1], [0.3]]), np.array([[3.0]]), np.array([-0.3])).to_bool().T
+    array([[ True,  True]])
+    >>> sides(np.array([[0.5]]), np.array([[3.0]]), np.array([-1.5])).to_bool()
+    array([[False]])
+    """
+    n_points = X.shape[0] if rows is None else len(rows)
+    n, d = weights.shape
+    words = np.zeros((n_words(n), n_points), dtype=np.uint64)
+    biases = np.require(biases, np.float64, ["C", "W"])
+    weights = np.require(weights, requirements=["C", "W"])
+    if n and n_points:
+        make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
+        work = make(X, weights, biases, rows, words)
+        step = tile or max(16, min(work.row_tile, TILE_ENTRIES // d))
+        pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
+        with single_threaded_blas(work.uses_blas):
+            threads.map(work, pieces)
+    return BitMatrix(words, n)
+
+
+def _lone(weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of the only non-zero weight of each hyperplane, -1 where there are more or none."""
+    nonzero = weights != 0
+    return np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
+
+
+def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Zeros up to a full word along the last axis."""
+    padded = np.zeros((*values.shape[:-1], size), dtype=values.dtype)
+    padded[..., : values.shape[-1]] = values
+    return padded
+
+
+class _Filter:
+    """What both filters share: which rows to take, where to write, what is left to settle."""
+
+    uses_blas: bool
+    row_tile: int
+
+    def __init__(
+        self, X: Matrix, weights: NDArray[Any], biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
+    ) -> None:
+        self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
+        self.lone = _lone(weights)
+
+    def take(self, start: int, stop: int) -> Floats:
+        return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
+
+    def settle(self, tile: Floats, first_word: int, start: int, open_bits: NDArray[np.uint64]) -> None:
+        if open_bits.any():
+            kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
+
+
+class _LowDimension(_Filter):
+    """Project, test and pack in one float64 kernel."""
+
+    uses_blas = False
+    row_tile = 4096
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.lines = self.weights.astype(np.float64)
+        share = 1.01 * (self.lines.shape[1] + 2) * U64
+        with np.errstate(over="ignore"):
+            # The product may underflow; the least number on top makes it an upper bound again.
+            self.slopes = share * np.abs(self.lines).sum(axis=1) + 5e-324
+            self.doubts = share * np.abs(self.biases)
+
+    def __call__(self, piece: tuple[int, int]) -> None:
+        tile = self.take(*piece)
+        open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
+        kernels.decide_low(tile, self.lines, self.biases, self.slopes, self.doubts, piece[0], self.words, open_bits)
+        self.settle(tile, 0, piece[0], open_bits)
+
+
+class _Products(Protocol):
+    """Float32 products of points with hyperplanes whose weights it was made with."""
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        """A tile of points, as ``multiply`` takes them."""
+        ...
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        """Products with some hyperplanes, summed over blocks of at most ``FEATURE_BLOCK`` features, then over these."""
+        ...
+
+
+class _Gemm:
+    """Products of all features."""
+
+    def __init__(self, weights: Parts) -> None:
+        self.weights = dict(weights)
+        d = self.weights[0].shape[1]
+        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        return points
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        weights = self.weights[part.start]
+        total, product = np.empty((2, len(points), len(weights)), dtype=np.float32)
+        with np.errstate(all="ignore"):
+            np.matmul(points[:, self.blocks[0]], weights[:, self.blocks[0]].T, out=total)
+            for block in self.blocks[1:]:
+                np.matmul(points[:, block], weights[:, block].T, out=product)
+                np.add(total, product, out=total)
+        return np.asarray(total)
+
+
+class _Nonzeros:
+    """Products of those features that are not zero."""
+
+    def __init__(self, weights: Parts) -> None:
+        self.lines = {low: np.ascontiguousarray(part.T) for low, part in weights}
+
+    def prepare(self, points: NDArray[np.float32]) -> Any:
+        count = np.count_nonzero(points)
+        starts, features = np.empty(len(points) + 1, dtype=np.int64), np.empty(count, dtype=np.int64)
+        values = np.empty(count, dtype=np.float32)
+        find_nonzeros(points, starts, features, values)
+        return starts, features, values
+
+    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
+        starts, features, values = points
+        lines = self.lines[part.start]
+        total = np.zeros((len(starts) - 1, lines.shape[1]), dtype=np.float32)
+        multiply_nonzeros(starts, features, values, lines, FEATURE_BLOCK, total)
+        return total
+
+
+class _HighDimension(_Filter):
+    """Float32 products over blocks of features, around a reference point."""
+
+    uses_blas = True
+    row_tile = 256
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.n_padded = len(self.words) * WORD_BITS
+        self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
+        self.sample = self._sample()
+        many_zeros = 0 < MANY_ZEROS * np.count_nonzero(self.sample) <= self.sample.size
+        self.reference = np.zeros(self.weights.shape[1]) if many_zeros else self._reference()
+        self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
+        self.factors, self.norms = np.ones(self.n_padded), np.zeros(self.n_padded)
+        self.products: _Products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
+        d = len(self.columns)
+        n_blocks = -(-d // FEATURE_BLOCK)
+        self.summing = 1.01 * 3 * U64
+        self.slopes = self.norms * (1.01 * (min(d, FEATURE_BLOCK) + n_blocks + 3) * U32 + self.summing)
+        self.shift(self.biases)
+
+    def _scaled_weights(self) -> Parts:
+        """Scaled to float32, as many hyperplanes at a time as are multiplied at a time; notes factors and norms."""
+        origin = np.zeros_like(self.reference)
+        for part in self.parts():
+            scaled = np.zeros((part.stop - part.start, len(self.columns)), dtype=np.float32)
+            rows = self.weights[part]
+            used = slice(part.start, part.start + len(rows))
+            kernels.scale_rows(rows, origin, self.columns, scaled, self.factors[used], self.norms[used])
+            yield part.start, scaled
+
+    def parts(self) -> list[slice]:
+        """The hyperplanes, full words of them, as many at a time as are multiplied at a time."""
+        lows = range(0, self.n_padded, COLUMN_TILE)
+        return [slice(low, min(low + COLUMN_TILE, self.n_padded)) for low in lows]
+
+    def shift(self, biases: Floats) -> None:
+        """Take these biases: t = b + <w, c> in scaled units, and how far it may be off."""
+        self.biases = biases
+        shifted, errors = biases.copy(), np.zeros(len(biases))
+        if self.reference.any():
+            kernels.shift_biases(self.weights, biases, self.reference, shifted, errors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.offsets = _pad(shifted, self.n_padded) * self.factors
+            self.doubts = _pad(errors + self.summing * np.abs(shifted), self.n_padded) * self.factors
+
+    def _reference(self) -> Floats:
+        """A point in the middle of the data, so that a common offset does not blunt the bound."""
+        if len(self.sample) < REFERENCE_ROWS:
+            return np.zeros(self.weights.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = self.sample.mean(axis=0)
+        return middle if np.isfinite(middle).all() else np.zeros_like(middle)
+
+    def _sample(self) -> Floats:
+        """Some rows from all over the data, none if there are few."""
+        count = self.X.shape[0] if self.rows is None else len(self.rows)
+        chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
+        return dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
+
+    def _columns(self) -> NDArray[np.int64]:
+        """The columns to take: all but those in which all points agree, where looking for these is worth it."""
+        every = np.arange(self.weights.shape[1])
+        if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
+            return every
+        alike = np.flatnonzero((self.sample == self.sample[0]).all(axis=0))
+        for tile in row_tiles(self.X):
+            if SHARE_ALIKE * len(alike) < len(every):
+                return every
+            varying = np.zeros(len(alike), dtype=bool)
+            kernels.find_varying(dense_rows(self.X, tile), self.sample[0], alike, varying)
+            alike = alike[~varying]
+        alike = alike[: len(every) - 1]  # one at least is left to multiply
+        self.reference[alike] = self.sample[0, alike]
+        return np.delete(every, alike)
+
+    def __call__(self, piece: tuple[int, int]) -> None:
+        start, stop = piece
+        tile = self.take(start, stop)
+        scaled = np.empty((len(tile), len(self.columns)), dtype=np.float32)
+        factors, norms = np.empty(len(tile)), np.empty(len(tile))
+        kernels.scale_rows(tile, self.reference, self.columns, scaled, factors, norms)
+        points = self.products.prepare(scaled)
+        for part in self.parts():
+            self.decide(self.products.multiply(points, part), tile, factors, norms, start, part)
+
+    def decide(
+        self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
+    ) -> None:
+        """Sides of a tile of points and some hyperplanes, from their products."""
+        open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
+        tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
+        first_word = part.start // WORD_BITS
+        kernels.decide_products(
+            products, factors, norms, self.slopes[part], self.offsets[part], self.doubts[part],
+            first_word, start, tail, self.words, open_bits,
+        )  # fmt: skip
+        self.settle(tile, first_word, start, open_bits)

@@ -1,0 +1,157 @@
+"""Weights of a layer, of every kind that a :class:`~exactfit.Network` holds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .bits import BitMatrix
+from .dyadic import object_array
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Weights as a float32 or float64 array of shape (units, inputs)."""
+
+    values: NDArray[Any]
+    kind = "dense"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(np.count_nonzero(self.values))
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, for a digest or a file."""
+        return {"values": self.values}
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Weights 0 or ``sign``, packed: one row of ``bits`` per unit."""
+
+    bits: BitMatrix
+    sign: int
+    kind = "masks"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        return self.bits.n_rows, self.bits.n_bits
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(np.bitwise_count(self.bits.words).sum())
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, for a digest or a file."""
+        meta = np.array([self.bits.n_bits, self.sign], dtype=np.int64)
+        return {"words": self.bits.words, "bits_sign": meta}
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Weights as a SciPy CSR array of shape (units, inputs)."""
+
+    matrix: Any
+    kind = "sparse"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(self.matrix.count_nonzero())
+
+    @cached_property
+    def rows(self) -> Any:
+        """The matrix with the entries of every row in order, each of them once."""
+        csr = sp.csr_array(self.matrix, copy=True)
+        csr.sum_duplicates()
+        return csr
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, for a digest or a file."""
+        csr = sp.csr_array(self.matrix)
+        csr.sort_indices()
+        return {
+            "data": csr.data,
+            "indices": csr.indices.astype(np.int64),
+            "indptr": csr.indptr.astype(np.int64),
+            "shape": np.array(self.shape, dtype=np.int64),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """Weights as Python integers of any size: an object array of shape (units, inputs).
+
+    Nothing is ever rounded: floating-point inputs are whole numbers over a power of two, and so are
+    all values in a chain of such layers (:class:`~exactfit.network.dyadic.Dyadic`); biases are whole too.
+    """
+
+    values: NDArray[np.object_]
+    kind = "integers"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return sum(bool(value) for value in self.values.flat)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, for a digest or a file."""
+        return {"text": integers_to_text(self.values), "shape": np.array(self.shape, dtype=np.int64)}
+
+
+Weights = Dense | Masks | Sparse | Integers
+
+
+def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
+    """Python integers as hexadecimal text in bytes."""
+    return np.frombuffer(
+        " ".join(f"{operator.index(value):x}" for value in values.ravel().tolist()).encode(), dtype=np.uint8
+    )
+
+
+def text_to_integers(text: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.object_]:
+    """The inverse of :func:`integers_to_text`."""
+    return object_array([int(part, 16) for part in text.tobytes().decode("ascii").split()], shape)
+
+
+def weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
+    """Weights of a kind from their :meth:`tensors`."""
+    if kind == "dense":
+        return Dense(tensors["values"])
+    if kind == "masks":
+        n_bits, sign = (int(value) for value in tensors["bits_sign"])
+        return Masks(BitMatrix(tensors["words"], n_bits), sign)
+    if kind == "sparse":
+        parts = tensors["data"], tensors["indices"], tensors["indptr"]
+        matrix = sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"]))
+        matrix.check_format(full_check=True)  # a wild index would be read beyond the end of an array
+        return Sparse(matrix)
+    if kind == "integers":
+        shape = tuple(int(size) for size in tensors["shape"])
+        return Integers(text_to_integers(tensors["text"], shape))
+    raise ValueError(f"unknown kind of weights {kind!r}")
