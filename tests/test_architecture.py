@@ -141,6 +141,13 @@ def test_importing_exactfit_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.parametrize("name", ["constructions", "export", "geometry", "lab", "plots"])
+def test_a_package_is_there_without_an_import_of_its_own(name: str) -> None:
+    code = f"import sys, exactfit; early = 'exactfit.{name}' in sys.modules; print(early, exactfit.{name}.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"False exactfit.{name}\n", "")
+
+
 def lacks(name: str) -> str | None:
     """What an exported name's documentation lacks."""
     import exactfit

@@ -1,6 +1,7 @@
 """Neural networks that fit your data exactly: built, not trained.
 
-Public names are loaded when first used, so that importing the package is cheap.
+Public names, and the packages ``constructions``, ``export``, ``geometry``, ``lab`` and ``plots``, are loaded
+when first used, so that importing exactfit is cheap.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from . import constructions as constructions
+    from . import export as export
+    from . import geometry as geometry
+    from . import lab as lab
+    from . import plots as plots
     from .certificate import Certificate as Certificate
     from .certificate import certify as certify
     from .construct import Construction as Construction
@@ -114,16 +120,18 @@ _HOMES = {
     "tables": ["Table", "TableModel", "load", "read_table", "save"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+_PACKAGES = ("constructions", "export", "geometry", "lab", "plots")
 
-__all__ = list(_HOME)
+__all__ = list(_HOME) + list(_PACKAGES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'exactfit' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    home = import_module(f".{_HOME.get(name, name)}", __name__)
+    value = getattr(home, name) if name in _HOME else home
     globals()[name] = value
     return value
 
