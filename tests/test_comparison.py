@@ -39,8 +39,8 @@ class Base:
     assumptions: ClassVar[str] = "none"
     randomized: ClassVar[bool] = True
 
-    def construct(self, X: Any, y: Any, rng: Any = None) -> Any:
-        return fixed_width(X, y, WIDTH, rng=rng)
+    def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
+        return fixed_width(X, y, WIDTH, rng=random_state)
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Narrow(Base):
 
     name: ClassVar[str] = "narrow"
 
-    def construct(self, X, y, rng=None):
-        return fixed_width(X, y, 1, rng=rng)
+    def construct(self, X, y, random_state=None):
+        return fixed_width(X, y, 1, rng=random_state)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sleeper(Base):
     folder: str = ""
     name: ClassVar[str] = "sleeper"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         if self.folder:
             fresh = Path(self.folder) / "new"
             fresh.write_text(str(os.getpid()))
@@ -79,11 +79,11 @@ class LongProof(Base):
 
     name: ClassVar[str] = "long-proof"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         from exactfit.lab.comparison import constructions
 
         constructions.certify = lambda *_: time.sleep(600)  # in this process only, which is about to be ended
-        return super().construct(X, y, rng)
+        return super().construct(X, y, random_state)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Hungry(Base):
 
     name: ClassVar[str] = "hungry"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         kept = []
         for _ in range(64):
             kept.append(np.ones(2**21))
@@ -104,7 +104,7 @@ class Hungry(Base):
 class Raises(Base):
     name: ClassVar[str] = "raises"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         raise ZeroDivisionError("one\nover nothing")
 
 
@@ -114,7 +114,7 @@ class Assumes(Base):
 
     name: ClassVar[str] = "assumes"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         raise AssumptionError("distinct projections", [0], "Move it.")
 
 
@@ -122,7 +122,7 @@ class Assumes(Base):
 class Dies(Base):
     name: ClassVar[str] = "dies"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -130,7 +130,7 @@ class Dies(Base):
 class Exits(Base):
     name: ClassVar[str] = "exits"
 
-    def construct(self, X, y, rng=None):
+    def construct(self, X, y, random_state=None):
         print("out of paper", file=sys.stderr)
         os._exit(7)
 
@@ -142,8 +142,8 @@ class Spy(Base):
     path: str = ""
     name: ClassVar[str] = "spy"
 
-    def construct(self, X, y, rng=None):
-        np.savez(self.path, X=X, y=y, rng=rng)
+    def construct(self, X, y, random_state=None):
+        np.savez(self.path, X=X, y=y, rng=random_state)
         X[:] = 0.0  # what one does to its points is nobody else's business
         raise DataError("seen enough")
 

@@ -164,7 +164,7 @@ def test_out_of_time_the_change_so_far_counts() -> None:
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_no_smaller_change_is_found_than_is_proved_harmless(name: str, problem: str) -> None:
     X, y = PROBLEMS[problem]()
-    network = CONSTRUCTORS[name].construct(X, y, rng=0).network
+    network = CONSTRUCTORS[name].construct(X, y, random_state=0).network
     certificate = exactfit.certify(network, X, y)
     assert certificate.holds
     found = smallest_change(network.decide, choose_probes(X, y, np.random.default_rng(0)))

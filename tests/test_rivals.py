@@ -132,7 +132,7 @@ def refuses(name: str, problem: str) -> bool:
         return False
     X, y = ALL_PROBLEMS[problem]()
     with pytest.raises(AssumptionError) as refusal:
-        CONSTRUCTORS[name].construct(X, y, rng=0)
+        CONSTRUCTORS[name].construct(X, y, random_state=0)
     assert refusal.value.rows
     assert set(refusal.value.rows) <= set(range(len(X)))
     assert pickle.loads(pickle.dumps(refusal.value)).rows == refusal.value.rows
@@ -141,7 +141,7 @@ def refuses(name: str, problem: str) -> bool:
 
 def built_or_refusal(constructor, X, y, seed):
     try:
-        return constructor.construct(X, y, rng=seed)
+        return constructor.construct(X, y, random_state=seed)
     except AssumptionError as refusal:
         return refusal
 
@@ -168,7 +168,7 @@ def test_every_point_is_fitted(name, problem) -> None:
     if refuses(name, problem):
         return
     X, y = ALL_PROBLEMS[problem]()
-    made = CONSTRUCTORS[name].construct(X, y, rng=0)
+    made = CONSTRUCTORS[name].construct(X, y, random_state=0)
     assert made.outcome.interpolates
     np.testing.assert_array_equal(made.network.decide(X), y)
     assert made.network.n_features == X.shape[1]
@@ -184,7 +184,7 @@ def test_the_certificate_holds_and_the_file_keeps_everything(name, problem, tmp_
     if refuses(name, problem):
         return
     X, y = PROBLEMS[problem]()
-    made = CONSTRUCTORS[name].construct(X, y, rng=0)
+    made = CONSTRUCTORS[name].construct(X, y, random_state=0)
     assert certify(made.network, X, y).holds
     save(made, tmp_path / "m")
     again = load(tmp_path / "m")
@@ -197,15 +197,15 @@ def test_the_certificate_holds_and_the_file_keeps_everything(name, problem, tmp_
 def test_a_seed_decides_everything(name) -> None:
     X, y = _random_labels()
     constructor = CONSTRUCTORS[name]
-    digest = constructor.construct(X, y, rng=0).network.digest
-    assert constructor.construct(X.copy(), y.copy(), rng=0).network.digest == digest
-    assert constructor.construct(sp.csr_matrix(X), y, rng=0).network.digest == digest
-    assert constructor.construct(np.asfortranarray(X), y.astype(np.int8), rng=0).network.digest == digest
-    others = {constructor.construct(X, y, rng=seed).network.digest for seed in range(1, 4)}
+    digest = constructor.construct(X, y, random_state=0).network.digest
+    assert constructor.construct(X.copy(), y.copy(), random_state=0).network.digest == digest
+    assert constructor.construct(sp.csr_matrix(X), y, random_state=0).network.digest == digest
+    assert constructor.construct(np.asfortranarray(X), y.astype(np.int8), random_state=0).network.digest == digest
+    others = {constructor.construct(X, y, random_state=seed).network.digest for seed in range(1, 4)}
     if name != "ball-cover-greedy":  # random only where memory for coverage rows is short
         assert (others == {digest}) == (not constructor.randomized)
     if "n_jobs" in {field.name for field in fields(constructor)}:
-        assert replace(constructor, n_jobs=2).construct(X, y, rng=0).network.digest == digest
+        assert replace(constructor, n_jobs=2).construct(X, y, random_state=0).network.digest == digest
 
 
 @each_constructor
@@ -214,7 +214,7 @@ def test_copies_of_points_change_nothing(name) -> None:
     more = np.concatenate([X, X[:20], -0.0 + X[5:9]]), np.concatenate([y, y[:20], y[5:9]])
     if name.startswith("adaptive-width"):  # the paper's own keeps copies as points of their own
         return
-    digests = {CONSTRUCTORS[name].construct(*given, rng=0).network.digest for given in ((X, y), more)}
+    digests = {CONSTRUCTORS[name].construct(*given, random_state=0).network.digest for given in ((X, y), more)}
     assert len(digests) == 1
 
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_fitted_is_refused(name) -> None:
     X, y = _random_labels()
     constructor = CONSTRUCTORS[name]
     with pytest.raises(ContradictoryLabelsError, match=r"\(3, 90\)"):
-        constructor.construct(np.concatenate([X, X[3:4]]), np.append(y, (y[3] + 1) % 3), rng=0)
+        constructor.construct(np.concatenate([X, X[3:4]]), np.append(y, (y[3] + 1) % 3), random_state=0)
     for wrong_X, wrong_y in [
         (X, np.zeros(90, dtype=int)),
         (X, y[:5]),
@@ -233,7 +233,7 @@ def test_what_cannot_be_fitted_is_refused(name) -> None:
         (X[:, :0], y),
     ]:
         with pytest.raises(DataError):
-            constructor.construct(wrong_X, wrong_y, rng=0)
+            constructor.construct(wrong_X, wrong_y, random_state=0)
 
 
 @pytest.mark.parametrize("name", QUICK)

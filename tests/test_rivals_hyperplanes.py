@@ -98,7 +98,7 @@ def test_scales_of_features_do_not_matter() -> None:
     X, y = random_labels(d=5)
     scaled = X * 2.0 ** np.array([900, -900, 0, 300, -300])
     for constructor in (Baum(), Bubeck()):
-        made, other = (constructor.construct(data, y, rng=0).network for data in (X, scaled))
+        made, other = (constructor.construct(data, y, random_state=0).network for data in (X, scaled))
         np.testing.assert_array_equal(other.decide(scaled), y)
         assert made.widths == other.widths
         np.testing.assert_array_equal(made.layers[0].bias, other.layers[0].bias)
@@ -111,7 +111,7 @@ def test_scales_of_features_do_not_matter() -> None:
 @pytest.mark.parametrize("mode", ["or", "sum"])
 def test_baum_has_the_size_of_its_formula(mode, k) -> None:
     X, y = random_labels(k=k)
-    made = Baum(mode).construct(X, y, rng=0)
+    made = Baum(mode).construct(X, y, random_state=0)
     n_slabs = len(made.trace.coverage)
     assert size(made.network) == baum_size(n_slabs, 10, n_outputs(k) if mode == "or" else 1)
     counts = np.sort(np.bincount(y))[:-1]
@@ -123,7 +123,7 @@ def test_baum_has_the_size_of_its_formula(mode, k) -> None:
 @pytest.mark.parametrize("case", DEGENERATE)
 def test_baum_is_exact_where_general_position_fails(case, mode) -> None:
     X, y = DEGENERATE[case]()
-    network = Baum(mode).construct(X, y, rng=0).network
+    network = Baum(mode).construct(X, y, random_state=0).network
     assert [naive_certificate.chain_answer(network, x) for x in X] == y.tolist()
 
 
@@ -146,7 +146,7 @@ def test_smaller_groups_have_wider_slabs() -> None:
     X, y = load_wine(return_X_y=True)
     widths, radii = [], []
     for most in (13, 4, 1):
-        network = Baum(group_size=most).construct(X, y, rng=0).network
+        network = Baum(group_size=most).construct(X, y, random_state=0).network
         certificate = certify(network, X, y)
         assert certificate.holds
         assert certificate.float64_safe
@@ -159,7 +159,7 @@ def test_smaller_groups_have_wider_slabs() -> None:
 @pytest.mark.parametrize("mode", ["or", "sum"])
 def test_baum_on_all_digits(mode) -> None:
     X, y = load_digits(return_X_y=True)
-    made = Baum(mode).construct(X, y, rng=0)
+    made = Baum(mode).construct(X, y, random_state=0)
     certificate = certify(made.network, X, y)
     assert certificate.holds
     assert certificate.float64_safe
@@ -173,7 +173,7 @@ def test_baum_on_small_grids(seed, d, n, mode) -> None:
     if len(X) < 2:
         return
     y = np.concatenate([[0, 1], rng.integers(0, 2, len(X) - 2)])
-    network = Baum(mode).construct(X, y, rng=seed).network
+    network = Baum(mode).construct(X, y, random_state=seed).network
     assert [naive_certificate.chain_answer(network, x) for x in X] == y.tolist()
 
 
@@ -187,7 +187,7 @@ def test_baum_refuses_wrong_options(wrong) -> None:
 def test_points_too_close_for_float64_are_named(constructor) -> None:
     X = np.array([[5.0, 5.0], [1.0, 1.0], [3.0, 3.0], [1.0, np.nextafter(1.0, 2.0)]])
     with pytest.raises(AssumptionError, match="rows 1, 3") as refusal:
-        constructor.construct(X, np.array([0, 0, 0, 1]), rng=0)
+        constructor.construct(X, np.array([0, 0, 0, 1]), random_state=0)
     assert refusal.value.rows == (1, 3)
 
 
@@ -197,7 +197,7 @@ def test_points_too_close_for_float64_are_named(constructor) -> None:
 @pytest.mark.parametrize("k", [2, 4])
 def test_bubeck_has_the_size_of_its_formula(k) -> None:
     X, y = random_labels(k=k)
-    made = Bubeck().construct(X, y, rng=0)
+    made = Bubeck().construct(X, y, random_state=0)
     n_groups = len(made.trace.coverage)
     assert size(made.network) == bubeck_size(n_groups, 10)
     assert n_groups <= 15  # ceil(150 / 10)
@@ -207,7 +207,7 @@ def test_bubeck_has_the_size_of_its_formula(k) -> None:
 @pytest.mark.parametrize("case", DEGENERATE)
 def test_bubeck_has_the_labels_at_all_points_in_exact_arithmetic(case) -> None:
     X, y = DEGENERATE[case]()
-    network = Bubeck().construct(X, y, rng=0).network
+    network = Bubeck().construct(X, y, random_state=0).network
     levels = spaced_levels(y.max() + 1)
     for x, code in zip(X, y, strict=True):
         (output,) = naive_certificate.chain_outputs(network, x)
@@ -217,7 +217,7 @@ def test_bubeck_has_the_labels_at_all_points_in_exact_arithmetic(case) -> None:
 def test_groups_of_several_labels_carry_an_affine_function() -> None:
     """All ten points in one group, of ten labels: the slope cannot be zero."""
     X, y = np.random.default_rng(0).standard_normal((10, 12)), np.arange(10)
-    network = Bubeck(group_size=5).construct(X, y, rng=0).network
+    network = Bubeck(group_size=5).construct(X, y, random_state=0).network
     assert network.widths == (8, 1)
     tilted, plain = network.layers[0].weights.values[:2]
     assert np.abs(tilted - plain).max() > 0
@@ -226,7 +226,7 @@ def test_groups_of_several_labels_carry_an_affine_function() -> None:
 
 def test_bubeck_on_all_digits() -> None:
     X, y = load_digits(return_X_y=True)
-    network = Bubeck().construct(X, y, rng=0).network
+    network = Bubeck().construct(X, y, random_state=0).network
     certificate = certify(network, X, y)
     assert certificate.holds
     assert certificate.float64_safe

@@ -123,7 +123,7 @@ def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
 )
 def test_vardi_has_the_size_that_it_says(n, n_classes, group):
     X, y = random_problem(n, 4, n_classes)
-    network = Vardi(group).construct(X, y, rng=1).network
+    network = Vardi(group).construct(X, y, random_state=1).network
     found, c = distant_keys(distinct_points(X, y), 1), label_bits(n_classes)
     sizes = [group] if group else range(1, n + 1)
     predicted = {k: vardi_size(-(-n // k), k, found.n_bits, c) for k in sizes}
@@ -141,7 +141,7 @@ def test_vardi_counts_a_padded_key_once(group):
     found = distant_keys(distinct_points(X, y), 0)
     y[found.order[-1]] = 3
     y[found.order[:4]] = range(4)
-    network = Vardi(group).construct(X, y, rng=0).network
+    network = Vardi(group).construct(X, y, random_state=0).network
     assert network(X)[:, 0].tolist() == y.tolist()
 
 
@@ -150,7 +150,7 @@ def test_vardi_hits_a_key_and_nothing_beside_it():
     X, y = np.array([[0.0], [4.0], [11.0], [30.0]]), np.array([2, 1, 3, 0])
     found = distant_keys(distinct_points(X, y), 0)
     (weight,), bias = found.weights, found.bias
-    network = Vardi(2).construct(X, y, rng=0).network
+    network = Vardi(2).construct(X, y, random_state=0).network
     label = dict(zip(found.keys, y[found.order].tolist(), strict=True))
     for z in range(found.keys[-1] + 4):
         x = Fraction(z - bias, weight)
@@ -192,7 +192,7 @@ def test_segments_are_pushed_together_without_meeting(keys, length):
 @pytest.mark.parametrize("whole", [False, True])
 def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
     X, y = random_problem(n, 4, n_classes, whole=whole)
-    network = Park(cell).construct(X, y, rng=1).network
+    network = Park(cell).construct(X, y, random_state=1).network
     found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
     borders, folded = fold(found.keys)
     plan = best_plan(folded, c, cell)
@@ -207,7 +207,7 @@ def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
 def test_park_with_short_codes_is_exact_in_float64():
     """Every bit is a unit of its own before a large number is multiplied with it, so nothing large cancels."""
     X, y = random_problem(400, 6, 2, whole=True)
-    network = Park(cell=50).construct(X, y, rng=0).network
+    network = Park(cell=50).construct(X, y, random_state=0).network
     values = X
     for layer in network.layers:
         values = values @ layer.weights.values.astype(np.float64).T + layer.bias.astype(np.float64)
@@ -224,7 +224,7 @@ both = pytest.mark.parametrize("constructor", [Vardi(), Park()], ids=["vardi", "
 @both
 def test_outputs_are_labels_exactly_and_nothing_is_rounded_anywhere(constructor):
     X, y = random_problem(12, 3, 3)
-    network = constructor.construct(X, y, rng=0).network
+    network = constructor.construct(X, y, random_state=0).network
     assert network(X)[:, 0].tolist() == y.tolist()
     strangers = np.random.default_rng(1).standard_normal((4, 3)) * [[1.0], [1e-3], [1e5], [1e300]]
     near = np.nextafter(X[:3], np.inf)
@@ -244,7 +244,7 @@ def test_outputs_are_labels_exactly_and_nothing_is_rounded_anywhere(constructor)
 )
 def test_points_may_be_as_close_and_as_far_as_floats_can_be(constructor, x):
     y = np.arange(len(x)) % 3
-    network = constructor.construct(x[:, None], y, rng=0).network
+    network = constructor.construct(x[:, None], y, random_state=0).network
     assert network(x[:, None])[:, 0].tolist() == y.tolist()
 
 
@@ -252,14 +252,14 @@ def test_points_may_be_as_close_and_as_far_as_floats_can_be(constructor, x):
 @given(data=problems(), seed=st.integers(0, 3))
 def test_whatever_the_points_they_are_fitted(constructor, data, seed):
     X, y = data
-    network = constructor.construct(X, y, rng=seed).network
+    network = constructor.construct(X, y, random_state=seed).network
     assert network(X)[:, 0].tolist() == list(y)
 
 
 @both
 def test_the_certificate_is_one_of_whole_numbers(constructor):
     X, y = random_problem(15, 2, 3)
-    network = constructor.construct(X, y, rng=0).network
+    network = constructor.construct(X, y, random_state=0).network
     assert certify(network, X, y).holds
     y[4] = (y[4] + 1) % 3
     assert certify(network, X, y).errors.tolist() == [4]

@@ -31,10 +31,10 @@ def size(network) -> tuple[int, int]:
 @pytest.mark.parametrize("k", [2, 3])
 def test_sizes_are_those_of_the_formulas(k) -> None:
     X, y = random_labels(k=k)
-    made = LiftedBaum().construct(X, y, rng=0)
+    made = LiftedBaum().construct(X, y, random_state=0)
     n_slabs = len(made.trace.coverage)
     assert size(made.network) == lifted_baum_size(made.trace.n_drawn, n_slabs, 6, n_outputs(k))
-    made = Vershynin().construct(X, y, rng=0)
+    made = Vershynin().construct(X, y, random_state=0)
     n_batches = len(made.trace.coverage)
     assert size(made.network) == vershynin_size(made.trace.n_drawn, n_batches, 6, n_outputs(k))
     assert made.trace.coverage.sum() == np.sort(np.bincount(y))[:-1].sum()
@@ -43,14 +43,14 @@ def test_sizes_are_those_of_the_formulas(k) -> None:
 @pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin(64)])
 def test_codes_and_answers_in_exact_arithmetic(constructor) -> None:
     X, y = random_labels(24, d=3, k=3)
-    network = constructor.construct(X, y, rng=0).network
+    network = constructor.construct(X, y, random_state=0).network
     assert [naive_certificate.chain_answer(network, x) for x in X] == y.tolist()
 
 
 @pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin()])
 def test_points_that_random_hyperplanes_do_not_part_get_a_cut(constructor) -> None:
     X, y = close_pair()
-    made = constructor.construct(X, y, rng=0)
+    made = constructor.construct(X, y, random_state=0)
     assert made.trace.n_rescued == 1
     assert made.network.widths[0] == made.trace.n_drawn + 1
     np.testing.assert_array_equal(made.network.decide(X), y)
@@ -59,20 +59,20 @@ def test_points_that_random_hyperplanes_do_not_part_get_a_cut(constructor) -> No
 @pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin()])
 def test_digits_are_certified(constructor) -> None:
     X, y = load_digits(return_X_y=True)
-    network = constructor.construct(X, y, rng=0).network
+    network = constructor.construct(X, y, random_state=0).network
     assert certify(network, X, y).holds
 
 
 def test_wider_lifts_need_fewer_slabs() -> None:
     X, y = random_labels(300)
-    slabs = [LiftedBaum(width).construct(X, y, rng=0).network.widths[1] for width in (64, 256)]
+    slabs = [LiftedBaum(width).construct(X, y, random_state=0).network.widths[1] for width in (64, 256)]
     assert slabs[1] < slabs[0]
-    assert LiftedBaum(group_size=5).construct(X, y, rng=0).network.widths[1] > slabs[0]
+    assert LiftedBaum(group_size=5).construct(X, y, random_state=0).network.widths[1] > slabs[0]
 
 
 def test_a_lift_too_narrow_grows() -> None:
     X, y = random_labels()
-    made = LiftedBaum(width=2).construct(X, y, rng=0)
+    made = LiftedBaum(width=2).construct(X, y, random_state=0)
     assert made.network.widths[0] > 2
     np.testing.assert_array_equal(made.network.decide(X), y)
 
@@ -110,11 +110,11 @@ def test_batches_fire_on_their_class_alone() -> None:
 def test_what_the_sphere_cannot_hold_is_refused() -> None:
     X, y = random_labels(50)
     with pytest.raises(AssumptionError, match="Centre the data") as refusal:
-        Vershynin().construct(X + 1e9, y, rng=0)
+        Vershynin().construct(X + 1e9, y, random_state=0)
     assert refusal.value.rows == tuple(range(50))
     for scale in (1e200, 1e-200):
         with pytest.raises(DataError, match="Scale them"):
-            Vershynin().construct(X * scale, y, rng=0)
+            Vershynin().construct(X * scale, y, random_state=0)
 
 
 @pytest.mark.parametrize(

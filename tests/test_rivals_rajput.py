@@ -32,7 +32,7 @@ def signals(network, X):
 @pytest.mark.parametrize(("n", "n_classes"), [(2, 2), (40, 2), (150, 4)])
 def test_the_size_is_the_one_that_it_says(n, n_classes):
     X, y = random_problem(n, 3, n_classes)
-    network = Rajput().construct(X, y, rng=0).network
+    network = Rajput().construct(X, y, random_state=0).network
     planes, counts, parities, choice, products, sets, output = network.layers
     subsets = np.diff(parities.weights.matrix.indptr).tolist()
     n_buckets = int((products.bias == 0).sum())
@@ -45,7 +45,7 @@ def test_the_size_is_the_one_that_it_says(n, n_classes):
 
 def test_weights_are_small_whole_numbers_after_the_first_layer():
     X, y = random_problem(120, 4, 3)
-    layers = Rajput().construct(X, y, rng=0).network.layers[1:]
+    layers = Rajput().construct(X, y, random_state=0).network.layers[1:]
     for layer in layers:
         rows = naive_layers.rows_of(layer.weights)
         assert all(weight.denominator == 1 for row in rows for weight in row)
@@ -57,7 +57,7 @@ def test_weights_are_small_whole_numbers_after_the_first_layer():
 
 def test_every_layer_does_what_it_says():
     X, y = random_problem(80, 3, 3)
-    network = Rajput().construct(X, y, rng=3).network
+    network = Rajput().construct(X, y, random_state=3).network
     everyone = np.concatenate([X, np.random.default_rng(1).standard_normal((50, 3)) * 3])
     codes, counts, parities, choice, products, sets = signals(network, everyone)
     masks, owners = network.layers[1].weights.bits.to_bool(), network.layers[2].weights.matrix.toarray() != 0
@@ -79,7 +79,7 @@ def test_every_layer_does_what_it_says():
 def test_a_stranger_belongs_to_one_class_always():
     """No code is stored for two classes, and where none is stored the point falls to the largest class."""
     X, y = random_problem(60, 2, 4)
-    network = Rajput().construct(X, y, rng=0).network
+    network = Rajput().construct(X, y, random_state=0).network
     far = np.random.default_rng(2).standard_normal((500, 2)) * 10
     decided = network.decide(far)
     assert set(decided) <= {0, 1, 2, 3}
@@ -91,7 +91,7 @@ def test_a_stranger_belongs_to_one_class_always():
 def test_points_that_no_random_hyperplane_parts_are_parted_by_cuts():
     x = np.array([1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0), 1e9, -1e9])
     y = np.array([0, 1, 1, 0, 1])
-    made = Rajput().construct(x[:, None], y, rng=0)
+    made = Rajput().construct(x[:, None], y, random_state=0)
     assert made.trace.n_rescued > 0
     assert made.trace.n_drawn + made.trace.n_rescued == made.network.widths[0]
     np.testing.assert_array_equal(made.network.decide(x[:, None]), y)
@@ -99,7 +99,7 @@ def test_points_that_no_random_hyperplane_parts_are_parted_by_cuts():
 
 def test_exact_fractions_say_the_same():
     X, y = random_problem(15, 2, 3)
-    network = Rajput().construct(X, y, rng=0).network
+    network = Rajput().construct(X, y, random_state=0).network
     others = np.random.default_rng(3).standard_normal((10, 2))
     for x in np.concatenate([X, others]):
         assert network(x[None, :])[0].tolist() == naive_layers.outputs(network, x.tolist())
@@ -108,6 +108,6 @@ def test_exact_fractions_say_the_same():
 @given(data=problems(), seed=st.integers(0, 3))
 def test_whatever_the_points_they_are_fitted(data, seed):
     X, y = data
-    network = Rajput().construct(X, y, rng=seed).network
+    network = Rajput().construct(X, y, random_state=seed).network
     np.testing.assert_array_equal(network.decide(X), y)
     assert certify(network, X, y).holds

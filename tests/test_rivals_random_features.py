@@ -26,7 +26,7 @@ def random_problem(n, d, n_classes, seed=0):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_size_is_the_one_that_it_says(layers, n_classes):
     X, y = random_problem(50, 4, n_classes)
-    network = RandomFeatures(layers).construct(X, y, rng=0).network
+    network = RandomFeatures(layers).construct(X, y, random_state=0).network
     width, outputs = network.widths[0], 1 if n_classes == 2 else n_classes
     assert network.widths == (*[width] * layers, outputs)
     assert (network.n_neurons, network.n_parameters) == random_features_size(layers, width, 4, outputs)
@@ -36,7 +36,7 @@ def test_the_size_is_the_one_that_it_says(layers, n_classes):
 def test_no_order_of_summation_changes_an_answer(layers):
     """Every sum backwards, and in float64 products of BLAS: the signs stay."""
     X, y = random_problem(120, 5, 3)
-    network = RandomFeatures(layers).construct(X, y, rng=1).network
+    network = RandomFeatures(layers).construct(X, y, random_state=1).network
     for turn in (1, -1):
         values = X
         for layer in network.layers:
@@ -51,7 +51,9 @@ def test_no_order_of_summation_changes_an_answer(layers):
 def test_the_scale_of_the_data_does_not_matter(layers, power):
     """Times a power of two: the first weights are divided by it, and all else is the same, bit for bit."""
     X, y = random_problem(40, 3, 2)
-    one, other = (RandomFeatures(layers).construct(given, y, rng=0).network for given in (X, np.ldexp(X, power)))
+    one, other = (
+        RandomFeatures(layers).construct(given, y, random_state=0).network for given in (X, np.ldexp(X, power))
+    )
     np.testing.assert_array_equal(np.ldexp(other.layers[0].weights.values, power), one.layers[0].weights.values)
     np.testing.assert_array_equal(other.layers[0].bias, one.layers[0].bias)
     for before, after in zip(one.layers[1:], other.layers[1:], strict=True):
@@ -64,8 +66,8 @@ def test_widths_grow_with_the_work(layers):
     """Random labels ask for about N / 2 features; separated clouds for a few."""
     X, y = random_problem(200, 6, 2)
     clouds = X + 20.0 * y[:, None]
-    easy = RandomFeatures(layers).construct(clouds, y, rng=0).network.widths[0]
-    hard = RandomFeatures(layers).construct(X, y, rng=0).network.widths[0]
+    easy = RandomFeatures(layers).construct(clouds, y, random_state=0).network.widths[0]
+    hard = RandomFeatures(layers).construct(X, y, random_state=0).network.widths[0]
     assert easy == 8
     assert 64 < hard <= 512
 
@@ -73,7 +75,7 @@ def test_widths_grow_with_the_work(layers):
 @each_depth
 def test_alternating_labels_on_a_line_need_a_kink_in_every_gap(layers):
     X, y = np.arange(20.0)[:, None], np.arange(20) % 2
-    network = RandomFeatures(layers).construct(X, y, rng=0).network
+    network = RandomFeatures(layers).construct(X, y, random_state=0).network
     np.testing.assert_array_equal(network.decide(X), y)
     assert network.widths[0] > 18
 
@@ -82,7 +84,7 @@ def test_alternating_labels_on_a_line_need_a_kink_in_every_gap(layers):
 def test_points_that_float64_cannot_tell_apart_are_named(layers):
     x = np.array([0.0, 1.0, np.nextafter(1.0, 2.0), 3.0])
     with pytest.raises(AssumptionError, match="more than rounding errors") as refusal:
-        RandomFeatures(layers).construct(x[:, None], np.array([0, 0, 1, 1]), rng=0)
+        RandomFeatures(layers).construct(x[:, None], np.array([0, 0, 1, 1]), random_state=0)
     assert set(refusal.value.rows) & {1, 2}
 
 
@@ -93,7 +95,7 @@ def test_fitted_or_refused_with_a_reason(layers, data, seed):
     X, y = data
     wrong = np.ones(len(X), dtype=bool)
     try:
-        wrong = RandomFeatures(layers).construct(X, y, rng=seed).network.decide(X) != y
+        wrong = RandomFeatures(layers).construct(X, y, random_state=seed).network.decide(X) != y
     except AssumptionError as refusal:
         wrong[list(refusal.rows)] = False  # at least one point, and no other rows than those of X
         assert not wrong.all()

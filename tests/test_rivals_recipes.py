@@ -45,31 +45,31 @@ def size(made) -> tuple[int, int]:
 def test_sizes_are_those_of_the_formulas(k) -> None:
     X, y = random_labels(k=k)
     d, outputs = X.shape[1], n_outputs(k)
-    made = Huang().construct(X, y, rng=0)
+    made = Huang().construct(X, y, random_state=0)
     assert size(made) == huang_size(len(made.trace.anchors), d)
-    made = Zhang().construct(X, y, rng=0)
+    made = Zhang().construct(X, y, random_state=0)
     assert size(made) == zhang_size(2 * len(made.trace.anchors), d)
-    assert size(Zhang(ramps=False).construct(X, y, rng=0)) == zhang_size(len(X), d)
+    assert size(Zhang(ramps=False).construct(X, y, random_state=0)) == zhang_size(len(X), d)
     made = Caps().construct(X, y)
     assert size(made) == caps_size(len(made.trace.anchors), d)
     for order in ("random", "greedy"):
-        made = BallCover(order).construct(X, y, rng=0)
+        made = BallCover(order).construct(X, y, random_state=0)
         assert size(made) == ball_cover_size(len(made.trace.anchors), d, outputs)
-    made = CondensedNeighbour().construct(X, y, rng=0)
+    made = CondensedNeighbour().construct(X, y, random_state=0)
     assert size(made) == condensed_neighbour_size(tuple(np.bincount(made.trace.detector_classes)), d)
-    made = PolytopeCover().construct(X, y, rng=0)
+    made = PolytopeCover().construct(X, y, random_state=0)
     assert size(made) == polytope_cover_size(made.network.widths[0], len(made.trace.anchors), d, outputs)
-    made = AdaptiveWidth().construct(X, y, rng=0)
+    made = AdaptiveWidth().construct(X, y, random_state=0)
     assert size(made) == own_size(made.trace.n_drawn, len(made.trace.anchors), d, outputs)
 
 
 def test_lines_need_a_unit_for_each_change_of_label_only() -> None:
     X, y = random_labels(n=400, k=2)
-    n_changes = len(Huang(tries=1).construct(X, y, rng=0).trace.anchors)
+    n_changes = len(Huang(tries=1).construct(X, y, random_state=0).trace.anchors)
     assert 100 < n_changes < 260  # about half of the points
-    assert Huang(tries=50).construct(X, y, rng=0).network.widths[1] < n_changes
+    assert Huang(tries=50).construct(X, y, random_state=0).network.widths[1] < n_changes
     X, y = load_digits(return_X_y=True)
-    assert Huang().construct(X, (y == 0).astype(int), rng=0).network.widths[1] < 30
+    assert Huang().construct(X, (y == 0).astype(int), random_state=0).network.widths[1] < 30
 
 
 # ---- Huang and Zhang -------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_lines_need_a_unit_for_each_change_of_label_only() -> None:
 
 def test_a_step_stands_between_the_points_that_it_names() -> None:
     X, y = random_labels()
-    made = Huang().construct(X, y, rng=0)
+    made = Huang().construct(X, y, random_state=0)
     line, steps, _ = made.network.layers
     values, trace = line.sums(X)[:, 0], made.trace
     assert (values[trace.witnesses] <= -steps.bias).all()
@@ -90,13 +90,13 @@ def test_a_step_stands_between_the_points_that_it_names() -> None:
 @pytest.mark.parametrize(("ramps", "error"), [(True, 1e-9), (False, 1e-6)])
 def test_zhangs_outputs_are_the_labels(ramps, error) -> None:
     X, y = random_labels(n=1000, d=10, k=5)
-    outputs = Zhang(ramps=ramps).construct(X, y, rng=0).network(X)[:, 0]
+    outputs = Zhang(ramps=ramps).construct(X, y, random_state=0).network(X)[:, 0]
     assert np.abs(outputs - y).max() < error
 
 
 def test_slopes_are_the_solution_of_the_triangular_system() -> None:
     X, y = random_labels(n=30)
-    made = Zhang(ramps=False).construct(X, y, rng=0)
+    made = Zhang(ramps=False).construct(X, y, random_state=0)
     line, relus, output = made.network.layers
     order = made.trace.anchors
     system = np.maximum(line.sums(X)[order] + relus.bias, 0.0)
@@ -114,7 +114,7 @@ def test_balls_are_those_of_the_papers_limit(problem, order) -> None:
     X, y = PROBLEMS[problem]()
     firsts = np.unique(X, axis=0, return_index=True)[1]
     X, y = X[np.sort(firsts)], y[np.sort(firsts)]
-    made, limit = BallCover(order).construct(X, y, rng=7), limit_cover(X, y, order, seed=7)
+    made, limit = BallCover(order).construct(X, y, random_state=7), limit_cover(X, y, order, seed=7)
     np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
     np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
     np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)
@@ -123,18 +123,20 @@ def test_balls_are_those_of_the_papers_limit(problem, order) -> None:
 def test_balls_are_open() -> None:
     X, y = np.array([[0.0], [1.0], [-1.0], [5.0]]), np.array([0, 1, 0, 1])
     for order in ("random", "greedy"):
-        made = BallCover(order).construct(X, y, rng=0)
+        made = BallCover(order).construct(X, y, random_state=0)
         np.testing.assert_array_equal(made.network.decide(X), y)
     # The ball around 0 reaches to 1, and -1 is as far away: covering it would claim 1 as well.
-    made = BallCover().construct(np.array([[0.0], [1.0], [-1.0]]), np.array([0, 1, 0]), rng=0)
+    made = BallCover().construct(np.array([[0.0], [1.0], [-1.0]]), np.array([0, 1, 0]), random_state=0)
     assert made.network.widths == (1, 1)
-    made = BallCover().construct(np.array([[0.0], [1.0], [-1.0], [9.0], [8.5]]), np.array([0, 1, 0, 1, 1]), rng=0)
+    made = BallCover().construct(
+        np.array([[0.0], [1.0], [-1.0], [9.0], [8.5]]), np.array([0, 1, 0, 1, 1]), random_state=0
+    )
     assert made.trace.coverage.sum() == 2
 
 
 def test_a_balls_edge_is_halfway_between_its_farthest_point_and_the_nearest_other() -> None:
     X, y = random_labels(k=3)
-    made = BallCover().construct(X, y, rng=0)
+    made = BallCover().construct(X, y, random_state=0)
     centres = X[made.trace.anchors]
     squares = made.network.layers[0].bias + (centres**2).sum(axis=1)
     distances = ((X[:, None] - centres) ** 2).sum(axis=2)
@@ -147,7 +149,7 @@ def test_a_balls_edge_is_halfway_between_its_farthest_point_and_the_nearest_othe
 def test_a_ball_leaves_out_what_rounding_might_swap() -> None:
     # From 0, the points 1 and -1 - 1e-15 cannot be told apart by their squares.
     X, y = np.array([[0.0], [1.0], [-1.0 - 1e-15], [9.0], [9.5]]), np.array([0, 0, 1, 1, 1])
-    made = BallCover().construct(X, y, rng=0)
+    made = BallCover().construct(X, y, random_state=0)
     np.testing.assert_array_equal(made.network.decide(X), y)
     assert certify(made.network, X, y, arithmetic="float64").holds
 
@@ -193,7 +195,7 @@ def condensed(X, y, order) -> list[int]:
 @pytest.mark.parametrize("k", [2, 4])
 def test_prototypes_are_harts(k) -> None:
     X, y = random_labels(n=80, k=k)
-    made = CondensedNeighbour().construct(X, y, rng=3)
+    made = CondensedNeighbour().construct(X, y, random_state=3)
     order = stream(seed_sequence(3), ORDER).permutation(len(X))
     assert made.trace.anchors.tolist() == condensed(X, y, order)
     points = np.random.default_rng(1).standard_normal((500, X.shape[1]))
@@ -205,7 +207,7 @@ def test_prototypes_are_harts(k) -> None:
 def test_too_many_prototypes_are_refused_before_memory_runs_out() -> None:
     X, y = random_labels(n=200, k=2)
     with pytest.raises(TooLargeError, match="prototypes need"):
-        CondensedNeighbour(memory=10_000).construct(X, y, rng=0)
+        CondensedNeighbour(memory=10_000).construct(X, y, random_state=0)
 
 
 # ---- Polytopes -------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ def test_too_many_prototypes_are_refused_before_memory_runs_out() -> None:
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_polytope_holds_what_a_ball_would_and_has_no_idle_face(activation, k) -> None:
     X, y = random_labels(n=100, k=k)
-    made = PolytopeCover(activation).construct(X, y, rng=0)
+    made = PolytopeCover(activation).construct(X, y, random_state=0)
     faces, detectors, _ = made.network.layers
     crossed = faces.sums(X) > 0
     masks = detectors.weights.bits.to_bool()
@@ -233,19 +235,19 @@ def test_a_polytope_holds_what_a_ball_would_and_has_no_idle_face(activation, k) 
 
 def test_polytopes_need_fewer_than_balls_for_random_labels() -> None:
     X, y = random_labels(n=300, d=10, k=2)
-    polytopes = PolytopeCover().construct(X, y, rng=0).network.widths[1]
-    assert 4 * polytopes < BallCover("greedy").construct(X, y, rng=0).network.widths[0]
+    polytopes = PolytopeCover().construct(X, y, random_state=0).network.widths[1]
+    assert 4 * polytopes < BallCover("greedy").construct(X, y, random_state=0).network.widths[0]
 
 
 def test_too_many_faces_are_refused() -> None:
     X, y = random_labels(n=200, k=2)
     with pytest.raises(TooLargeError, match="polytopes need"):
-        PolytopeCover(memory=1000).construct(X, y, rng=0)
+        PolytopeCover(memory=1000).construct(X, y, random_state=0)
 
 
 def test_both_activations_give_the_same_polytopes() -> None:
     X, y = random_labels()
-    made = [PolytopeCover(activation).construct(X, y, rng=0) for activation in ("relu", "threshold")]
+    made = [PolytopeCover(activation).construct(X, y, random_state=0) for activation in ("relu", "threshold")]
     np.testing.assert_array_equal(*(each.network.layers[0].weights.values for each in made))
     np.testing.assert_array_equal(*(each.trace.anchors for each in made))
 
@@ -269,7 +271,7 @@ def test_both_activations_give_the_same_polytopes() -> None:
 def test_every_float64_evaluation_is_right(constructor, k) -> None:
     X, y = random_labels(k=k)
     for offset in (0.0, 100.0):
-        network = constructor.construct(X + offset, y, rng=0).network
+        network = constructor.construct(X + offset, y, random_state=0).network
         assert certify(network, X + offset, y, arithmetic="float64").holds
 
 
@@ -281,11 +283,11 @@ def test_the_papers_own_is_built_by_the_same_code() -> None:
 
     X, y = random_labels()
     recipe = Recipe(selection="greedy", activation="relu")
-    made = AdaptiveWidth(selection="greedy", activation="relu").construct(X, y, rng=0)
+    made = AdaptiveWidth(selection="greedy", activation="relu").construct(X, y, random_state=0)
     assert made.network.digest == adaptive_width(X, y, recipe, 0).network.digest
-    made = FixedWidth(50, target="all").construct(X, y, rng=0)
+    made = FixedWidth(50, target="all").construct(X, y, random_state=0)
     assert made.network.digest == fixed_width(X, y, 50, Recipe(target="all"), 0).network.digest
-    assert not FixedWidth(2).construct(X, y, rng=0).outcome.interpolates
+    assert not FixedWidth(2).construct(X, y, random_state=0).outcome.interpolates
 
 
 @pytest.mark.parametrize(
@@ -310,4 +312,4 @@ def test_norms_that_overflow_are_refused(constructor) -> None:
     X, y = random_labels(n=20)
     X[7] *= 1e200
     with pytest.raises(AssumptionError, match=r"squared norms .* rows 7\."):
-        constructor.construct(X, y, rng=0)
+        constructor.construct(X, y, random_state=0)

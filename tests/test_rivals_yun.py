@@ -26,7 +26,7 @@ def random_labels(n, d=5, k=3, seed=0):
 @pytest.mark.parametrize("n", [*range(3, 27), 100, 500])
 def test_every_number_of_points_is_fitted_at_the_size_of_the_formula(n) -> None:
     X, y = random_labels(n)
-    network = Yun().construct(X, y, rng=n).network
+    network = Yun().construct(X, y, random_state=n).network
     np.testing.assert_allclose(network(X)[:, 0], spaced_levels(3)[y], atol=1e-8)
     assert (network.n_neurons, network.n_parameters) == yun_size(n, 5)
     assert network.n_neurons <= 4 * np.sqrt(n) + 6
@@ -35,7 +35,7 @@ def test_every_number_of_points_is_fitted_at_the_size_of_the_formula(n) -> None:
 @pytest.mark.parametrize("n", [2, 7, 16, 30])
 def test_labels_are_met_in_exact_arithmetic(n) -> None:
     X, y = random_labels(n, k=2)
-    network = Yun().construct(X, y, rng=0).network
+    network = Yun().construct(X, y, random_state=0).network
     for x, code in zip(X, y, strict=True):
         (output,) = naive_certificate.chain_outputs(network, x)
         assert abs(output - Fraction(2 * int(code) - 1)) < 1e-9
@@ -43,7 +43,7 @@ def test_labels_are_met_in_exact_arithmetic(n) -> None:
 
 def test_second_layer_units_saturate_at_all_points_but_one_of_each_group() -> None:
     X, y = random_labels(64)
-    network = Yun().construct(X, y, rng=0).network
+    network = Yun().construct(X, y, random_state=0).network
     first, second, _ = network.layers
     pairs = second(first(X))
     units = pairs[:, ::2] - pairs[:, 1::2] - 1.0
@@ -72,10 +72,10 @@ def test_an_odd_number_of_places_would_not_do(monkeypatch) -> None:
     X, y = random_labels(25)
     monkeypatch.setattr(_Cells, "places", snake)
     monkeypatch.setattr(yun, "_shape", lambda _: (7, 4))
-    Yun().construct(X, y, rng=0)
+    Yun().construct(X, y, random_state=0)
     monkeypatch.setattr(yun, "_shape", lambda _: (5, 5))
     with pytest.raises(AssumptionError):
-        Yun().construct(X, y, rng=0)
+        Yun().construct(X, y, random_state=0)
 
 
 def test_matching_places_by_height_keeps_weights_smaller(monkeypatch) -> None:
@@ -91,13 +91,13 @@ def test_the_line_of_the_smallest_zigzags_is_taken() -> None:
     X, y = random_labels(400)
     found = lines(distinct_points(X, y), 3, apart="points", tries=8)
     sizes = [_Zigzags.along(line, spaced_levels(3)[y]).size for line in found]
-    direction = Yun(tries=8).construct(X, y, rng=3).network.layers[0].weights.values[0]
+    direction = Yun(tries=8).construct(X, y, random_state=3).network.layers[0].weights.values[0]
     np.testing.assert_array_equal(direction, found[int(np.argmin(sizes))].direction)
 
 
 def test_yun_on_all_digits() -> None:
     X, y = load_digits(return_X_y=True)
-    network = Yun().construct(X, y, rng=0).network
+    network = Yun().construct(X, y, random_state=0).network
     assert certify(network, X, y).holds
     assert np.abs(network(X)[:, 0] - spaced_levels(10)[y]).max() < 1e-6
 
@@ -106,7 +106,7 @@ def test_points_that_float64_cannot_order_are_named() -> None:
     near = np.nextafter(1.0, 2.0)
     X = np.array([[1.0, 1.0], [near, 1.0], [1.0, near], [near, near], [3.0, 4.0]])
     with pytest.raises(AssumptionError) as refusal:
-        Yun().construct(X, np.array([0, 1, 1, 0, 1]), rng=0)
+        Yun().construct(X, np.array([0, 1, 1, 0, 1]), random_state=0)
     assert set(refusal.value.rows) <= set(range(5))
     assert refusal.value.rows
 

@@ -101,7 +101,7 @@ class BallCover:
     def __post_init__(self) -> None:
         check_choice("order", self.order, ("random", "greedy"))
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         refuse_large_norms(points)
@@ -109,7 +109,7 @@ class BallCover:
         targets = choose_targets(points.y, None)
         with at_work(self.n_jobs, False) as work:
             balls = _clear_balls(points, classes, work)
-            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), seed_sequence(rng))
+            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), seed_sequence(random_state))
             _refuse_uncovered(covers, points, classes)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
         return _assemble(points, classes, targets, covers, np.concatenate(radii))

@@ -47,7 +47,7 @@ class Constructor(Protocol):
     >>> isinstance(Huang(), Constructor)
     True
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> Huang().construct(X, y, rng=0).network.decide(X)
+    >>> Huang().construct(X, y, random_state=0).network.decide(X)
     array([0, 1, 0])
     """
 
@@ -62,14 +62,14 @@ class Constructor(Protocol):
         """Of the hidden layers; an option for some."""
         ...
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of class indices 0..K-1
-        rng : int, Generator, SeedSequence or None
+        random_state : int, Generator, SeedSequence or None
 
         Returns
         -------

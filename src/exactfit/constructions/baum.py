@@ -73,7 +73,7 @@ class Baum:
     >>> from exactfit.constructions import Baum
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 2, 100)
-    >>> network = Baum().construct(X, y, rng=0).network
+    >>> network = Baum().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths
     (True, (10, 1))
     """
@@ -95,14 +95,14 @@ class Baum:
         if self.group_size is not None:
             check_whole("group_size", self.group_size, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         base = largest_class(points)
         with single_threaded_blas():
             cloud = Cloud.of(points.X)
             found = class_slabs(
-                cloud, points, base, self.group_size, exclusive=self.mode == "sum", root=seed_sequence(rng)
+                cloud, points, base, self.group_size, exclusive=self.mode == "sum", root=seed_sequence(random_state)
             )
         output, decoder = self._output(found.classes, base, points.n_classes)
         network = Network((slab_layer(cloud, found.slabs), output), decoder)

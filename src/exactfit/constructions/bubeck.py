@@ -72,7 +72,7 @@ class Bubeck:
     >>> from exactfit.constructions import Bubeck
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 3, 100)
-    >>> network = Bubeck().construct(X, y, rng=0).network
+    >>> network = Bubeck().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths
     (True, (40, 1))
     """
@@ -93,13 +93,13 @@ class Bubeck:
         if self.group_size is not None:
             check_whole("group_size", self.group_size, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         levels = spaced_levels(points.n_classes)
         with single_threaded_blas():
             cloud = Cloud.of(points.X)
-            slabs = _all_slabs(cloud, points, self.group_size, seed_sequence(rng))
+            slabs = _all_slabs(cloud, points, self.group_size, seed_sequence(random_state))
             groups = [_Group.on(slab, cloud, levels[points.y]) for slab in slabs]
         decoder = Decoder("nearest", tuple(range(points.n_classes)), tuple(levels.tolist()))
         trace = Trace(coverage=np.array([len(slab.inside) for slab in slabs]))

@@ -87,7 +87,7 @@ class Caps:
     assumptions: ClassVar[str] = "points of different labels are farther apart than squared norms are rounded"
     randomized: ClassVar[bool] = False
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         refuse_large_norms(points)

@@ -78,7 +78,7 @@ class Huang:
     >>> from exactfit.constructions import Huang
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 2, 100)
-    >>> network = Huang().construct(X, y, rng=0).network
+    >>> network = Huang().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths
     (True, (1, 40, 1))
     """
@@ -98,10 +98,10 @@ class Huang:
     def __post_init__(self) -> None:
         check_whole("tries", self.tries, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
-        line = best_line(points, rng, tries=self.tries)
+        line = best_line(points, random_state, tries=self.tries)
         places = line.changes(points.y)
         labels = points.y[line.order].astype(np.float64)
         steps = Layer(Dense(np.ones((len(places), 1))), -line.gaps().take(places).middles, THRESHOLD)

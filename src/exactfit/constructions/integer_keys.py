@@ -64,14 +64,14 @@ class Keys:
         return max(1, self.keys[-1].bit_length())
 
 
-def whole_keys(points: Points, rng: Seed) -> Keys:
+def whole_keys(points: Points, random_state: Seed) -> Keys:
     """Keys that differ, with weights for which <weights, x> itself is whole at every point."""
-    return _search(points.X, _places(points.X), 1, rng)
+    return _search(points.X, _places(points.X), 1, random_state)
 
 
-def distant_keys(points: Points, rng: Seed) -> Keys:
+def distant_keys(points: Points, random_state: Seed) -> Keys:
     """Keys that differ by at least 2; <weights, x> may have a fractional part."""
-    return _search(points.X, 0, 2, rng)
+    return _search(points.X, 0, 2, random_state)
 
 
 def _places(X: Floats) -> int:
@@ -83,9 +83,9 @@ def _is_whole(values: Floats) -> bool:
     return bool((values == np.floor(values)).all())
 
 
-def _search(X: Floats, shift: int, gap: int, rng: Seed) -> Keys:
+def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
     """Keys <w 2^shift, x>, ``gap`` apart, with w from the shortest that separate; ends with probability 1."""
-    root, places = seed_sequence(rng), _places(X)
+    root, places = seed_sequence(random_state), _places(X)
     for attempt in count():
         directions = stream(root, KEYS, attempt).standard_normal((DIRECTIONS, X.shape[1]))
         direction, scale = _most_open(X, directions, np.ldexp(1.0, -min(shift, 1000)) * gap)

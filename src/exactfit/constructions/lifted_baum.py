@@ -76,7 +76,7 @@ class LiftedBaum:
     >>> from exactfit.constructions import LiftedBaum
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((500, 10)), rng.integers(0, 2, 500)
-    >>> network = LiftedBaum().construct(X, y, rng=0).network
+    >>> network = LiftedBaum().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths
     (True, (64, 10, 1))
     """
@@ -99,9 +99,9 @@ class LiftedBaum:
         if self.group_size is not None:
             check_whole("group_size", self.group_size, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(rng)
+        points, root = distinct_points(X, y), seed_sequence(random_state)
         base = largest_class(points)
         planes, n_cuts = _lift(points, self.width or _balanced_width(points, base), root)
         coded = _coded(points, planes)

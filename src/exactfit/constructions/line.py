@@ -163,8 +163,8 @@ def _finest(points: Floats) -> int:
 class _Directions:
     """Candidate directions for some points, each with whether projections along it are exact."""
 
-    def __init__(self, points: Points, rng: Seed) -> None:
-        self.points, self.root = points, seed_sequence(rng)
+    def __init__(self, points: Points, random_state: Seed) -> None:
+        self.points, self.root = points, seed_sequence(random_state)
         self.bits = _integer_bits(points.X)
         self.exact = self.bits >= FEWEST_BITS
 
@@ -228,13 +228,13 @@ def _discriminants(points: Points) -> Iterator[Floats]:
             yield direction * np.sign(direction[np.abs(direction).argmax()])
 
 
-def lines(points: Points, rng: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
+def lines(points: Points, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
     """Lines along which no rounding can swap points that must stay apart, the best first.
 
     Parameters
     ----------
     points : Points
-    rng : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     apart : {"labels", "points"}
         Whether points of different labels must stay apart, or all points. The best line has
         the fewest changes of label, then the largest smallest gap; for "points" only the gap counts.
@@ -262,7 +262,7 @@ def lines(points: Points, rng: Seed, *, apart: Apart = "labels", tries: int = TR
     >>> len(lines(points, 0)[0].changes(points.y))
     1
     """
-    directions = _Directions(points, rng)
+    directions = _Directions(points, random_state)
     offered = [*islice(directions.random(), tries)]
     if apart == "labels":
         offered += directions.informed()
@@ -276,9 +276,9 @@ def lines(points: Points, rng: Seed, *, apart: Apart = "labels", tries: int = TR
     return sorted(usable, key=lambda line: _rank(line, points.y, apart))
 
 
-def best_line(points: Points, rng: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
+def best_line(points: Points, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
     """The first of :func:`lines`."""
-    return lines(points, rng, apart=apart, tries=tries)[0]
+    return lines(points, random_state, apart=apart, tries=tries)[0]
 
 
 def _places(line: Line, y: Codes, apart: Apart) -> Rows:

@@ -73,7 +73,7 @@ class CondensedNeighbour:
     >>> from sklearn.datasets import make_moons
     >>> from exactfit.constructions import CondensedNeighbour
     >>> X, y = make_moons(400, noise=0.05, random_state=0)
-    >>> made = CondensedNeighbour().construct(X, y, rng=0)
+    >>> made = CondensedNeighbour().construct(X, y, random_state=0)
     >>> bool((made.network.decide(X) == y).all()), len(made.trace.anchors) < 30
     (True, True)
     """
@@ -92,13 +92,13 @@ class CondensedNeighbour:
     def __post_init__(self) -> None:
         check_whole("memory", self.memory, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         refuse_large_norms(points)
         with single_threaded_blas():
             condensing = _Condensing(points, self.memory)
-            condensing.visit(stream(seed_sequence(rng), ORDER).permutation(len(points)))
+            condensing.visit(stream(seed_sequence(random_state), ORDER).permutation(len(points)))
         chosen = np.array(condensing.prototypes, dtype=np.int64)
         trace = Trace(anchors=points.rows[chosen], detector_classes=points.y[chosen])
         return Construction(_network(points, chosen), Outcome.INTERPOLATES, trace)

@@ -53,7 +53,7 @@ class AdaptiveWidth:
     >>> import numpy as np
     >>> from exactfit.constructions import AdaptiveWidth
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> AdaptiveWidth().construct(X, y, rng=0).network.decide(X)
+    >>> AdaptiveWidth().construct(X, y, random_state=0).network.decide(X)
     array([0, 1, 0])
     """
 
@@ -73,9 +73,9 @@ class AdaptiveWidth:
     def __post_init__(self) -> None:
         _recipe(self)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        return adaptive_width(X, y, _recipe(self), rng, min_width=self.min_width)
+        return adaptive_width(X, y, _recipe(self), random_state, min_width=self.min_width)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class FixedWidth:
     >>> import numpy as np
     >>> from exactfit.constructions import FixedWidth
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> FixedWidth(100).construct(X, y, rng=0).network.widths
+    >>> FixedWidth(100).construct(X, y, random_state=0).network.widths
     (100, 1, 1)
     """
 
@@ -119,9 +119,9 @@ class FixedWidth:
     def __post_init__(self) -> None:
         _recipe(self)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
-        return fixed_width(X, y, self.width, _recipe(self), rng)
+        return fixed_width(X, y, self.width, _recipe(self), random_state)
 
 
 def _recipe(options: Any) -> Recipe:

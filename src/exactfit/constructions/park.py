@@ -72,7 +72,7 @@ class Park:
     >>> import numpy as np
     >>> from exactfit.constructions.park import Park
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Park().construct(X, y, rng=0).network
+    >>> network = Park().construct(X, y, random_state=0).network
     >>> network.decide(X)
     array([0, 2, 1, 1])
     """
@@ -93,10 +93,10 @@ class Park:
         if self.cell is not None and self.cell < 1:
             raise ParameterError(f"cell must be at least 1, got {self.cell}")
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
         points = distinct_points(X, y)
-        found = whole_keys(points, rng)
+        found = whole_keys(points, random_state)
         borders, folded = fold(found.keys)
         plan = best_plan(folded, label_bits(points.n_classes), self.cell)
         labels = dict(zip(plan.places.tolist(), points.y[found.order].tolist(), strict=True))

@@ -79,7 +79,7 @@ class PolytopeCover:
     >>> from sklearn.datasets import make_moons
     >>> from exactfit.constructions import PolytopeCover
     >>> X, y = make_moons(400, noise=0.05, random_state=0)
-    >>> network = PolytopeCover().construct(X, y, rng=0).network
+    >>> network = PolytopeCover().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths[1] <= 5
     (True, True)
     """
@@ -100,11 +100,11 @@ class PolytopeCover:
         check_choice("activation", self.activation, ("relu", "threshold"))
         check_whole("memory", self.memory, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         refuse_large_norms(points)
-        root, found = seed_sequence(rng), list[Polytope]()
+        root, found = seed_sequence(random_state), list[Polytope]()
         with single_threaded_blas():
             for code in choose_targets(points.y, None):
                 search = _Search(points, code)

@@ -71,7 +71,7 @@ class Rajput:
     >>> import numpy as np
     >>> from exactfit.constructions.rajput import Rajput
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Rajput().construct(X, y, rng=0).network
+    >>> network = Rajput().construct(X, y, random_state=0).network
     >>> network.decide(X), len(network.layers)
     (array([0, 2, 1, 1]), 7)
     """
@@ -86,9 +86,9 @@ class Rajput:
     assumptions: ClassVar[str] = "points of different labels are some distance apart (small distances cost width)"
     randomized: ClassVar[bool] = True
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(rng)
+        points, root = distinct_points(X, y), seed_sequence(random_state)
         planes, n_drawn = _hyperplanes(points, root)
         bits = sides(points.X, planes.weights, planes.biases).to_bool()
         subsets, codes = _compress(bits, points.y, root)

@@ -73,7 +73,7 @@ class RandomFeatures:
     >>> import numpy as np
     >>> from exactfit.constructions.random_features import RandomFeatures
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    >>> network = RandomFeatures(layers=1).construct(X, y, rng=0).network
+    >>> network = RandomFeatures(layers=1).construct(X, y, random_state=0).network
     >>> network.decide(X), network.widths
     (array([0, 1, 0, 1]), (8, 1))
     """
@@ -95,9 +95,9 @@ class RandomFeatures:
         if self.layers not in (1, 2):
             raise ParameterError(f"layers must be 1 or 2, got {self.layers!r}")
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(rng)
+        points, root = distinct_points(X, y), seed_sequence(random_state)
         signs = _signs(points)
         unsure = np.ones(len(points), dtype=bool)
         for width in _widths(len(points)):

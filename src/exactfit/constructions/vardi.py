@@ -62,7 +62,7 @@ class Vardi:
     >>> import numpy as np
     >>> from exactfit.constructions.vardi import Vardi
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Vardi(group=2).construct(X, y, rng=0).network
+    >>> network = Vardi(group=2).construct(X, y, random_state=0).network
     >>> network.decide(X), max(network.widths)
     (array([0, 2, 1, 1]), 10)
     """
@@ -82,10 +82,10 @@ class Vardi:
         if self.group is not None and self.group < 1:
             raise ParameterError(f"group must be at least 1, got {self.group}")
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
         points = distinct_points(X, y)
-        found = distant_keys(points, rng)
+        found = distant_keys(points, random_state)
         size = self.group or _best_group(len(points), found.n_bits)
         sorted_labels = points.y[found.order].tolist()
         groups = [slice(start, start + size) for start in range(0, len(points), size)]

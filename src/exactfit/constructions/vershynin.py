@@ -86,7 +86,7 @@ class Vershynin:
     >>> from exactfit.constructions import Vershynin
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((200, 10)), rng.integers(0, 2, 200)
-    >>> network = Vershynin().construct(X, y, rng=0).network
+    >>> network = Vershynin().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths[0]
     (True, 256)
     """
@@ -106,9 +106,9 @@ class Vershynin:
     def __post_init__(self) -> None:
         check_whole("width", self.width, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(rng)
+        points, root = distinct_points(X, y), seed_sequence(random_state)
         base = largest_class(points)
         with single_threaded_blas():
             planes, n_cuts = _enrich(points, base, WORD_BITS * -(-self.width // WORD_BITS), root)

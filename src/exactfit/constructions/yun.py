@@ -89,7 +89,7 @@ class Yun:
     >>> from exactfit.constructions import Yun
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((100, 5)), rng.integers(0, 3, 100)
-    >>> network = Yun().construct(X, y, rng=0).network
+    >>> network = Yun().construct(X, y, random_state=0).network
     >>> bool((network.decide(X) == y).all()), network.widths
     (True, (11, 20, 1))
     """
@@ -109,11 +109,11 @@ class Yun:
     def __post_init__(self) -> None:
         check_whole("tries", self.tries, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         levels = spaced_levels(points.n_classes)
-        found = lines(points, rng, apart="points", tries=self.tries)
+        found = lines(points, random_state, apart="points", tries=self.tries)
         plans = [(line, _Zigzags.along(line, levels[points.y])) for line in found]
         line, zigzags = min(plans, key=lambda plan: plan[1].size)
         if not np.isfinite(zigzags.size):

@@ -70,7 +70,7 @@ class Zhang:
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 2, 100)
     >>> for constructor in (Zhang(), Zhang(ramps=False)):
-    ...     network = constructor.construct(X, y, rng=0).network
+    ...     network = constructor.construct(X, y, random_state=0).network
     ...     print((network.decide(X) == y).all(), network.widths)
     True (1, 80, 1)
     True (1, 100, 1)
@@ -94,12 +94,12 @@ class Zhang:
     def __post_init__(self) -> None:
         check_whole("tries", self.tries, at_least=1)
 
-    def construct(self, X: Matrix, y: Codes, rng: Seed = None) -> Construction:
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         points = distinct_points(X, y)
         build = _with_ramps if self.ramps else _with_slopes
         rows: list[int] = []
-        for line in lines(points, rng, apart="labels" if self.ramps else "points", tries=self.tries):
+        for line in lines(points, random_state, apart="labels" if self.ramps else "points", tries=self.tries):
             network, wrong = build(points, line)
             if not len(wrong):
                 trace = changes_trace(points, line) if self.ramps else Trace(anchors=points.rows[line.order])

@@ -28,7 +28,7 @@ class Constructed:
 
     def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
         """Construct the network."""
-        network = self.constructor.construct(X, y, rng=seed).network
+        network = self.constructor.construct(X, y, random_state=seed).network
         return Built(network.decide, network.layers, network)
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
