@@ -22,7 +22,7 @@ print("| data | width | predicted detectors | found | inside |")
 print("| --- | ---: | ---: | ---: | ---: |")
 inside = total = 0
 for name, (X, y) in DATA.items():
-    calibration = calibrate(X, y, seed=0)
+    calibration = calibrate(X, y, random_state=0)
     least = min(fit.width for fit in calibration.fits)
     for share in SHARES:
         width = int(share * least)

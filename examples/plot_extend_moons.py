@@ -31,12 +31,12 @@ n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
 def stream():
     """The same points every time: each batch has its own seed."""
     for index in range(n_points // BATCH):
-        yield make_disc_moons(BATCH, noise=NOISE, seed=1000 + index)
+        yield make_disc_moons(BATCH, noise=NOISE, random_state=1000 + index)
 
 
 def missed(n_samples, width, seed):
     """Share of the target points without a detector after the stream."""
-    X, y = make_disc_moons(n_samples, noise=NOISE, seed=seed)
+    X, y = make_disc_moons(n_samples, noise=NOISE, random_state=seed)
     made = fixed_width(X, y, width, Recipe(target=1), seed)
     extended = extend(made, stream, training=(X, y), n_jobs=2)
     return 1 - extended.claimed_share

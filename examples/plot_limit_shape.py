@@ -37,11 +37,11 @@ def detectors(width, max_bias):
 
 
 fits = {lam: {n: numbers for n in WIDTHS if (numbers := detectors(n, lam))} for lam in LAMBDAS}
-forecast = [limit_cover(digits, labels, seed=seed).n_detectors for seed in SEEDS]
+forecast = [limit_cover(digits, labels, random_state=seed).n_detectors for seed in SEEDS]
 
 X, y = make_moons(1000, noise=0.05, random_state=0)
 X /= radius(X)
-limit = limit_cover(X, y, target=1, seed=0)
+limit = limit_cover(X, y, target=1, random_state=0)
 
 with style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.9))

@@ -20,10 +20,10 @@ n_points = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 def stream():
     """The same points every time: each batch has its own seed."""
     for index in range(n_points // BATCH):
-        yield make_disc_moons(BATCH, noise=NOISE, seed=1000 + index)
+        yield make_disc_moons(BATCH, noise=NOISE, random_state=1000 + index)
 
 
-X, y = make_disc_moons(3000, noise=NOISE, seed=0)
+X, y = make_disc_moons(3000, noise=NOISE, random_state=0)
 for width in (300, 1000, 3000):
     made = fixed_width(X, y, width, Recipe(target=1), 0)
     tracemalloc.start()

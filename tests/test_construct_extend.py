@@ -34,7 +34,7 @@ from exactfit.network.sides import sides
 
 
 def moons(n: int, seed: int, noise: float = 0.2) -> tuple[Any, Any]:
-    return make_disc_moons(n, noise=noise, seed=seed)
+    return make_disc_moons(n, noise=noise, random_state=seed)
 
 
 def batches(n: int = 400, count: int = 3) -> list[tuple[Any, Any]]:

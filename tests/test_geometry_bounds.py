@@ -112,7 +112,7 @@ def test_predictions_hold_at_widths_that_were_left_out(digits: tuple[Any, Any]) 
             inside, total = inside + (found in predicted), total + 1
             assert found == pytest.approx(predicted.value, rel=0.35)
     assert inside >= 0.8 * total
-    assert calibration.forecast == limit_cover(X, y, seed=0).n_detectors
+    assert calibration.forecast == limit_cover(X, y, random_state=0).n_detectors
 
 
 def test_calibration_of_two_moons() -> None:
@@ -134,9 +134,9 @@ def test_calibration_of_two_moons() -> None:
 
 def test_the_same_seed_gives_the_same_calibration() -> None:
     X, y = moons()
-    first, second = (calibrate(X, y, widths=[100, 200], repeats=2, seed=4, n_jobs=jobs) for jobs in (1, 2))
+    first, second = (calibrate(X, y, widths=[100, 200], repeats=2, random_state=4, n_jobs=jobs) for jobs in (1, 2))
     assert first == second
-    assert first != calibrate(X, y, widths=[100, 200], repeats=2, seed=5)
+    assert first != calibrate(X, y, widths=[100, 200], repeats=2, random_state=5)
     assert first.notes  # without a covering there is nothing to fit the theorem's constant to
 
 

@@ -150,7 +150,7 @@ def test_omega_is_its_formula() -> None:
 
 def test_a_small_pool_of_candidates_still_covers() -> None:
     X, y = moons(500)
-    covering = mutual_covering(X, y, memory=300, n_draws=4, seed=5)
+    covering = mutual_covering(X, y, memory=300, n_draws=4, random_state=5)
     assert is_mutual_covering(X, y, covering)
     assert covering.n_target <= 12
 

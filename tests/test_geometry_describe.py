@@ -58,12 +58,12 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
     assert described.angle == angular_separation(X, y)
     assert described.angle_any == angular_separation(X)
     assert described.limit is not None
-    np.testing.assert_array_equal(described.limit.anchors, limit_cover(X, y, seed=0).anchors)
+    np.testing.assert_array_equal(described.limit.anchors, limit_cover(X, y, random_state=0).anchors)
     assert described.covering is not None
     assert described.covering.n_target == mutual_covering(X, y).n_target
     assert described.mean_widths is not None
     rows = [np.flatnonzero(y == k) for k in (0, 1)]
-    np.testing.assert_array_equal(described.mean_widths.value, mean_width(X, rows, seed=0).value)
+    np.testing.assert_array_equal(described.mean_widths.value, mean_width(X, rows, random_state=0).value)
     recipe = Recipe(max_bias=radius(X), center=False)
     assert described.calibration == calibrate(X, y, recipe=recipe, covering=described.covering)
     assert described.bounds is not None

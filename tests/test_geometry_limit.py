@@ -41,7 +41,7 @@ def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any,
     with pytest.MonkeyPatch.context() as patch:
         for constant, value in path.items():
             patch.setattr(balls, constant, value)
-        found = limit_cover(X, y, target="all", seed=seed)
+        found = limit_cover(X, y, target="all", random_state=seed)
     expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
     assert found.anchors.tolist() == expected
     assert found.witnesses.tolist() == [naive.nearest_rows(X, y)[row] for row in expected]
@@ -76,7 +76,7 @@ def without_close_calls(seed: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_very_wide_network_has_the_same_detectors(seed: int) -> None:
     X, y = without_close_calls(seed)
-    limit = limit_cover(X, y, target=1, seed=seed)
+    limit = limit_cover(X, y, target=1, random_state=seed)
     made = fixed_width(X, y, 200_000, Recipe(max_bias=8 * np.abs(X).max(), center=False, target=1), seed)
     np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
     np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
@@ -86,7 +86,7 @@ def test_a_very_wide_network_has_the_same_detectors(seed: int) -> None:
 def test_the_forecast_is_near_what_wide_networks_have() -> None:
     X, y = load_digits(return_X_y=True)
     X = X / np.linalg.norm(X, axis=1).max()
-    forecast = limit_cover(X, y, seed=0).n_detectors
+    forecast = limit_cover(X, y, random_state=0).n_detectors
     wide = fixed_width(X, y, 4000, Recipe(max_bias=1.0, center=False), 0)
     narrow = fixed_width(X, y, 400, Recipe(max_bias=1.0, center=False), 0)
     assert abs(len(wide.trace.anchors) - forecast) < 0.15 * forecast
@@ -106,9 +106,9 @@ def test_greedy_needs_fewer_and_a_small_pool_still_covers() -> None:
 def test_kinds_of_input_labels_and_threads_change_nothing() -> None:
     X, y = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[y]
-    plain = limit_cover(X, y, seed=3)
+    plain = limit_cover(X, y, random_state=3)
     for same, labels in ((X.astype(np.float32).astype(float), y), (sp.csr_array(X), names)):
-        other = limit_cover(same, labels, seed=3, n_jobs=2)
+        other = limit_cover(same, labels, random_state=3, n_jobs=2)
         assert other.n_detectors == pytest.approx(plain.n_detectors, abs=0 if labels is names else 3)
     assert set(limit_cover(X, names).classes) == {"a", "b", "c"}
     np.testing.assert_allclose(plain.radii, np.linalg.norm(X[plain.anchors] - X[plain.witnesses], axis=1))
@@ -118,7 +118,9 @@ def test_kinds_of_input_labels_and_threads_change_nothing() -> None:
 def test_exact_motions_change_no_anchor(problem: Any, power: int, shift: int) -> None:
     X, y = problem
     moved = (X[:, ::-1] + shift) * 2.0**power
-    np.testing.assert_array_equal(limit_cover(moved, y, seed=1).anchors, limit_cover(X, y, seed=1).anchors)
+    np.testing.assert_array_equal(
+        limit_cover(moved, y, random_state=1).anchors, limit_cover(X, y, random_state=1).anchors
+    )
 
 
 def test_duplicates_add_no_greedy_ball() -> None:
@@ -168,9 +170,9 @@ def test_parallel_lines_make_every_target_point_an_anchor() -> None:
 
 
 def test_disc_moons_are_apart_as_promised() -> None:
-    X, y = make_disc_moons(20_000, noise=0.2, seed=1)
+    X, y = make_disc_moons(20_000, noise=0.2, random_state=1)
     assert 0.1 <= separation(X, y).value < 0.15
-    np.testing.assert_array_equal(X, make_disc_moons(20_000, noise=0.2, seed=1)[0])
+    np.testing.assert_array_equal(X, make_disc_moons(20_000, noise=0.2, random_state=1)[0])
     assert separation(*make_disc_moons(20_000, noise=0.0)).value == pytest.approx(0.5, abs=1e-3)
 
 

@@ -59,14 +59,14 @@ CLOSED_FORMS = {
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_closed_forms_lie_in_the_interval(name: str) -> None:
     A, width = CLOSED_FORMS[name]
-    found = mean_width(A, n_draws=4000, seed=1)
+    found = mean_width(A, n_draws=4000, random_state=1)
     assert found.low <= width <= found.high
     assert found.value == pytest.approx(width, abs=5 * found.standard_error + 2e-3)
 
 
 def test_the_interval_holds_its_level() -> None:
     A, width = CLOSED_FORMS["the orthoplex"]
-    found = [mean_width(A, n_draws=50, confidence=0.8, seed=seed) for seed in range(200)]
+    found = [mean_width(A, n_draws=50, confidence=0.8, random_state=seed) for seed in range(200)]
     held = sum(one.low <= width <= one.high for one in found)
     assert held >= 160
     errors = [(one.value - width) / one.standard_error for one in found]
@@ -92,7 +92,7 @@ def test_all_sparse_points_stay_below_their_estimate() -> None:
     for row in A:
         row[rng.choice(30, 3, replace=False)] = rng.normal(size=3)
     A /= np.linalg.norm(A, axis=1)[:, None]
-    assert mean_width(A, seed=0).high <= sparse_width_bound(3, 30)
+    assert mean_width(A, random_state=0).high <= sparse_width_bound(3, 30)
 
 
 @given(problem=problems(kinds=("interval", "grid"), max_points=8), seed=st.integers(0, 5))
@@ -100,11 +100,11 @@ def test_many_components_at_once_are_each_what_they_are_alone(problem: Any, seed
     X, y = problem
     components = [np.flatnonzero(y == k) for k in np.unique(y)]
     centers = [int(rows[0]) for rows in components]
-    both = mean_width(X, components, centers, n_draws=40, seed=seed)
-    plain = mean_width(X, components, n_draws=40, seed=seed)
+    both = mean_width(X, components, centers, n_draws=40, random_state=seed)
+    plain = mean_width(X, components, n_draws=40, random_state=seed)
     for k, rows in enumerate(components):
-        assert both.value[k] == pytest.approx(mean_width(X[rows] - X[centers[k]], n_draws=40, seed=seed).value)
-        assert plain.value[k] == pytest.approx(mean_width(X[rows], n_draws=40, seed=seed).value)
+        assert both.value[k] == pytest.approx(mean_width(X[rows] - X[centers[k]], n_draws=40, random_state=seed).value)
+        assert plain.value[k] == pytest.approx(mean_width(X[rows], n_draws=40, random_state=seed).value)
 
 
 @given(problem=problems(kinds=("interval",)), factor=st.floats(0.1, 10))
@@ -119,23 +119,23 @@ def test_rotation_keeps_the_mean_width() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5)) * [3.0, 1.0, 1.0, 0.5, 0.1]
     rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    plain, turned = mean_width(X, n_draws=5000, seed=0), mean_width(X @ rotation, n_draws=5000, seed=0)
+    plain, turned = mean_width(X, n_draws=5000, random_state=0), mean_width(X @ rotation, n_draws=5000, random_state=0)
     assert plain.value == pytest.approx(turned.value, abs=4 * (plain.standard_error + turned.standard_error))
 
 
 def test_threads_tiles_and_kinds_of_input_change_nothing() -> None:
     X = np.random.default_rng(0).normal(size=(300, 7)).astype(np.float32)
-    width = mean_width(X, seed=3)
-    assert mean_width(X, seed=3, n_jobs=2).value == width.value
-    assert mean_width(X.astype(np.float64), seed=3).value == width.value
-    assert mean_width(sp.csr_array(X), seed=3).value == pytest.approx(width.value, rel=1e-12)
-    assert mean_width(X, seed=4).value != width.value
+    width = mean_width(X, random_state=3)
+    assert mean_width(X, random_state=3, n_jobs=2).value == width.value
+    assert mean_width(X.astype(np.float64), random_state=3).value == width.value
+    assert mean_width(sp.csr_array(X), random_state=3).value == pytest.approx(width.value, rel=1e-12)
+    assert mean_width(X, random_state=4).value != width.value
     assert "95 % confidence" in str(width)
 
 
 def test_more_draws_extend_the_same_draws() -> None:
     X = np.eye(3)
-    few, many = mean_width(X, n_draws=32, seed=0), mean_width(X, n_draws=3200, seed=0)
+    few, many = mean_width(X, n_draws=32, random_state=0), mean_width(X, n_draws=3200, random_state=0)
     assert many.high - many.low == pytest.approx((few.high - few.low) / 10, rel=0.2)
 
 

@@ -114,7 +114,7 @@ def test_balls_are_those_of_the_papers_limit(problem, order) -> None:
     X, y = PROBLEMS[problem]()
     firsts = np.unique(X, axis=0, return_index=True)[1]
     X, y = X[np.sort(firsts)], y[np.sort(firsts)]
-    made, limit = BallCover(order).construct(X, y, random_state=7), limit_cover(X, y, order, seed=7)
+    made, limit = BallCover(order).construct(X, y, random_state=7), limit_cover(X, y, order, random_state=7)
     np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
     np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
     np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)

@@ -62,7 +62,7 @@ def describe(
             target=as_label(target_class, labels),
             center=center,
             time_budget=time_budget,
-            seed=seed,
+            random_state=seed,
             n_jobs=jobs,
             verbose=show_progress(),
         )

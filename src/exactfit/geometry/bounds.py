@@ -116,7 +116,7 @@ class Bounds:
 
 def bounds(
     X: Any, y: Any, *, eta: float = 0.05, constants: Constants | None = None, covering: MutualCovering | None = None,
-    max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = False, seed: Seed = 0,
+    max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = False, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Bounds:  # fmt: skip
     """The termination bound and the main theorem's sizes for given data, eta and constants.
@@ -140,7 +140,7 @@ def bounds(
     target : label, "all" or None
     center : bool
         Measure the radius of the data from their mean.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -165,7 +165,7 @@ def bounds(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         if covering is None:
-            options = CoverOptions(check_max_bias(problem.X, max_bias, center), 1.0, seed=seed)
+            options = CoverOptions(check_max_bias(problem.X, max_bias, center), 1.0, random_state=random_state)
             covering = cover_mutually(problem, problem.targets(target), options, work)
         elif not isinstance(covering, MutualCovering):
             raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")

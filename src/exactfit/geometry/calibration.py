@@ -153,7 +153,7 @@ def _interval(log_mean: float, error: float, freedom: int, confidence: float, ex
 
 def calibrate(
     X: Any, y: Any, widths: Any = None, *, repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
-    covering: MutualCovering | None = None, confidence: float = 0.9, seed: Seed = 0, n_jobs: int | None = None,
+    covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Calibration:  # fmt: skip
     """Build a few networks on the data, and predict the sizes of others.
@@ -174,7 +174,7 @@ def calibrate(
         With one, the main theorem's constant is fitted too.
     confidence : float
         Of the intervals.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -196,7 +196,7 @@ def calibrate(
     problem = Problem.of(X, y)
     options = CalibrationOptions(
         check_whole("repeats", repeats, at_least=2), check_number("confidence", confidence, above=0.0, at_most=0.9999),
-        seed_sequence(seed),
+        seed_sequence(random_state),
     )  # fmt: skip
     chosen = None if widths is None else _check_widths(widths)
     refuse_conflicts(problem.X, problem.codes)

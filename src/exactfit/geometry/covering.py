@@ -111,7 +111,7 @@ class MutualCovering:
 
 def mutual_covering(
     X: Any, y: Any, max_bias: Literal["radius"] | float = "radius", constant: float = 1.0, *, target: Any = None,
-    center: bool = False, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, seed: Seed = 0,
+    center: bool = False, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> MutualCovering:  # fmt: skip
     """Cover target and rest by balls as the main theorem asks, with few balls.
@@ -136,7 +136,7 @@ def mutual_covering(
         For the mean widths, see ``mean_width``.
     memory : int
         Bytes for coverage rows. Classes too large for it are covered from a random pool of candidates.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -165,7 +165,9 @@ def mutual_covering(
     targets = problem.targets(target)
     reach = check_max_bias(problem.X, max_bias, center)
     constant = check_number("constant", constant, above=0.0)
-    options = CoverOptions(reach, constant, check_whole("memory", memory, at_least=1), seed, n_draws, confidence)
+    options = CoverOptions(
+        reach, constant, check_whole("memory", memory, at_least=1), random_state, n_draws, confidence
+    )
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         return cover_mutually(problem, targets, options, work)

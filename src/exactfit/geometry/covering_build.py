@@ -46,7 +46,7 @@ class CoverOptions:
     max_bias: float
     constant: float
     memory: int = 2**28
-    seed: Seed = 0
+    random_state: Seed = 0
     n_draws: int = 1000
     confidence: float = 0.95
 
@@ -99,7 +99,7 @@ class PairBuilder:
         self.X, self.codes, self.options, self.work = X, codes, options, work
         self.order = ClassOrder.of(self.codes)
         self.cloud = Cloud(self.X, self.order.rows)
-        self.root = seed_sequence(options.seed)
+        self.root = seed_sequence(options.random_state)
 
     def build(self) -> tuple[ClassCover, ClassCover, float]:
         """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""

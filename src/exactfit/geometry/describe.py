@@ -170,7 +170,7 @@ def _quantiles(values: Floats) -> list[float]:
 
 def describe(
     X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = False,
-    eta: float = 0.05, recipe: Recipe | None = None, time_budget: float | None = None, seed: Seed = 0,
+    eta: float = 0.05, recipe: Recipe | None = None, time_budget: float | None = None, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Description:  # fmt: skip
     """Measure everything that the size of the network depends on, and predict that size.
@@ -192,7 +192,7 @@ def describe(
     time_budget : float, optional
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
         left out, as are those after it, and the report says so.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -226,7 +226,7 @@ def describe(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         deadline = None if time_budget is None else started + time_budget
-        made = _Maker(problem, targets, reach, center, seed_sequence(seed), _Budget(work, deadline))
+        made = _Maker(problem, targets, reach, center, seed_sequence(random_state), _Budget(work, deadline))
         return made.make(eta, recipe or Recipe(), target)
 
 

@@ -72,7 +72,7 @@ class LimitCover:
 
 
 def limit_cover(
-    X: Any, y: Any, order: str = "random", *, target: Any = None, seed: Seed = 0, memory: int = 2**28,
+    X: Any, y: Any, order: str = "random", *, target: Any = None, random_state: Seed = 0, memory: int = 2**28,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> LimitCover:  # fmt: skip
     """Cover each class as infinitely many hyperplanes would: by exact Euclidean balls.
@@ -89,7 +89,7 @@ def limit_cover(
         Anchors in the paper's random order, or always the one that claims most.
     target : label, "all" or None
         The class to cover. None: of two classes the rarer one (the last on a tie), else all.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     memory : int
         Bytes for greedy selection's coverage rows.
     n_jobs : int or None
@@ -121,11 +121,17 @@ def limit_cover(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
-        return cover_in_the_limit(problem, targets, nearest, order, seed, memory, work)
+        return cover_in_the_limit(problem, targets, nearest, order, random_state, memory, work)
 
 
 def cover_in_the_limit(
-    problem: Problem, targets: tuple[int, ...], nearest: Nearest, order: str, seed: Seed, memory: int, work: Work
+    problem: Problem,
+    targets: tuple[int, ...],
+    nearest: Nearest,
+    order: str,
+    random_state: Seed,
+    memory: int,
+    work: Work,
 ) -> LimitCover:
     """The limit's second layer, given every point's nearest point of another class."""
     classes = ClassOrder.of(problem.codes)
@@ -133,7 +139,7 @@ def cover_in_the_limit(
     column_of[classes.rows] = np.arange(len(classes.rows))
     cloud = Cloud(problem.X, classes.rows)
     balls = OpenBalls(cloud, nearest.squares[classes.rows], column_of[nearest.rows[classes.rows]], work.threads)
-    root = seed_sequence(seed)
+    root = seed_sequence(random_state)
     covers = [_cover(balls, classes, k, order, root, memory, work.progress) for k in targets]
     anchors = classes.rows[np.array([a for cover in covers for a in cover.anchors], dtype=np.int64)]
     codes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])

@@ -52,7 +52,7 @@ class MeanWidth:
     Examples
     --------
     >>> import exactfit
-    >>> print(exactfit.mean_width([[1.0, 0.0], [0.0, 1.0]], seed=0))
+    >>> print(exactfit.mean_width([[1.0, 0.0], [0.0, 1.0]], random_state=0))
     1.11 (95 % confidence: 1.03 to 1.2, 1000 draws)
     """
 
@@ -72,7 +72,7 @@ class MeanWidth:
 
 def mean_width(
     A: Any, components: Sequence[Any] | None = None, centers: Any = None, *, n_draws: int = 1000,
-    confidence: float = 0.95, seed: Seed = 0, n_jobs: int | None = None,
+    confidence: float = 0.95, random_state: Seed = 0, n_jobs: int | None = None,
 ) -> MeanWidth:  # fmt: skip
     """Gaussian mean width of a finite set of points, by seeded Monte Carlo with a confidence interval.
 
@@ -86,7 +86,7 @@ def mean_width(
         For each component the row to subtract from its points.
     n_draws : int
     confidence : float
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
 
@@ -114,7 +114,7 @@ def mean_width(
         parts, indptr = flat_components(components, n)
         middles = _check_centers(centers, len(components), n)
     with at_work(n_jobs, False) as work:
-        made = mean_widths(matrix, parts, indptr, middles, n_draws, confidence, seed, work)
+        made = mean_widths(matrix, parts, indptr, middles, n_draws, confidence, random_state, work)
     if components is not None:
         return made
     value, low, high, error = (float(part[0]) for part in (made.value, made.low, made.high, made.standard_error))
@@ -143,14 +143,15 @@ def _check_centers(centers: Any, count: int, n: int) -> Rows:
 
 
 def mean_widths(
-    X: Matrix, members: Rows, indptr: Rows, centers: Rows, n_draws: int, confidence: float, seed: Seed, work: Work,
+    X: Matrix, members: Rows, indptr: Rows, centers: Rows, n_draws: int, confidence: float, random_state: Seed,
+    work: Work,
 ) -> MeanWidth:  # fmt: skip
     """Mean widths of many components of the rows of X, all from the same draws."""
     n_draws = check_whole("n_draws", n_draws, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=1.0)
     if confidence == 1.0:
         raise ParameterError("confidence must be below 1: no interval is certain")
-    count, root = len(centers), seed_sequence(seed)
+    count, root = len(centers), seed_sequence(random_state)
     radii = component_radii(X, members, indptr, centers)
     totals, squares = np.zeros(count), np.zeros(count)
     for index, start in enumerate(range(0, n_draws, BLOCK)):

@@ -14,7 +14,7 @@ from .problem import Rows, check_number
 
 
 def make_alternating_line(
-    n_centers: int, *, points_per_center: int = 1, spread: float = 0.0, dimension: int = 1, seed: Seed = 0
+    n_centers: int, *, points_per_center: int = 1, spread: float = 0.0, dimension: int = 1, random_state: Seed = 0
 ) -> tuple[Floats, Rows]:
     """Points on a line whose labels alternate: every network of this kind needs a detector for each target centre.
 
@@ -31,7 +31,7 @@ def make_alternating_line(
         How far these may lie from their centre, as a share of the distance between
         neighbouring centres; below 1/2, so that the classes stay apart.
     dimension : int
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
 
     Returns
     -------
@@ -52,7 +52,7 @@ def make_alternating_line(
     if not 0 <= spread < 0.5:
         raise ParameterError(f"spread must be at least 0 and below 0.5, got {spread!r}")
     line = np.arange(2 * n_centers - 1) / (2 * n_centers - 2)
-    shifts = stream(seed_sequence(seed)).uniform(-spread, spread, (len(line), copies)) / (2 * n_centers - 2)
+    shifts = stream(seed_sequence(random_state)).uniform(-spread, spread, (len(line), copies)) / (2 * n_centers - 2)
     shifts[:, 0] = 0.0
     labels = np.repeat(1 - np.arange(len(line)) % 2, copies)
     return _embedded((line[:, None] + shifts).reshape(-1, 1), dimension), labels.astype(np.int64)
@@ -101,7 +101,7 @@ def _embedded(points: Floats, dimension: Any) -> Floats:
     return np.pad(points, ((0, 0), (0, dimension - points.shape[1])))
 
 
-def make_disc_moons(n_samples: int, *, noise: float = 0.1, seed: Seed = 0) -> tuple[Floats, Rows]:
+def make_disc_moons(n_samples: int, *, noise: float = 0.1, random_state: Seed = 0) -> tuple[Floats, Rows]:
     """Two Moons with bounded noise: uniform in a disc, so that the classes are provably apart.
 
     The two half circles, around (0, 0) and (1, 1/2), are exactly 1/2 apart. So points of
@@ -112,7 +112,7 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, seed: Seed = 0) -> tu
     n_samples : int
     noise : float
         Radius of the disc, at least 0 and below 1/4.
-    seed : int, Generator, SeedSequence or None
+    random_state : int, Generator, SeedSequence or None
 
     Returns
     -------
@@ -130,7 +130,7 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, seed: Seed = 0) -> tu
     noise = check_number("noise", noise)
     if not 0 <= noise < 0.25:
         raise ParameterError(f"noise must be at least 0 and below 0.25, got {noise!r}")
-    rng = stream(seed_sequence(seed))
+    rng = stream(seed_sequence(random_state))
     labels = rng.integers(0, 2, n_samples)
     labels[:2] = [0, 1]
     turn = np.pi * rng.uniform(size=n_samples)
