@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import exactfit
-from exactfit import InterpolatingClassifier, TableModel
+from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, app, main, options
 from exactfit.persistence import container
 
@@ -72,7 +72,7 @@ def error_of(arguments: list[str], capsys: Capture, code: int) -> str:
 
 def test_fit_prints_size_certificate_and_time_and_saves(capsys: Capture) -> None:
     out, err = output_of(FIT, capsys)
-    model = TableModel.load("m.exactfit")
+    model = exactfit.load("m.exactfit")
     assert out.startswith("fruit.csv: 5 points, 4 features, 3 classes\n")
     for name, size in zip(("hyperplanes", "detectors"), model.classifier_.network_.widths, strict=False):
         assert f"  {name:<13}  {size}\n" in out
@@ -87,7 +87,7 @@ def test_fit_prints_size_certificate_and_time_and_saves(capsys: Capture) -> None
 def test_fit_as_json(capsys: Capture) -> None:
     out, _ = output_of([*FIT, "--json"], capsys)
     plain = json.loads(out)
-    network = TableModel.load("m.exactfit").classifier_.network_
+    network = exactfit.load("m.exactfit").classifier_.network_
     assert (plain["rows"], plain["features"], plain["classes"]) == (5, 4, 3)
     assert [plain["hyperplanes"], plain["detectors"]] == list(network.widths[:2])
     assert plain["certificate"]["network_digest"] == network.digest
@@ -108,7 +108,7 @@ def test_options_reach_the_estimator(capsys: Capture) -> None:
     given += ["--hyperplanes", "bisector", "--activation", "relu", "--selection", "greedy", "--greedy-memory", "1000"]
     given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
     output_of(["fit", "two.csv", "--target", "y", "-o", "m", *given], capsys)
-    model = TableModel.load("m")
+    model = exactfit.load("m")
     expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
     expected |= {"hyperplanes": "bisector", "activation": "relu", "selection": "greedy", "greedy_memory": 1000}
     expected |= {"target": 7, "conflicts": "majority", "random_state": 5, "width": "adaptive"}
@@ -120,7 +120,7 @@ def test_the_seed_decides_everything_else_nothing(capsys: Capture) -> None:
     digests = []
     for arguments in (FIT, [*FIT, "--force", "--quiet", "-j", "2"], [*FIT[:-1], "1", "--force"]):
         output_of(arguments, capsys)
-        digests.append(TableModel.load("m.exactfit").classifier_.network_.digest)
+        digests.append(exactfit.load("m.exactfit").classifier_.network_.digest)
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -129,7 +129,7 @@ def test_a_width_that_misses_points_is_a_claim_that_fails(capsys: Capture) -> No
     assert "certificate: fails for" in out
     assert "training points are missed" in err.splitlines()[-1]
     assert err.count("\n") == 2
-    assert not TableModel.load("m.exactfit").classifier_.interpolates_
+    assert not exactfit.load("m.exactfit").classifier_.interpolates_
 
 
 def test_quiet_says_nothing(capsys: Capture) -> None:
@@ -141,7 +141,7 @@ def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:
     write("t.csv", "id;zip;x;y\nq1;10115;1;a\nq2;80331;1;b\n")
     arguments = ["fit", "t.csv", "--target", "y", "-o", "m", "--separator", ";", "--drop", "id", "--categorical", "zip"]
     output_of(arguments, capsys)
-    assert TableModel.load("m").features_ == ("zip=10115", "zip=80331", "x")
+    assert exactfit.load("m").features_ == ("zip=10115", "zip=80331", "x")
 
 
 def test_rows_with_gaps_are_dropped_aloud(capsys: Capture) -> None:
@@ -202,7 +202,7 @@ def test_without_a_header_columns_go_by_position(capsys: Capture) -> None:
 
 def test_certify_proves_and_says_which_row_fails(model: str, capsys: Capture) -> None:
     out, err = output_of(["certify", model, "fruit.csv"], capsys)
-    assert out == f"{TableModel.load(model).certify('fruit.csv')}\n"
+    assert out == f"{exactfit.load(model).certify('fruit.csv')}\n"
     assert err == ""
     write(
         "wrong.csv", FRUIT.replace("120,yellow,pear", "120,yellow,banana").replace("118,yellow,banana\n", "118,,pear\n")
@@ -225,7 +225,7 @@ def test_certify_in_another_arithmetic(model: str, capsys: Capture) -> None:
 
 def test_info_shows_columns_and_certificate(model: str, capsys: Capture) -> None:
     out, _ = output_of(["info", model], capsys)
-    loaded = TableModel.load(model)
+    loaded = exactfit.load(model)
     assert out.startswith("m.exactfit: 2 columns, 4 features, 3 classes\n")
     assert str(loaded.classifier_.certificate_) in out
     assert re.search(r"^weight +numeric +136\.2 +", out, re.MULTILINE)
@@ -271,7 +271,7 @@ def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
     pd.read_csv("fruit.csv").to_parquet("fruit.parquet")
     output_of(["fit", "fruit.parquet", "--target", "fruit", "-o", "p", "--seed", "0"], capsys)
     output_of(FIT, capsys)
-    digests = {TableModel.load(name).classifier_.network_.digest for name in ("p", "m.exactfit")}
+    digests = {exactfit.load(name).classifier_.network_.digest for name in ("p", "m.exactfit")}
     assert len(digests) == 1
     np.savez("t.npz", X=np.array([[0.0], [1.0]]), y=np.array([4, 5]))
     output_of(["fit", "t.npz", "-o", "n"], capsys)
@@ -289,7 +289,7 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
     plain = json.loads(output_of(["explain", model, "fruit.csv", "--json"], capsys)[0])
     assert [one["row"] for one in plain] == [0, 1, 2, 3, 4]
     assert [one["label"] for one in plain] == ["apple", "banana", "apple", "pear", "pear"]
-    anchors = TableModel.load(model).classifier_.anchors_.tolist()
+    anchors = exactfit.load(model).classifier_.anchors_.tolist()
     assert all(found["anchor"] in anchors for one in plain for found in one["fires"])
     assert "has no row 9" in error_of(["explain", model, "fruit.csv", "--row", "9"], capsys, ExitCode.USAGE)
 
@@ -318,7 +318,7 @@ def test_compare_puts_constructions_side_by_side(capsys: Capture) -> None:
 def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
     write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k >= 20]}\n" for k in range(40)) + "5.5,b\n")
     out, _ = output_of(["fit", "t.csv", "--target", "y", "-o", "m", "--noise", "0.05", "--seed", "0"], capsys)
-    given_up = TableModel.load("m").classifier_.certificate_.given_up.tolist()
+    given_up = exactfit.load("m").classifier_.certificate_.given_up.tolist()
     assert given_up == [40]
     assert "certificate: holds for all 40 kept points" in out
     output_of(["certify", "m", "t.csv"], capsys, ExitCode.FAILS)
@@ -375,8 +375,8 @@ def test_models_that_cannot_be_used(command: str, model: str, capsys: Capture) -
     def newer(header: dict[str, Any]) -> dict[str, Any]:
         return header | {"format": 2, "saved_with": {"versions": {"exactfit": "7.1"}}}
 
-    header, tensors = container.read(Path(model))
-    container.write(Path("newer"), newer(header), tensors)
+    header, tensors = container.read_model(Path(model))
+    container.write_model(Path("newer"), newer(header), tensors)
     write("damaged", Path(model).read_bytes()[:-1] + b"!")
     write("empty", b"")
     exactfit.save(InterpolatingClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1]), "bare")

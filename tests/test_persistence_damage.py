@@ -23,7 +23,7 @@ from exactfit import ModelFileError, Network, load, save
 from exactfit.construct import Construction, Trace
 from exactfit.outcome import Outcome
 from exactfit.persistence import container
-from exactfit.persistence.own import STANDARD
+from exactfit.persistence.saving import STANDARD
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def network_digest(header: Plain, tensors: Plain) -> str | None:
 def forged(octets: bytes, path: Path, change: Forge) -> str:
     """What ``load`` says of a file that was changed by someone who knows about digests."""
     path.write_bytes(octets)
-    header, tensors = container.read(path)
+    header, tensors = container.read_model(path)
     before = network_digest(header, tensors)
     change(header, tensors)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -166,7 +166,7 @@ def forged(octets: bytes, path: Path, change: Forge) -> str:
     if after not in (None, before):
         header["network_digest"] = after
         header.get("certificate", {})["network_digest"] = after
-    container.write(path, header, tensors)
+    container.write_model(path, header, tensors)
     return refused(path, path.read_bytes())
 
 
@@ -385,8 +385,8 @@ def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
 
 def test_a_tensor_that_is_not_listed_is_refused(path: Path) -> None:
     save(NETWORKS["dense"](), path)
-    header, tensors = container.read(path)
-    container.write(path, header, tensors | {"extra": np.zeros(3)})
+    header, tensors = container.read_model(path)
+    container.write_model(path, header, tensors | {"extra": np.zeros(3)})
     assert "does not hold the tensors that it lists" in refused(path, path.read_bytes())
 
 

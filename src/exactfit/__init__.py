@@ -71,13 +71,13 @@ if TYPE_CHECKING:
     from .network import Network as Network
     from .network.activations import Activation as Activation
     from .outcome import Outcome as Outcome
+    from .persistence import load as load
+    from .persistence import save as save
     from .suspects import Suspects as Suspects
     from .suspects import find_suspects as find_suspects
     from .tables import Table as Table
     from .tables import TableModel as TableModel
-    from .tables import load as load
     from .tables import read_table as read_table
-    from .tables import save as save
 
 _HOMES = {
     "network.activations": ["Activation"],
@@ -116,8 +116,9 @@ _HOMES = {
     "geometry.worst_cases": ["make_alternating_line", "make_parallel_lines"],
     "network": ["Network"],
     "outcome": ["Outcome"],
+    "persistence": ["load", "save"],
     "suspects": ["Suspects", "find_suspects"],
-    "tables": ["Table", "TableModel", "load", "read_table", "save"],
+    "tables": ["Table", "TableModel", "read_table"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = ("constructions", "export", "geometry", "lab", "plots")

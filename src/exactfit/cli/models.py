@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._support.console import tell
-from ..exceptions import ParameterError
+from ..exceptions import ModelFileError, ParameterError
 from .options import (
     Columns,
     DataFile,
@@ -53,6 +53,7 @@ def fit(
 ) -> None:  # fmt: skip
     """Build a network that fits every row of a table; certify and save it."""
     from ..demo import Exhibit
+    from ..persistence import save
     from ..tables import TableModel
     from .output import print_exhibit, print_json
 
@@ -66,7 +67,7 @@ def fit(
     certificate = model.classifier_.certificate_ = model.certify(
         table, given_up=given_up, n_jobs=estimator.jobs, verbose=show_progress()
     )
-    model.save(new.output)
+    save(model, new.output)
     shown = Exhibit(table.name, model.encode(table), labels, model.classifier_, certificate)
     if json:
         sizes = {"rows": len(table), "features": len(model.features_), "classes": len(model.classes_), **shown.sizes()}
@@ -91,7 +92,7 @@ def predict(model: ModelFile, data: DataFile, output: Output, reading: Reading, 
     from .output import json_text
 
     output.check()
-    fitted = load(model)
+    fitted = load_table_model(model)
     table = fitted.read(str(data), form=reading.form())
     tell_dropped(table)
     labels = fitted.predict(table).tolist()
@@ -112,7 +113,7 @@ def certify(
     """Prove, from network and data alone, that every row is classified as its label says."""
     from .output import print_certificate, print_json
 
-    fitted = load(model)
+    fitted = load_table_model(model)
     table = fitted.read(str(data), labels=True, form=reading.form())
     tell_dropped(table)
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
@@ -139,7 +140,7 @@ def explain(
     from .output import json_text
 
     output.check()
-    fitted = load(model)
+    fitted = load_table_model(model)
     table = chosen_rows(fitted.read(str(data), form=reading.form()), row)
     found = list(zip(table.rows.tolist(), fitted.explain(table), strict=True))
     if json:
@@ -162,7 +163,7 @@ def export(
     new.check()
     if new.output.suffix != ".onnx":
         raise ParameterError(f"exports are ONNX files: give a name that ends in .onnx, not {new.output.name!r}")
-    to_onnx(load(model), dtype, path=new.output)  # type: ignore[arg-type]
+    to_onnx(load_table_model(model), dtype, path=new.output)  # type: ignore[arg-type]
     tell(f"model: {new.output}")
 
 
@@ -170,18 +171,24 @@ def info(model: ModelFile, json: Json = False) -> None:
     """Print what a model file holds: columns, labels, sizes, options and certificate."""
     from .output import print_json, print_model
 
-    fitted = load(model)
+    fitted = load_table_model(model)
     if json:
         print_json(model_info(fitted))
     else:
         print_model(model.name, fitted)
 
 
-def load(path: Path) -> TableModel:
+def load_table_model(path: Path) -> TableModel:
     """The model of a file."""
+    from ..persistence import load
     from ..tables import TableModel
 
-    return TableModel.load(path)
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise ModelFileError(
+            f"{path.name} holds a {type(model).__name__} without the columns of a table: read it with exactfit.load"
+        )
+    return model
 
 
 def model_info(fitted: TableModel) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..certificate.detectors import read_detectors
 from ..construct import Trace
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
+from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
 from .container import refuse_unless
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -129,3 +130,52 @@ def _check_certificate(certificate: Certificate, network: Network) -> None:
 def _are_rows(rows: NDArray[np.int64], n_samples: int) -> bool:
     """Whether these are row numbers, ascending."""
     return not len(rows) or bool(rows[0] >= 0 and rows[-1] < n_samples and (np.diff(rows) > 0).all())
+
+
+def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
+    """Refuse an encoding that no table could have."""
+    for field in encoding.fields:
+        _check_field(field)
+    _check_fields(encoding)
+    _check_target(encoding)
+    _check_numbers(encoding, scaling, n_features)
+
+
+def _check_field(field: Field) -> None:
+    check_types(field)
+    if field.categories is not None:
+        in_order = list(field.categories) == sorted(set(field.categories))
+        in_order = in_order and 0 < len(field.categories) <= LARGEST_CATEGORIES
+        refuse_unless(in_order, f"the categories of its column {field.name!r} are not in order")
+
+
+def _check_fields(encoding: Encoding) -> None:
+    positions = [field.position for field in encoding.fields]
+    names = [field.name for field in encoding.fields]
+    plain = type(encoding.n_columns) is int and type(encoding.header) is bool
+    refuse_unless(plain and positions == sorted(set(positions)), "the columns of its table are not in order")
+    refuse_unless(bool(positions) and positions[0] >= 0 and positions[-1] < encoding.n_columns, "it lacks columns")
+    own = len(set(names)) == len(names) and (encoding.header or names == [str(position) for position in positions])
+    refuse_unless(own, "the columns of its table do not have names of their own")
+
+
+def _check_target(encoding: Encoding) -> None:
+    target, position = encoding.target, encoding.target_position
+    refuse_unless(isinstance(target, str), "it does not name the column of the labels")
+    taken = {field.position for field in encoding.fields}
+    fits = position is None or (type(position) is int and 0 <= position < encoding.n_columns and position not in taken)
+    refuse_unless(fits, "its labels have no column of their own")
+
+
+def _check_numbers(encoding: Encoding, scaling: Any, n_features: int) -> None:
+    mean, scale = encoding.mean, encoding.scale
+    for numbers in (mean, scale):
+        refuse_unless(numbers.dtype == np.float64 and numbers.shape == (n_features,), "its scaling has the wrong form")
+    refuse_unless(len(encoding.features) == n_features, "its columns do not make the features of its network")
+    refuse_unless(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "its scaling is not finite")
+    refuse_unless(bool((scale > 0).all()), "its scaling divides by what is not positive")
+    free = np.array(
+        [field.kind == "numeric" and scaling == "standard" for field in encoding.fields for _ in field.features]
+    )
+    left = bool((mean[~free] == 0).all() and (scale[~free] == 1).all())
+    refuse_unless(scaling in SCALINGS and left, "it scales what is not to be scaled")

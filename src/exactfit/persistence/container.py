@@ -61,7 +61,7 @@ def _digest(header: Header) -> str:
     return hashlib.sha256(canonical(header).encode()).hexdigest()
 
 
-def write(path: Path, header: Header, tensors: Tensors) -> None:
+def write_model(path: Path, header: Header, tensors: Tensors) -> None:
     """Write a file aside, then put it in place; on any failure nothing is left behind."""
     octets = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
     if int.from_bytes(octets[:8], "little") > LARGEST_HEADER:
@@ -69,7 +69,7 @@ def write(path: Path, header: Header, tensors: Tensors) -> None:
     write_whole(path, octets, "the model")
 
 
-def read(path: Path) -> tuple[Header, Tensors]:
+def read_model(path: Path) -> tuple[Header, Tensors]:
     """Header (without its digest) and tensors of a file that is as it was written."""
     refuse_unless(not path.is_dir(), "it is a folder")
     with path.open("rb") as file:

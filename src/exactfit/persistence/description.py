@@ -19,9 +19,10 @@ from ..exceptions import ParameterError
 from ..network import Network
 from ..network.activations import Activation, as_activation
 from ..outcome import Outcome
-from .checks import check_classifier, check_network, check_trace
+from ..tables import Encoding, TableModel
+from ..tables.encoding import Field
+from .checks import check_classifier, check_encoding, check_network, check_trace
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
-from .kinds import KINDS, Kind, kind_of
 
 Lookup = Callable[[str], Activation]
 
@@ -32,10 +33,11 @@ LATER: dict[str, Header] = {
     "certificate": {"method": None, "radius_method": None},
     "parameters": {"exact_in": None, "noise": 0.0},
 }
-PLAIN_KINDS = ("network", "construction", "classifier")
+KINDS = ("network", "construction", "classifier", "table")
+TABLE = ("header", "n_columns", "target", "target_position")
 
 
-def describe(model: Any) -> tuple[Header, Tensors]:
+def to_parts(model: Any) -> tuple[Header, Tensors]:
     """Everything that a model holds, as a header that JSON can hold and tensors as they lie in a file."""
     header, tensors = _encode(model)
     tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
@@ -46,11 +48,11 @@ def describe(model: Any) -> tuple[Header, Tensors]:
     return plain, tensors
 
 
-def rebuild(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
+def from_parts(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
     """The model of a description, if the model's own description is the same."""
     header = _completed(header)
     model = _decode(header, tensors, look_up)
-    again, _ = describe(model)
+    again, _ = to_parts(model)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
         same = canonical(header.get(name)) == canonical(again.get(name))
         refuse_unless(same, f"{name!r} in its header does not describe the model that it holds")
@@ -71,20 +73,11 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
     if type(model) is InterpolatingClassifier:  # a subclass may hold more than we know of
         check_is_fitted(model, "network_")
         return _encode_classifier(model)
-    kind = kind_of(model)
-    if kind is not None:
-        return _encode_more(model, kind)
+    if type(model) is TableModel:
+        return _encode_table(model)
     raise ParameterError(
         f"save takes an InterpolatingClassifier, TableModel, Construction or Network, got {type(model).__name__}"
     )
-
-
-def _encode_more(model: Any, kind: Kind) -> tuple[Header, Tensors]:
-    """A classifier, and in its own section what the model holds beside it."""
-    header, tensors = _encode(kind.inside(model))
-    section, own = kind.encode(model)
-    header |= {"kind": kind.name, kind.name: section}
-    return header, tensors | {f"{kind.name}.{name}": tensor for name, tensor in own.items()}
 
 
 def _encode_network(network: Network) -> tuple[Header, Tensors]:
@@ -119,6 +112,14 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     return header, tensors
 
 
+def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
+    """A classifier as any other, and in a section of its own how rows become points."""
+    header, tensors = _encode(classifier_in(model))
+    encoding = model.encoding_
+    header |= {"kind": "table", "table": encoding.to_dict() | {"scale": model.scale}}
+    return header, tensors | {"table.mean": encoding.mean, "table.scale": encoding.scale}
+
+
 def _encode_parameters(model: InterpolatingClassifier) -> Header:
     parameters: Header = model.get_params(deep=False)
     parameters["activation"] = as_activation(parameters["activation"]).name
@@ -133,19 +134,19 @@ def is_generator(random_state: Any) -> bool:
 
 
 def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
-    name = header["kind"]
-    refuse_unless(name in (*PLAIN_KINDS, *KINDS), f"it holds a model of a kind that is not known here: {name!r}")
-    if name in KINDS:
+    kind = header["kind"]
+    refuse_unless(kind in KINDS, f"it holds a model of a kind that is not known here: {kind!r}")
+    if kind == "table":
         classifier = _decode({**header, "kind": "classifier"}, tensors, look_up)
-        return KINDS[name].decode(classifier, header[name], _under(f"{name}.", tensors))
+        return _decode_table(classifier, header["table"], _under("table.", tensors))
     network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
     check_network(network)
-    if header["kind"] == "network":
+    if kind == "network":
         return network
     trace = Trace(**_under("trace.", tensors), **header["trace"])
     check_trace(trace, network)
     made = Construction(network, Outcome(header["outcome"]), trace)
-    return made if header["kind"] == "construction" else _decode_classifier(header, tensors, made, look_up)
+    return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
 
 
 def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
@@ -177,3 +178,23 @@ def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
     refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
     refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
     return np.array(values, dtype=dtype)
+
+
+def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
+    fields = tuple(Field(**plain | {"categories": _as_tuple(plain["categories"])}) for plain in section["columns"])
+    rest = {name: section[name] for name in TABLE}
+    encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest)
+    check_encoding(encoding, section["scale"], classifier.n_features_in_)
+    return TableModel.of(classifier, encoding, section["scale"])
+
+
+def _as_tuple(plain: Any) -> Any:
+    return tuple(plain) if isinstance(plain, list) else plain
+
+
+def classifier_in(model: Any) -> Any:
+    """The classifier in a table's model; any other model itself."""
+    if not isinstance(model, TableModel):
+        return model
+    check_is_fitted(model, "classifier_")
+    return model.classifier_

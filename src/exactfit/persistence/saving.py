@@ -1,9 +1,10 @@
-"""``save`` and ``load``."""
+"""``save`` and ``load``; activations that a user brought are saved by name, and loading needs them back."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,20 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 
 from .._version import __version__
+from ..construct import Construction
 from ..exceptions import ModelFileError, ParameterError
-from .container import MISFITS, Header, read, refuse_unless, write
-from .description import describe, is_generator, rebuild
-from .kinds import inside
-from .own import Given, compare, lookup_in, own_activations, read_given, sample
+from ..network import Network
+from ..network.activations import RELU, THRESHOLD, Activation, as_activation
+from .container import MISFITS, Header, read_model, refuse_unless, write_model
+from .description import Lookup, classifier_in, from_parts, is_generator, to_parts
+
+Given = Mapping[str, Any] | Iterable[Any]
+
+STANDARD = {activation.name: activation for activation in (THRESHOLD, RELU)}
+
+# Where a function is compared with the one that was saved; every Activation is finite here.
+PROBES = np.array([0.01, 0.5, 1.0, 2.0, 7.5, 100.0])
+TOLERANCE = 1e-6  # other machines round exp and its like in another way, but not by so much
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -56,14 +66,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     array(['a', 'b', 'a'], dtype='<U1')
     """
     try:
-        header, tensors = describe(model)
-        rebuild(header, tensors, lookup_in(own_activations(model)))
+        header, tensors = to_parts(model)
+        from_parts(header, tensors, lookup_in(own_activations(model)))
         header["saved_with"] = _circumstances(model)
     except (NotFittedError, ParameterError):
         raise
     except MISFITS as error:
         raise ParameterError(f"this model cannot be saved: {error}") from error
-    write(Path(path), header, tensors)
+    write_model(Path(path), header, tensors)
 
 
 def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> Any:
@@ -110,8 +120,8 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
     """
     look_up = lookup_in(read_given(activations))
     try:
-        header, tensors = read(Path(path))
-        model = rebuild(header, tensors, look_up)
+        header, tensors = read_model(Path(path))
+        model = from_parts(header, tensors, look_up)
         _check_circumstances(model, **header["saved_with"])
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
@@ -123,7 +133,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
 
 def _circumstances(model: Any) -> Header:
     """What is true of this saving, and cannot be read off the model."""
-    random_state = getattr(inside(model), "random_state", None)
+    random_state = getattr(classifier_in(model), "random_state", None)
     return {
         "versions": {
             "exactfit": __version__,
@@ -140,4 +150,69 @@ def _circumstances(model: Any) -> Header:
 def _check_circumstances(model: Any, versions: Any, random_state: Any, activations: Any) -> None:
     texts = [*versions.keys(), *versions.values(), random_state or ""]
     refuse_unless(all(isinstance(text, str) for text in texts), "it does not say which versions wrote it")
-    compare(model, activations)
+    compare_activations(model, activations)
+
+
+def lookup_in(named: Mapping[str, Activation]) -> Lookup:
+    """From name to activation, among the standard ones and these."""
+
+    def look_up(name: str) -> Activation:
+        known = STANDARD | dict(named)
+        if name not in known:
+            raise ModelFileError(
+                f"it needs the activation {name!r}, of which it holds the name only: "
+                f"pass activations={{{name!r}: function}}"
+            )
+        return known[name]
+
+    return look_up
+
+
+def read_given(given: Given | None) -> dict[str, Activation]:
+    """By name, the activations that a user gives to ``load``."""
+    if isinstance(given, Mapping):
+        functions = {name: part.function if isinstance(part, Activation) else part for name, part in given.items()}
+        parts = [Activation(name, function) for name, function in functions.items()]
+    elif given is None or (isinstance(given, Iterable) and not isinstance(given, str)):
+        parts = [as_activation(part) for part in given or ()]
+    else:
+        raise ParameterError(f"activations must be a dict or a list of Activation, got {given!r}")
+    return by_name(parts)
+
+
+def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
+    """The activations that are not standard ones, by name; refuses two of the same name."""
+    named = dict(STANDARD)
+    for activation in activations:
+        if named.setdefault(activation.name, activation) != activation:
+            raise ParameterError(f"two activations have the name {activation.name!r}: rename one of them")
+    return {name: activation for name, activation in named.items() if name not in STANDARD}
+
+
+def own_activations(model: Any) -> dict[str, Activation]:
+    """The activations in a model that are not standard ones, by name."""
+    model = classifier_in(model)
+    if isinstance(model, Network | Construction):
+        network = model if isinstance(model, Network) else model.network
+        used = [layer.activation for layer in network.layers]
+    else:
+        used = [layer.activation for layer in model.network_.layers] + [as_activation(model.activation)]
+    return by_name(activation for activation in used if activation is not None)
+
+
+def sample(model: Any) -> dict[str, list[float]]:
+    """Some values of every activation that is not a standard one, to know it again."""
+    return {name: activation(PROBES).tolist() for name, activation in own_activations(model).items()}
+
+
+def compare_activations(model: Any, saved: Mapping[str, list[float]]) -> None:
+    """Refuse activations that are not those that the model was saved with."""
+    now = sample(model)
+    refuse_unless(now.keys() == saved.keys(), "it does not describe the activations that it names")
+    for name, values in now.items():
+        for probe, value, before in zip(PROBES.tolist(), values, saved[name], strict=True):
+            refuse_unless(
+                abs(value - before) <= TOLERANCE * abs(before),
+                f"the function given for {name!r} is not the one that it was saved with: "
+                f"at t = {probe} it is {value}, and was {before}",
+            )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from ..certificate import Certificate, certify
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ModelFileError, ParameterError
-from ..persistence import load, save
+from ..exceptions import ParameterError
 from .encoding import Encoding, Field, Scaling
 from .errors import speaking_of
 from .reading import Format, read, read_table
@@ -22,7 +20,7 @@ from .table import Table
 Floats = NDArray[np.float64]
 
 
-class TableModel:
+class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""A classifier for tables: numbers and categories in, labels out.
 
     Its points, which certificates speak of, are the encoded rows: numeric columns as they are,
@@ -72,9 +70,6 @@ class TableModel:
     def __init__(self, classifier: InterpolatingClassifier | None = None, *, scale: Scaling = "standard") -> None:
         self.classifier, self.scale = classifier, scale
 
-    def __repr__(self) -> str:
-        return f"TableModel({self.classifier!r}, scale={self.scale!r})"
-
     def fit(self, data: Any, target: str | None = None) -> TableModel:
         """Learn the encoding of a table, and build the network.
 
@@ -101,6 +96,13 @@ class TableModel:
             classifier.fit(encoding.encode(table), table.labels)
         self.classifier_, self.encoding_ = classifier, encoding
         return self
+
+    @classmethod
+    def of(cls, classifier: InterpolatingClassifier, encoding: Encoding, scale: Scaling) -> TableModel:
+        """The fitted model of a classifier that was fitted to the points of an encoding."""
+        model = cls(classifier, scale=scale)
+        model.classifier_, model.encoding_ = classifier, encoding
+        return model
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -186,20 +188,6 @@ class TableModel:
         """
         X = self.encode(data)
         return self.classifier_.explain(X)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write encoding, network and certificate to a file; see :func:`exactfit.save`."""
-        save(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Any) -> TableModel:
-        """Read a model that was saved; see :func:`exactfit.load`."""
-        model = load(path, **options)
-        if not isinstance(model, cls):
-            raise ModelFileError(
-                f"{os.fspath(path)!r} holds a {type(model).__name__} without the columns of a table: use exactfit.load"
-            )
-        return model
 
 
 def _as_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
