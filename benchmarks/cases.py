@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit.lab.experiments.datasets import load_dataset
+from exactfit.lab.datasets import load_dataset
 
 Data = tuple[np.ndarray, np.ndarray]
 

@@ -21,11 +21,10 @@ from sklearn.preprocessing import StandardScaler
 
 from exactfit import Comparison, compare
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.lab.comparison import Row
-from exactfit.lab.comparison.baselines import BASELINES
-from exactfit.lab.comparison.table import count, number
-from exactfit.lab.experiments import load_dataset
-from exactfit.lab.experiments.datasets import load_images
+from exactfit.lab import load_dataset
+from exactfit.lab.comparison import Row, count, number
+from exactfit.lab.contenders import BASELINES
+from exactfit.lab.datasets import load_images
 
 HEAD = (
     "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "radius <=",
@@ -157,7 +156,7 @@ def show(case: Case, path: Path, as_markdown: bool) -> None:
     if as_markdown:
         print(markdown(case, comparison), end="\n\n")
         return
-    from exactfit.lab.plots import plot_comparison
+    from exactfit.lab import plot_comparison
     from exactfit.plots import style
 
     with style():

@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from exactfit import InterpolatingClassifier
-from exactfit.lab.experiments import load_dataset
+from exactfit.lab import load_dataset
 from exactfit.plots import plot_coverage, style
 
 parser = argparse.ArgumentParser()

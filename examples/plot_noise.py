@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from exactfit import InterpolatingClassifier
-from exactfit.lab.experiments import load_dataset
+from exactfit.lab import load_dataset
 from exactfit.plots import style
 
 parser = argparse.ArgumentParser()

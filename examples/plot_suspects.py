@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
 from exactfit import find_suspects
-from exactfit.lab.experiments import load_dataset
+from exactfit.lab import load_dataset
 from exactfit.plots import plot_suspects, style
 
 parser = argparse.ArgumentParser()

@@ -22,8 +22,8 @@ from exactfit._support.processes import memory_of, told_by_ps
 from exactfit.cli import main
 from exactfit.construct import fixed_width
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.lab.comparison import Row, compare
-from exactfit.lab.comparison.constructions import choose
+from exactfit.lab import Row, compare
+from exactfit.lab.contenders import choose
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 WIDTH = 200
@@ -80,9 +80,9 @@ class LongProof(Base):
     name: ClassVar[str] = "long-proof"
 
     def construct(self, X, y, random_state=None):
-        from exactfit.lab.comparison import constructions
+        from exactfit.lab import contenders
 
-        constructions.certify = lambda *_: time.sleep(600)  # in this process only, which is about to be ended
+        contenders.certify = lambda *_: time.sleep(600)  # in this process only, which is about to be ended
         return super().construct(X, y, random_state)
 
 
@@ -187,7 +187,7 @@ def test_an_error_becomes_a_reason_in_one_line(in_trouble: Comparison) -> None:
 
 
 def test_reasons_name_rows_of_the_data_as_given(in_trouble: Comparison) -> None:
-    from exactfit.lab.comparison.data import prepare
+    from exactfit.lab.contest import prepare
 
     first = int(prepare(X, Y, "raise", 0)[0].rows[0])
     expected = AssumptionError("distinct projections", [first], "Move it.")
@@ -344,7 +344,7 @@ def test_the_command_prints_what_the_function_returns(table: str, capsys) -> Non
 def test_the_command_says_when_it_was_interrupted(table: str, capsys, monkeypatch) -> None:
     facts = {"n_samples": 48, "n_held_out": 12, "n_features": 2, "n_classes": 2, "time_limit": 60.0}
     so_far = Comparison((), **facts, memory_limit=2**30, random_state=0, missing=("huang",))
-    monkeypatch.setattr("exactfit.lab.comparison.compare", lambda *_, **__: so_far)
+    monkeypatch.setattr("exactfit.lab.compare", lambda *_, **__: so_far)
     assert main(["compare", table, "--target", "side"]) == 130
     assert "interrupted, so not run: huang" in capsys.readouterr().out
 

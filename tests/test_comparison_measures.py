@@ -16,11 +16,9 @@ import exactfit
 from exactfit import Comparison
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab.comparison import Row
-from exactfit.lab.comparison.contender import Built
-from exactfit.lab.comparison.data import Data, prepare, split
-from exactfit.lab.comparison.radius import Probes, choose_probes, smallest_change
-from exactfit.lab.comparison.sizes import Sizes, bits_of, sizes
-from exactfit.lab.comparison.worker import accuracy
+from exactfit.lab.contenders import Built
+from exactfit.lab.contest import Data, accuracy, prepare, split
+from exactfit.lab.measures import Probes, Sizes, bits_of, choose_probes, sizes, smallest_change
 from exactfit.network import Layer
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
@@ -121,7 +119,7 @@ def test_data_come_back_from_disk_as_they_were_and_stay_there(tmp_path) -> None:
 
 
 def test_probes_lead_to_the_nearest_point_of_another_label(monkeypatch) -> None:
-    monkeypatch.setattr("exactfit.lab.comparison.radius.ROW_TILE", 7)
+    monkeypatch.setattr("exactfit.lab.measures.ROW_TILE", 7)
     X, y = PROBLEMS["three classes"]()
     probes = choose_probes(X, y, np.random.default_rng(0), count=20)
     rows = [int(np.flatnonzero((start == X).all(axis=1))[0]) for start in probes.starts]

@@ -19,10 +19,9 @@ from sklearn.datasets import load_iris, make_moons
 from test_experiments_datasets import write_mnist
 
 from exactfit.cli import main
-from exactfit.lab.experiments import backends, load_dataset, read_trials
-from exactfit.lab.experiments.records import merge_trials
-from exactfit.lab.experiments.trial import run_cell
-from exactfit.lab.reproduction import figures
+from exactfit.lab import backends, figures, load_dataset, read_trials
+from exactfit.lab.trial import run_cell
+from exactfit.lab.trials import merge_trials
 
 GRID = """
 [grid]
@@ -256,7 +255,7 @@ def test_processes_and_a_scheduler(tmp_path: Path) -> None:
 
 def test_a_second_sweep_on_the_same_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     code = (
-        "import sys; from exactfit.lab.experiments.store import Store; s = Store('s.jsonl', print); "
+        "import sys; from exactfit.lab.store import Store; s = Store('s.jsonl', print); "
         "print('open', flush=True); sys.stdin.readline()"
     )
     first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -24,9 +24,9 @@ import pytest
 from exactfit.certificate import data_digest
 from exactfit.demo import two_moons
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.experiments import images, load_dataset
-from exactfit.lab.experiments.datasets import load_images, scale_to_unit, stratified_order
-from exactfit.lab.experiments.images import CIFAR10, MNIST
+from exactfit.lab import images, load_dataset
+from exactfit.lab.datasets import load_images, scale_to_unit, stratified_order
+from exactfit.lab.images import CIFAR10, MNIST
 
 MNIST_NAMES = MNIST.layouts[0]
 

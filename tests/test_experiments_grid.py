@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.experiments.grid import PAPER, axis_values, load_experiment, paper_experiment
-from exactfit.lab.experiments.trial import Cell
+from exactfit.lab.experiment import PAPER, Cell, axis_values, load_experiment, paper_experiment
 
 # The experiments of the paper: axes, number of points, runs.
 N_POINTS = {
@@ -88,7 +87,7 @@ def test_the_committed_part_is_every_second_value_with_ends_and_quoted_cells(nam
 
 
 def test_every_file_is_shipped_and_tells_what_it_is() -> None:
-    folder = Path(__file__).parents[1] / "src" / "exactfit" / "lab" / "experiments" / "paper"
+    folder = Path(__file__).parents[1] / "src" / "exactfit" / "lab" / "paper"
     assert sorted(path.stem for path in folder.glob("*.toml")) == sorted(PAPER)
     for path in folder.glob("*.toml"):
         assert path.read_text(encoding="utf-8").startswith("# ")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from exactfit.lab.experiments.records import Trials, read_trials
+from exactfit.lab.trials import Trials, read_trials
 
 TOY = """
 runs = 60

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactfit.lab.experiments import load_dataset
-from exactfit.lab.experiments.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
-from exactfit.lab.experiments.records import Trials, read_trials
-from exactfit.lab.experiments.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
+from exactfit.lab import load_dataset
+from exactfit.lab.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
+from exactfit.lab.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
+from exactfit.lab.trials import Trials, read_trials
 
 TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
 RUNS = 150

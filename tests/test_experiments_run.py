@@ -16,14 +16,14 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit.certificate import data_digest
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.experiments import Dataset, backends, run
-from exactfit.lab.experiments.backends import Backend, Batch, results
-from exactfit.lab.experiments.display import Display
-from exactfit.lab.experiments.grid import Experiment
-from exactfit.lab.experiments.records import Trials, merge_trials, read_trials
-from exactfit.lab.experiments.run import Pace, Report, Shard, Sweep, weight
-from exactfit.lab.experiments.store import Store
-from exactfit.lab.experiments.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
+from exactfit.lab import Dataset, backends
+from exactfit.lab import sweep as sweep_module
+from exactfit.lab.backends import Backend, Batch, results
+from exactfit.lab.experiment import Experiment
+from exactfit.lab.store import Store
+from exactfit.lab.sweep import Display, Pace, Report, Shard, Sweep, weight
+from exactfit.lab.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
+from exactfit.lab.trials import Trials, merge_trials, read_trials
 
 
 def dataset(name: str, X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
@@ -111,7 +111,7 @@ def test_part_after_part_in_any_order(whole: list[tuple], tmp_path: Path) -> Non
 def test_first_layers_in_several_goes_for_lack_of_memory(
     whole: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "MEMORY", 1)
+    monkeypatch.setattr(sweep_module, "MEMORY", 1)
     sweep(tmp_path / "s.jsonl")
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
 
@@ -291,7 +291,7 @@ def test_a_small_trial_goes_in_batches() -> None:
             sent.append(len(batch.cells))
             yield batch
 
-    part = run.Part(Problem.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
+    part = sweep_module.Part(Problem.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
     pace = Pace()
     for batch in count(part.batches(0, 0, pace)):
         pace.learn([Trial(0, cell, seconds=0.0005) for cell in batch.cells], 0.0)

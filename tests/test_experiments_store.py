@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.experiments import load_dataset
-from exactfit.lab.experiments import store as store_module
-from exactfit.lab.experiments.records import Trials, merge_trials, read_trials, write_trials
-from exactfit.lab.experiments.store import Store, describe
-from exactfit.lab.experiments.summary import COLUMNS, summary_text, write_summary
-from exactfit.lab.experiments.trial import Cell, Scheme, Trial
+from exactfit.lab import load_dataset
+from exactfit.lab import store as store_module
+from exactfit.lab.statistics import COLUMNS, summary_text, write_summary
+from exactfit.lab.store import Store, describe
+from exactfit.lab.trial import Cell, Scheme, Trial
+from exactfit.lab.trials import Trials, merge_trials, read_trials, write_trials
 
 
 def quiet(_: str) -> None:
@@ -112,7 +112,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
 
 OPEN = """
 import sys
-from exactfit.lab.experiments.store import Store
+from exactfit.lab.store import Store
 with Store(sys.argv[1], print):
     print("open", flush=True)
     sys.stdin.readline()

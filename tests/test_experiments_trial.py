@@ -18,8 +18,8 @@ from exactfit.construct.evidence import ClassOrder, Counts
 from exactfit.construct.hyperplanes import Hyperplanes, mean
 from exactfit.construct.one_vs_rest import assemble, cover_classes
 from exactfit.exceptions import ParameterError
-from exactfit.lab.experiments import Dataset, load_dataset
-from exactfit.lab.experiments.trial import (
+from exactfit.lab import Dataset, load_dataset
+from exactfit.lab.trial import (
     INDEPENDENT,
     Cell,
     Draw,

@@ -146,7 +146,7 @@ def test_mnist():
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
         pytest.skip("EXACTFIT_DATA names no folder")
-    from exactfit.lab.experiments import load_dataset
+    from exactfit.lab import load_dataset
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:10_000], data.y[:10_000]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from exactfit import Comparison, DataError, ParameterError
+from exactfit.lab import plot_comparison
 from exactfit.lab.comparison import Row
-from exactfit.lab.plots import plot_comparison
 
 FACTS = {"n_samples": 8, "n_held_out": 2, "n_features": 3, "n_classes": 2, "time_limit": 60.0}
 

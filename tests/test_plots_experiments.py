@@ -13,9 +13,9 @@ from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.plots import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.plots.axes import edges_of, note_below, save_figure, shown
-from exactfit.lab.plots.heatmap import COLORS
+from exactfit.lab import plot_growth, plot_heatmap, plot_slices
+from exactfit.lab.axes import edges_of, note_below, save_figure, shown
+from exactfit.lab.trial_plots import COLORS
 from exactfit.plots import frame, plot_points, style
 
 NAMES = ("n", "lambda", "N", "detectors", "missed", "seconds")

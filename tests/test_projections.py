@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit.lab.projections import sides_of_many
+from exactfit.lab.trial import sides_of_many
 from exactfit.network.sides import sides
 
 

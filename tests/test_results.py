@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from exactfit.lab.experiments.grid import PAPER, paper_experiment
-from exactfit.lab.experiments.records import Trials, read_trials
-from exactfit.lab.experiments.summary import summary_text
+from exactfit.lab.experiment import PAPER, paper_experiment
+from exactfit.lab.statistics import summary_text
+from exactfit.lab.trials import Trials, read_trials
 
 RESULTS = Path(__file__).parents[1] / "results"
 PACKED = sorted(RESULTS.glob("*.trials.csv.gz"))

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from .geometry.separation import separation as separation
     from .geometry.worst_cases import make_alternating_line as make_alternating_line
     from .geometry.worst_cases import make_parallel_lines as make_parallel_lines
+    from .lab.comparing import compare as compare
     from .lab.comparison import Comparison as Comparison
-    from .lab.comparison import compare as compare
     from .network import Network as Network
     from .network.activations import Activation as Activation
     from .outcome import Outcome as Outcome
@@ -82,7 +82,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "network.activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
-    "lab.comparison": ["Comparison", "compare"],
+    "lab.comparing": ["compare"],
+    "lab.comparison": ["Comparison"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],

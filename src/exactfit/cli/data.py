@@ -84,7 +84,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Build networks for this table by every published construction, and put them side by side."""
-    from ..lab.comparison import compare as compared
+    from ..lab import compare as compared
     from ..tables.errors import speaking_of
     from .output import json_text
 

@@ -14,8 +14,8 @@ from .options import CODES, command
 from .state import ExitCode, say
 
 if TYPE_CHECKING:
-    from ..lab.experiments.grid import Experiment
-    from ..lab.reproduction.sweeps import Plan, Reproduced
+    from ..lab.experiment import Experiment
+    from ..lab.reproducing import Plan, Reproduced
 
 trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
 
@@ -57,9 +57,9 @@ class Sweeping:
     def plan(self) -> Plan:
         """As the library takes it."""
         from .._support.threads import n_threads
-        from ..lab.experiments.backends import Backend
-        from ..lab.experiments.run import Shard
-        from ..lab.reproduction.sweeps import Plan
+        from ..lab.backends import Backend
+        from ..lab.reproducing import Plan
+        from ..lab.sweep import Shard
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
@@ -92,7 +92,7 @@ def reproduce(
     Experiments: two-moons, sample-size, mnist-pairs, mnist, mnist-wide, cifar10, cifar10-wide,
     parallel-lines, and all.
     """
-    from ..lab.experiments.grid import PAPER, paper_experiment
+    from ..lab.experiment import PAPER, paper_experiment
 
     names = PAPER if experiment == "all" else (experiment,)
     if len(names) > 1 and (sweeping.store is not None or sweeping.start_from is not None):
@@ -112,7 +112,7 @@ def sweep(
     scale: Annotated[str, typer.Option(help="A scale that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
     """Run an experiment of your own, on your own data, and draw its figures; run again to continue."""
-    from ..lab.experiments.grid import load_experiment
+    from ..lab.experiment import load_experiment
 
     plan = sweeping.plan()
     if _carry_out(load_experiment(file, scale), plan):
@@ -121,9 +121,9 @@ def sweep(
 
 def _carry_out(experiment: Experiment, plan: Plan) -> int:
     """Run, tell what was written; how many trials failed."""
-    from ..lab.reproduction import sweeps
+    from ..lab import reproduce as reproduced
 
-    done = sweeps.reproduce(experiment, plan, say)
+    done = reproduced(experiment, plan, say)
     _print_files(done)
     if done.report.failed:
         say(f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red")
@@ -141,7 +141,7 @@ def merge(
     inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
-    from ..lab.experiments.records import merge_trials, read_trials, write_trials
+    from ..lab.trials import merge_trials, read_trials, write_trials
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
@@ -154,8 +154,8 @@ def summary(
     output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
-    from ..lab.experiments.records import read_trials
-    from ..lab.experiments.summary import summary_text, write_summary
+    from ..lab.statistics import summary_text, write_summary
+    from ..lab.trials import read_trials
 
     if output is None:
         typer.echo(summary_text(read_trials(file)), nl=False)
@@ -168,7 +168,7 @@ def cost(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print how many trials each file holds, and the core-hours that they took."""
-    from ..lab.experiments.records import read_trials
+    from ..lab.trials import read_trials
 
     for path in files:
         rows = read_trials(path).rows
@@ -180,8 +180,8 @@ def published(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
-    from ..lab.experiments.published import agreements
-    from ..lab.experiments.records import read_trials
+    from ..lab.published import agreements
+    from ..lab.trials import read_trials
 
     for path in files:
         for found in agreements(read_trials(path)):

@@ -1,1 +1,61 @@
-"""The laboratory: the paper's experiments, sweeps of one's own, comparisons, their statistics and pictures."""
+"""The laboratory: the paper's experiments, sweeps of one's own, comparisons, their statistics and pictures.
+
+An experiment is one TOML file: data, a grid of widths, biases and sample sizes, how many
+runs. Trials go into an append-only store, from which summaries and figures are derived.
+Public names are loaded when first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .comparing import compare as compare
+    from .comparison import Comparison as Comparison
+    from .comparison import Row as Row
+    from .comparison_plot import plot_comparison as plot_comparison
+    from .datasets import Dataset as Dataset
+    from .datasets import load_dataset as load_dataset
+    from .datasets import load_images as load_images
+    from .experiment import Experiment as Experiment
+    from .experiment import load_experiment as load_experiment
+    from .experiment import paper_experiment as paper_experiment
+    from .reproducing import Plan as Plan
+    from .reproducing import reproduce as reproduce
+    from .statistics import per_cell as per_cell
+    from .trial_plots import plot_growth as plot_growth
+    from .trial_plots import plot_heatmap as plot_heatmap
+    from .trial_plots import plot_slices as plot_slices
+    from .trials import Trials as Trials
+    from .trials import merge_trials as merge_trials
+    from .trials import read_trials as read_trials
+    from .trials import write_trials as write_trials
+
+_HOMES = {
+    "comparing": ["compare"],
+    "comparison": ["Comparison", "Row"],
+    "comparison_plot": ["plot_comparison"],
+    "datasets": ["Dataset", "load_dataset", "load_images"],
+    "experiment": ["Experiment", "load_experiment", "paper_experiment"],
+    "reproducing": ["Plan", "reproduce"],
+    "statistics": ["per_cell"],
+    "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],
+    "trials": ["Trials", "merge_trials", "read_trials", "write_trials"],
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'exactfit.lab' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""From trials to cells: how often the networks interpolate, how wide they are, and how sure that is.
+"""From trials to cells: how often the networks interpolate, how wide they are, and how sure that is; as CSV.
 
 Records are anything with named columns: a NumPy structured array, a data frame, a list of
 dictionaries. A cell is a combination of n (width of the first layer), lambda (bound on the
@@ -7,10 +7,15 @@ biases) and N (number of points).
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .trials import Header, Trials
 
 Floats = NDArray[np.float64]
 
@@ -157,3 +162,46 @@ def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> Non
     spread = mean((detectors - out["detectors"][inverse]) ** 2)
     deviations = np.sqrt(spread * runs / np.maximum(runs - 1, 1))
     out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)
+
+
+WORDS = ("data", "standing", "digest", "scheme")
+COLUMNS = (*WORDS, *(CELL.names or ()))
+
+
+def summary_text(trials: Trials) -> str:
+    """The summary of trials as CSV: a line for every cell of every data set.
+
+    Probabilities have Wilson's 95 % interval, mean numbers of detectors (over all runs,
+    interpolating or not) Student's; ``seconds`` is the mean of a trial on one core.
+
+    Examples
+    --------
+    >>> from exactfit.lab.trials import Trials, no_rows
+    >>> from exactfit.lab.statistics import summary_text
+    >>> summary_text(Trials((), no_rows())).startswith("data,standing,digest,scheme,n,lambda,N,runs")
+    True
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for header in trials.kinds():
+        words = [header.get(name) for name in WORDS]
+        for cell in per_cell(rows_of(trials, header)).tolist():
+            writer.writerow([*words, *(_plain(value) for value in cell)])
+    return out.getvalue()
+
+
+def rows_of(trials: Trials, header: Header) -> object:
+    """The trials of the same kind as those of a header."""
+    return trials.where(**{name: header.get(name) for name in ("digest", "target", "scheme", "law", "center")})
+
+
+def _plain(value: float) -> str:
+    """Six digits are more than any of these numbers is worth."""
+    return str(value) if isinstance(value, int) else ("" if value != value else f"{value:.6g}")  # noqa: PLR0124  (NaN)
+
+
+def write_summary(path: Path, trials: Trials) -> None:
+    """Write the summary of trials as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(summary_text(trials), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The data of the experiments: by name, scaled, with digest and origin.
+"""The data of the experiments: by name, from a scikit-learn loader or a user's file; scaled, with digest and origin.
 
 MNIST and CIFAR-10 come from files in a folder that the caller names, or that the environment
 variable EXACTFIT_DATA names, else from OpenML through scikit-learn, which keeps a copy.
@@ -6,8 +6,9 @@ variable EXACTFIT_DATA names, else from OpenML through scikit-learn, which keeps
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._kernels.rows import largest_norm
-from ...certificate import data_digest
-from ...exceptions import DataError, ParameterError
-from ...geometry.worst_cases import make_parallel_lines
-from ...network.sides import row_tiles
+from .._kernels.rows import largest_norm
+from ..certificate import data_digest
+from ..construct.labels import refuse_conflicts, refuse_not_finite
+from ..exceptions import DataError, ParameterError
+from ..geometry.worst_cases import make_parallel_lines
+from ..network.sides import row_tiles
+from ..tables import Encoding, read_table
+from .experiment import Experiment
 from .images import KINDS, Images, Kind, checked, read_images, subfolders
 
 Floats = NDArray[np.float64]
@@ -53,7 +57,7 @@ class Dataset:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments import load_dataset
+    >>> from exactfit.lab import load_dataset
     >>> moons = load_dataset("two-moons")
     >>> moons.X.shape, moons.target, moons.standing
     ((1000, 2), 1, 'generated')
@@ -104,7 +108,7 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Datas
 
     Examples
     --------
-    >>> from exactfit.lab.experiments import load_dataset
+    >>> from exactfit.lab import load_dataset
     >>> lines = load_dataset("parallel-lines")
     >>> lines.X.shape, lines.classes
     ((20, 2), ('lower line', 'upper line'))
@@ -134,7 +138,7 @@ def load_images(name: str, data: str | os.PathLike[str] | None = None) -> Images
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.datasets import load_images
+    >>> from exactfit.lab.datasets import load_images
     >>> load_images("mnist").pixels.shape  # doctest: +SKIP
     (70000, 784)
     """
@@ -232,7 +236,7 @@ def stratified_order(y: Codes, seed: int = ORDER_SEED) -> NDArray[np.intp]:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.lab.experiments.datasets import stratified_order
+    >>> from exactfit.lab.datasets import stratified_order
     >>> y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1])
     >>> y[stratified_order(y)]
     array([0, 1, 0, 0, 1, 0, 0, 1, 0])
@@ -271,3 +275,98 @@ _MADE: dict[str, Callable[[], Dataset]] = {
     "two-moons-million": partial(_two_moons, "two-moons-million", 1_000_000),
     "parallel-lines": _parallel_lines,
 }
+
+
+Table = tuple[NDArray[Any], NDArray[Any]]
+SCALES = ("unit", "none")
+ORDERS = ("given", "stratified")
+LOADERS = ("load_", "make_", "fetch_")
+
+
+def load_data(experiment: Experiment, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
+    """All data sets of an experiment, checked: finite, and no equal points with different labels.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    folder : path, optional
+        With the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.
+
+    Examples
+    --------
+    >>> from exactfit.lab.experiment import paper_experiment
+    >>> from exactfit.lab.datasets import load_data
+    >>> [data.name for data in load_data(paper_experiment("parallel-lines"))]
+    ['parallel-lines']
+    """
+    found = [_load(spec, folder, experiment.folder or Path()) for spec in experiment.data]
+    for data in found:
+        refuse_not_finite(data.X)
+        refuse_conflicts(data.X, data.y)
+    return found
+
+
+def _load(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None, base: Path) -> Dataset:
+    order = spec.get("order", "given")
+    if order not in ORDERS:
+        raise ParameterError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    data = load_dataset(spec["name"], folder) if "name" in spec else _own(spec, base)
+    if "target" in spec:
+        data = replace(data, target=_target(data, spec["target"]))
+    return data.reordered(stratified_order(data.y)) if order == "stratified" else data
+
+
+def _target(data: Dataset, label: Any) -> int:
+    if str(label) not in data.classes or len(data.classes) != 2:
+        raise ParameterError(
+            f"target must be one of two classes: {data.name} has {', '.join(data.classes)}, got {label!r}"
+        )
+    return data.classes.index(str(label))
+
+
+def _own(spec: Mapping[str, Any], base: Path) -> Dataset:
+    name, (X, labels), source = (_from_loader if "loader" in spec else _from_file)(spec, base)
+    X = np.array(X, dtype=np.float64, order="C")
+    if X.ndim != 2 or len(X) != len(labels) or not X.size:
+        raise DataError(f"{name}: there must be a label for each row of features, got shapes {X.shape}, {labels.shape}")
+    scale = spec.get("scale", "unit")
+    if scale not in SCALES:
+        raise ParameterError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+    if scale == "unit":
+        scale_to_unit(X)
+    classes, y = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"{name}: there must be at least two classes")
+    y = y.reshape(-1).astype(np.int64)
+    names = tuple(map(str, classes.tolist()))
+    digest = data_digest(X, y)
+    return Dataset(X=X, y=y, name=name, classes=names, target=None, digest=digest, published=None, source=source)
+
+
+def _from_loader(spec: Mapping[str, Any], _base: Path) -> tuple[str, Table, str]:
+    from sklearn import datasets
+
+    name, arguments = str(spec["loader"]), dict(spec.get("arguments", {}))
+    loader: Callable[..., Any] | None = getattr(datasets, name, None) if name.startswith(LOADERS) else None
+    if loader is None:
+        raise ParameterError(f"sklearn.datasets has no loader {name!r}: take one of its load_, make_ or fetch_")
+    if "return_X_y" in inspect.signature(loader).parameters:
+        arguments["return_X_y"] = True
+    loaded = loader(**arguments)
+    if not isinstance(loaded, tuple) or len(loaded) != 2:
+        raise DataError(f"sklearn.datasets.{name} does not return points and labels")
+    X, y = loaded
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    shown = ", ".join(f"{key}={value!r}" for key, value in spec.get("arguments", {}).items())
+    return name.split("_", 1)[1], (X, np.asarray(y)), f"sklearn.datasets.{name}({shown})"
+
+
+def _from_file(spec: Mapping[str, Any], base: Path) -> tuple[str, Table, str]:
+    """Points of a table as they are: categories as indicators, nothing scaled."""
+    path, label = base / str(spec["file"]), spec.get("label")
+    if label is None and path.suffix != ".npz":
+        raise ParameterError(f"say which column of {path.name} holds the labels: label = ...")
+    table = read_table(path, target=label)
+    if table.labels is None:
+        raise DataError(f"{path.name} must hold an array of labels y beside X")
+    return path.stem, (Encoding.learn(table, "none").encode(table), table.labels), f"file {path.name}"

@@ -1,4 +1,4 @@
-"""``compare``: every construction and the usual baselines on one data set."""
+"""``compare``: every construction and the usual baselines on one data set, split once for all."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from ..._support.progress import Progress, progress_bar
-from ..._support.threads import n_threads
-from ...construct.memory import machine_memory
-from ...construct.recipe import check_whole
-from ...geometry.problem import check_number
-from .constructions import choose
-from .contender import Contender
-from .data import prepare
-from .record import Comparison, Row
-from .running import Limits, run
+from .._support.progress import Progress, progress_bar
+from .._support.threads import n_threads
+from ..construct.memory import machine_memory
+from ..construct.recipe import check_whole
+from ..geometry.problem import check_number
+from .comparison import Comparison, Row
+from .contenders import Contender, choose
+from .contest import Limits, prepare, run
 
 
 def compare(

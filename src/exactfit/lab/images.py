@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import DataError
+from ..exceptions import DataError
 
 Bytes = NDArray[np.uint8]
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..._support.processes import end_with
-from ...exceptions import MissingDependencyError, ParameterError
-from .trial import INDEPENDENT, Cell, Draw, FirstLayers, Problem, Trial, run_cell
+from .._support.processes import end_with
+from ..exceptions import MissingDependencyError, ParameterError
+from .experiment import INDEPENDENT, Cell
+from .trial import Draw, FirstLayers, Problem, Trial, run_cell
 
 BACKENDS = ("processes", "threads", "dask")
 

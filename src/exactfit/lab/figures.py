@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...estimators import InterpolatingClassifier
-from ...exceptions import InterpolationWarning, ParameterError
-from ...plots import frame, plot_points, plot_regions, style
-from ..experiments.datasets import Dataset
-from ..experiments.grid import Experiment
-from ..experiments.records import Trials
-from ..experiments.store import describe
-from ..experiments.summary import rows_of
-from ..plots import plot_growth, plot_heatmap, plot_slices
-from ..plots.axes import MIN_RUNS, check_axis, named, note_below, save_figure
-from ..statistics import AXES, per_cell
+from ..estimators import InterpolatingClassifier
+from ..exceptions import InterpolationWarning, ParameterError
+from ..plots import frame, plot_points, plot_regions, style
+from . import plot_growth, plot_heatmap, plot_slices
+from .axes import MIN_RUNS, check_axis, named, note_below, save_figure
+from .datasets import Dataset
+from .experiment import Experiment
+from .statistics import AXES, per_cell, rows_of
+from .store import describe
+from .trials import Trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

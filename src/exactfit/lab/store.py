@@ -20,11 +20,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..._version import __version__
-from ...exceptions import ParameterError
+from .._version import __version__
+from ..exceptions import ParameterError
 from .datasets import Dataset
-from .records import Header, Trials, read_trials, row_line
-from .trial import Scheme, Trial
+from .experiment import Scheme
+from .trial import Trial
+from .trials import Header, Trials, read_trials, row_line
 
 FLUSH_SECONDS = 0.5
 LOCKED_BYTE = 2**40  # far beyond the end: where Windows locks whole ranges of a file

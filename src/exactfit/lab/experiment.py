@@ -36,8 +36,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ...exceptions import DataError, ParameterError
-from .trial import LAWS, Cell, Scheme
+from ..exceptions import DataError, ParameterError
+
+SHARED, INDEPENDENT = "shared", "independent"
+SCHEMES = (SHARED, INDEPENDENT)
+LAWS = ("gaussian",)
+
 
 PAPER = (
     "two-moons",
@@ -53,6 +57,38 @@ FULL = "paper"
 TOP = {"title", "runs", "law", "center", "data", "grid", "figure"}
 DATA = {"name", "file", "loader", "label", "scale", "order", "target", "arguments"}
 GRID = {"width", "max_bias", "points", "share"}
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A place in a grid: n hyperplanes, biases up to lambda, the first N points."""
+
+    n: int
+    lam: float
+    N: int
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How random numbers are drawn.
+
+    Parameters
+    ----------
+    kind : {"shared", "independent"}
+        Whether the cells of a run share their draws.
+    law : {"gaussian"}
+        Of the hyperplanes.
+    center : bool
+        Whether to draw around the mean of the points instead of the origin.
+    """
+
+    kind: str = SHARED
+    law: str = "gaussian"
+    center: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in SCHEMES or self.law not in LAWS:
+            raise ParameterError(f"no scheme {self.kind!r} of the law {self.law!r}: see {SCHEMES} and {LAWS}")
 
 
 @dataclass(frozen=True)
@@ -89,7 +125,7 @@ class Experiment:
 
         Examples
         --------
-        >>> from exactfit.lab.experiments.grid import paper_experiment
+        >>> from exactfit.lab.experiment import paper_experiment
         >>> cells = paper_experiment("two-moons").cells(1000)
         >>> len(cells), cells[0]
         (2550, Cell(n=10, lam=0.0, N=1000))
@@ -120,7 +156,7 @@ def paper_experiment(name: str, scale: str = FULL) -> Experiment:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.grid import paper_experiment
+    >>> from exactfit.lab.experiment import paper_experiment
     >>> paper_experiment("mnist", "quick").title
     'MNIST'
     """
@@ -220,7 +256,7 @@ def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.grid import axis_values
+    >>> from exactfit.lab.experiment import axis_values
     >>> [float(value) for value in axis_values({"first": 0, "last": 2.5, "step": 0.9}, "max_bias")]
     [0.0, 0.9, 1.8, 2.5]
     """

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..experiments.backends import Backend
-    from ..experiments.datasets import Dataset
-    from ..experiments.grid import Experiment
-    from ..experiments.run import Report, Shard
+    from .backends import Backend
+    from .datasets import Dataset
+    from .experiment import Experiment
+    from .sweep import Report, Shard
 
 Say = Callable[[str], None]
 
@@ -78,13 +78,13 @@ def reproduce(experiment: Experiment, plan: Plan | None = None, say: Say = lambd
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.grid import paper_experiment
-    >>> from exactfit.lab.reproduction import reproduce
+    >>> from exactfit.lab.experiment import paper_experiment
+    >>> from exactfit.lab import reproduce
     >>> done = reproduce(paper_experiment("parallel-lines"))  # doctest: +SKIP
     >>> done.report.failed  # doctest: +SKIP
     0
     """
-    from ..experiments.sources import load_data
+    from .datasets import load_data
 
     plan = _completed(plan or Plan(), experiment, say)
     experiment = _adjusted(experiment, plan)
@@ -108,17 +108,16 @@ def _completed(plan: Plan, experiment: Experiment, say: Say) -> Plan:
 
 
 def _adjusted(experiment: Experiment, plan: Plan) -> Experiment:
-    from ..experiments.trial import INDEPENDENT
+    from .experiment import INDEPENDENT
 
     scheme = replace(experiment.scheme, kind=INDEPENDENT) if plan.independent else experiment.scheme
     return replace(experiment, scheme=scheme, runs=plan.runs or experiment.runs)
 
 
 def _run(experiment: Experiment, data: list[Dataset], plan: Plan, say: Say) -> Report:
-    from ..experiments.backends import Backend
-    from ..experiments.display import Display
-    from ..experiments.run import Shard, Sweep
-    from ..experiments.store import Store
+    from .backends import Backend
+    from .store import Store
+    from .sweep import Display, Shard, Sweep
 
     assert plan.store is not None
     _fill(plan, say)
@@ -134,7 +133,7 @@ def _run(experiment: Experiment, data: list[Dataset], plan: Plan, say: Say) -> R
 
 def _fill(plan: Plan, say: Say) -> None:
     """Put packed trials into a store that is not there yet."""
-    from ..experiments.records import read_trials, write_trials
+    from .trials import read_trials, write_trials
 
     if plan.start_from is None or plan.store is None:
         return
@@ -145,8 +144,8 @@ def _fill(plan: Plan, say: Say) -> None:
 
 
 def _show(experiment: Experiment, data: list[Dataset], plan: Plan, report: Report) -> Reproduced:
-    from ..experiments.records import read_trials
-    from ..experiments.summary import write_summary
+    from .statistics import write_summary
+    from .trials import read_trials
 
     assert plan.store is not None
     assert plan.output is not None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import DataError, ParameterError
-from ...plots.style import GREY
-from ..statistics import AXES, per_cell
+from ..exceptions import DataError, ParameterError
+from ..plots.style import GREY
+from .statistics import AXES, per_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def in_short(value: float, largest: float | None = None) -> str:
 
     Examples
     --------
-    >>> from exactfit.lab.plots.axes import in_short
+    >>> from exactfit.lab.axes import in_short
     >>> [in_short(value) for value in (800, 9500, 25_000, 1_000_000)]
     ['800', '9,500', '25k', '1M']
     >>> [in_short(value, largest=10_400) for value in (0, 500, 9500, 10_000)]

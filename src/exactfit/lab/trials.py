@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import DataError
+from ..exceptions import DataError
 
 Rows = NDArray[np.void]
 Header = dict[str, Any]
@@ -58,7 +58,7 @@ class Trials:
 
         Examples
         --------
-        >>> from exactfit.lab.experiments.records import Trials, no_rows
+        >>> from exactfit.lab.trials import Trials, no_rows
         >>> len(Trials((), no_rows()).where(data="mnist"))
         0
         """
@@ -138,7 +138,7 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments import read_trials
+    >>> from exactfit.lab import read_trials
     >>> trials = read_trials("results/two-moons.trials.csv.gz")  # doctest: +SKIP
     >>> trials.rows["detectors"].mean()  # doctest: +SKIP
     """

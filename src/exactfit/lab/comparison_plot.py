@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...construct.recipe import check_choice
-from ...exceptions import DataError
-from ...plots.style import GREY, INK, axes_for, color, marker, shade
+from ..construct.recipe import check_choice
+from ..exceptions import DataError
+from ..plots.style import GREY, INK, axes_for, color, marker, shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-    from ..comparison import Comparison, Row
+    from .comparison import Comparison, Row
 
 SIZES = {
     "total_bits": "bits of all weights and biases",
@@ -58,7 +58,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str
     Examples
     --------
     >>> from exactfit.lab.comparison import Comparison, Row
-    >>> from exactfit.lab.plots import plot_comparison
+    >>> from exactfit.lab import plot_comparison
     >>> row = Row(name="baum", kind="construction", total_bits=4800, robust_radius=1e-6, radius_upper=1e-3)
     >>> facts = {"n_samples": 80, "n_held_out": 20, "n_features": 2, "n_classes": 2, "time_limit": 60.0}
     >>> ax = plot_comparison(Comparison((row,), **facts, memory_limit=2**30, random_state=0))

@@ -7,6 +7,10 @@ has its own stream, hashed from (r, n, lambda, N). So a cell's outcome is the sa
 other cells are run, and every cell alone has the law of the paper's Algorithm 2: averages
 over runs are unbiased. Cells of one run depend on each other; the scheme "independent" hashes
 everything for both streams, and costs a first layer for every cell.
+
+<w, x> does not depend on the bias. So the filter of ``network.sides`` runs once for all bias
+vectors, up to the products; then every bias vector is added and judged by the bound that is
+proved there. What stays in doubt is settled exactly, as ever.
 """
 
 from __future__ import annotations
@@ -15,63 +19,26 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._kernels.rows import subtract_products
-from ..._support.progress import silent
-from ..._support.threads import SERIAL
-from ...construct import Construction, Recipe
-from ...construct.cover import Cover, random_cover
-from ...construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
-from ...construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
-from ...construct.mutual import Foreseen, mutual_limits, worth_foreseeing
-from ...construct.one_vs_rest import assemble, choose_targets
-from ...exceptions import ParameterError
-from ...network.bits import BitMatrix, n_words
-from ..projections import sides_of_many
+from .._kernels.rows import subtract_products
+from .._support.progress import silent
+from .._support.threads import SERIAL, single_threaded_blas
+from ..construct import Construction, Recipe
+from ..construct.cover import Cover, random_cover
+from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
+from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
+from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
+from ..construct.one_vs_rest import assemble, choose_targets
+from ..network.bits import BitMatrix, n_words
+from ..network.sides import LOW_DIMENSION, TILE_ENTRIES, Floats, Matrix, _HighDimension, sides
 from .datasets import Dataset
-
-Floats = NDArray[np.float64]
-
-SHARED, INDEPENDENT = "shared", "independent"
-SCHEMES = (SHARED, INDEPENDENT)
-LAWS = ("gaussian",)
-
-
-@dataclass(frozen=True, order=True)
-class Cell:
-    """A place in a grid: n hyperplanes, biases up to lambda, the first N points."""
-
-    n: int
-    lam: float
-    N: int
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """How random numbers are drawn.
-
-    Parameters
-    ----------
-    kind : {"shared", "independent"}
-        Whether the cells of a run share their draws.
-    law : {"gaussian"}
-        Of the hyperplanes.
-    center : bool
-        Whether to draw around the mean of the points instead of the origin.
-    """
-
-    kind: str = SHARED
-    law: str = "gaussian"
-    center: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in SCHEMES or self.law not in LAWS:
-            raise ParameterError(f"no scheme {self.kind!r} of the law {self.law!r}: see {SCHEMES} and {LAWS}")
+from .experiment import INDEPENDENT, Cell, Scheme
 
 
 @dataclass(frozen=True)
@@ -135,7 +102,7 @@ def seed_of(*key: Any) -> np.random.SeedSequence:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.trial import seed_of
+    >>> from exactfit.lab.trial import seed_of
     >>> seed_of("order", 0, 100, 0.5, 1000).entropy % 10**6
     122645
     """
@@ -305,8 +272,8 @@ def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None)
 
     Examples
     --------
-    >>> from exactfit.lab.experiments import load_dataset
-    >>> from exactfit.lab.experiments.trial import Cell, build
+    >>> from exactfit.lab import load_dataset
+    >>> from exactfit.lab.trial import Cell, build
     >>> made = build(load_dataset("two-moons"), Cell(n=500, lam=1.0, N=1000))
     >>> made.outcome.interpolates, made.network.widths[0]
     (True, 500)
@@ -316,3 +283,63 @@ def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None)
     layers = FirstLayers(problem, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
     return assemble(layers.hyperplanes(cell), patterns, problem.order, problem.targets, covers, Recipe().s)
+
+
+def sides_of_many(
+    X: Matrix, weights: NDArray[Any], biases: Floats, *, rows: NDArray[np.intp] | None = None
+) -> list[BitMatrix]:
+    """Exact sides of points and hyperplanes, packed, for each row of ``biases``.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
+    weights : ndarray of float32 or float64, shape (n, d)
+    biases : ndarray of float64, shape (m, n)
+    rows : ndarray of int, optional
+        Points to take, in this order; all by default.
+
+    Returns
+    -------
+    list of m BitMatrix
+        The k-th is what :func:`exactfit.network.sides.sides` gives for ``biases[k]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trial import sides_of_many
+    >>> points, weights = np.array([[0.1], [0.3]]), np.array([[3.0]])
+    >>> [each.to_bool()[:, 0].tolist() for each in sides_of_many(points, weights, np.array([[-0.3], [-0.6]]))]
+    [[True, True], [False, True]]
+    """
+    n_points = X.shape[0] if rows is None else len(rows)
+    n, d = weights.shape
+    if d <= LOW_DIMENSION or len(biases) < 2 or not (n and n_points):
+        return [sides(X, weights, each, rows=rows) for each in biases]
+    words = [np.zeros((n_words(n), n_points), dtype=np.uint64) for _ in biases]
+    work = _SharedProducts(X, np.ascontiguousarray(weights), np.ascontiguousarray(biases, np.float64), rows, words)
+    step = max(16, min(work.row_tile, TILE_ENTRIES // d))
+    with single_threaded_blas():
+        for start in range(0, n_points, step):
+            work((start, min(start + step, n_points)))
+    return [BitMatrix(each, n) for each in words]
+
+
+class _SharedProducts(_HighDimension):
+    """The filter in many dimensions, with a copy of itself for every bias vector."""
+
+    def __init__(
+        self, X: Matrix, weights: NDArray[Any], biases: Floats, rows: Any, words: list[NDArray[np.uint64]]
+    ) -> None:
+        super().__init__(X, weights, biases[0], rows, words[0])
+        self.judges = [self._judge(*pair) for pair in zip(biases, words, strict=True)]
+
+    def _judge(self, biases: Floats, words: NDArray[np.uint64]) -> _SharedProducts:
+        judge = copy(self)
+        judge.words = words
+        judge.shift(biases)
+        return judge
+
+    def decide(self, products: NDArray[Any], *where: Any) -> None:
+        """Judge every bias vector by the same products."""
+        for judge in self.judges:
+            _HighDimension.decide(judge, products, *where)

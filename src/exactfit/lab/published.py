@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .records import Trials
-from .summary import rows_of
+from .statistics import rows_of
+from .trials import Trials
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def agreements(trials: Trials) -> list[Agreement]:
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.published import agreements
-    >>> from exactfit.lab.experiments.records import Trials, no_rows
+    >>> from exactfit.lab.published import agreements
+    >>> from exactfit.lab.trials import Trials, no_rows
     >>> agreements(Trials((), no_rows()))
     []
     """
@@ -106,7 +106,7 @@ def z_of_shares(ours: float, runs: int, theirs: float, their_runs: int) -> float
 
     Examples
     --------
-    >>> from exactfit.lab.experiments.published import z_of_shares
+    >>> from exactfit.lab.published import z_of_shares
     >>> round(z_of_shares(0.5, 100, 0.4, 100), 3), z_of_shares(1.0, 5, 1.0, 25)
     (1.421, 0.0)
     """
@@ -121,7 +121,7 @@ def z_of_means(ours: Any, theirs: float, their_runs: int) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.lab.experiments.published import z_of_means
+    >>> from exactfit.lab.published import z_of_means
     >>> round(z_of_means(np.array([1.0, 2.0, 3.0]), 1.0, 3), 3)
     1.225
     """

@@ -1,0 +1,248 @@
+"""Whoever is compared: constructions, and what people would use otherwise.
+
+The baselines (nearest neighbour, decision tree, a network that is trained) stand beside the constructions to give
+an idea of sizes and times. Nothing about their answers is certified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import Certificate, certify
+from ..constructions import CONSTRUCTORS, Constructor
+from ..exceptions import ParameterError
+from ..geometry.separation import separation
+from ..network import Layer, Network
+from ..network.activations import RELU
+from ..network.weights import Dense
+from .measures import Decide
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Kind = Literal["construction", "trained network", "not a network"]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What a contender made of the points.
+
+    Attributes
+    ----------
+    decide : callable
+        Class indices of points.
+    layers : tuple of Layer
+        What to count; empty if it is not a network.
+    network : Network or None
+        What can be certified.
+    reason : str
+        What it fell short of.
+    """
+
+    decide: Decide
+    layers: tuple[Layer, ...] = ()
+    network: Network | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is proved of it, and how."""
+
+    certified: bool = False
+    proof: str = ""
+    robust_radius: float | None = None
+    radius_method: str = ""
+    reason: str = ""
+
+
+class Contender(Protocol):
+    """Builds, then proves what can be proved."""
+
+    @property
+    def name(self) -> str:
+        """As the table shows it."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """What comes out."""
+        ...
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it may be tried on a few points first: one of a stranger may do anything."""
+        ...
+
+    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+        """Fit all points; who can stop early has this many seconds."""
+        ...
+
+    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+        """What holds for sure."""
+        ...
+
+
+TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came out
+
+
+class _Baseline:
+    """Nothing to prove."""
+
+    is_known: ClassVar[bool] = True
+
+    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+        """Nothing is certified."""
+        return Claim()
+
+
+@dataclass(frozen=True)
+class NearestNeighbour(_Baseline):
+    """The label of the nearest training point. Its robust radius is known: half the separation."""
+
+    name: ClassVar[str] = "1-nn"
+    kind: ClassVar[Kind] = "not a network"
+
+    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+        """Keep the points."""
+        from sklearn.neighbors import KNeighborsClassifier
+
+        return _fitted(KNeighborsClassifier(n_neighbors=1), X, y)
+
+    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+        """Half the smallest distance between labels: no farther point is nearer, and halfway two are."""
+        half = separation(X, y).value / 2
+        return Claim(robust_radius=float(np.nextafter(half, 0.0)), radius_method="half the separation, exact")
+
+
+@dataclass(frozen=True)
+class DecisionTree(_Baseline):
+    """A tree grown until its leaves are pure."""
+
+    name: ClassVar[str] = "decision-tree"
+    kind: ClassVar[Kind] = "not a network"
+
+    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+        """Grow it."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        return _fitted(DecisionTreeClassifier(random_state=seed), X, y)
+
+
+@dataclass(frozen=True)
+class TrainedNetwork(_Baseline):
+    """scikit-learn's MLPClassifier, as it comes, on standardised features, trained until no training point is wrong."""
+
+    name: ClassVar[str] = "mlp"
+    kind: ClassVar[Kind] = "trained network"
+
+    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+        """Train, epoch by epoch, until the training error is zero or time is out."""
+        from sklearn.neural_network import MLPClassifier
+        from sklearn.preprocessing import StandardScaler
+
+        end = time.monotonic() + TRAINING_SHARE * seconds
+        scaler, model = StandardScaler().fit(X), MLPClassifier(random_state=seed)
+        scaled, wrong, epochs = scaler.transform(X), len(y), 0
+        while wrong and (not epochs or time.monotonic() < end):
+            model.partial_fit(scaled, y, classes=np.unique(y))
+            wrong, epochs = int(np.count_nonzero(model.predict(scaled) != y)), epochs + 1
+        reason = f"{wrong} of {len(y)} training points wrong after {epochs} epochs" if wrong else ""
+        return Built(
+            lambda points: np.asarray(model.predict(scaler.transform(points))), _layers(model, scaler), None, reason
+        )
+
+
+def _fitted(model: Any, X: Floats, y: Codes) -> Built:
+    model.fit(X, y)
+    return Built(lambda points: np.asarray(model.predict(points)))
+
+
+def _layers(model: Any, scaler: Any) -> tuple[Layer, ...]:
+    """The trained layers, the scaling of features absorbed in the first."""
+    (first, *weights), (bias, *biases) = model.coefs_, model.intercepts_
+    absorbed = first / scaler.scale_[:, None]
+    pairs = [(absorbed, bias - scaler.mean_ @ absorbed), *zip(weights, biases, strict=True)]
+    *hidden, output = [Dense(np.ascontiguousarray(matrix.T)) for matrix, _ in pairs]
+    shifts: list[NDArray[Any]] = [shift for _, shift in pairs]
+    made = [Layer(dense, shift, RELU) for dense, shift in zip(hidden, shifts[:-1], strict=True)]
+    return (*made, Layer(output, shifts[-1], None))
+
+
+BASELINES: dict[str, Contender] = {
+    baseline.name: baseline for baseline in (NearestNeighbour(), DecisionTree(), TrainedNetwork())
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Constructed:
+    """Network by construction, then certified."""
+
+    name: str
+    constructor: Constructor
+    kind: Kind = field(default="construction", init=False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the constructor is one of the library's."""
+        return type(self.constructor).__module__.startswith("exactfit.")
+
+    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+        """Construct the network."""
+        network = self.constructor.construct(X, y, random_state=seed).network
+        return Built(network.decide, network.layers, network)
+
+    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+        """Certify it from its numbers and the points alone."""
+        return _claim(certify(built.network, X, y))
+
+
+def _claim(certificate: Certificate) -> Claim:
+    proved = certificate.method != "evaluation"
+    wrong = f"the certificate fails for {certificate.n_errors} of {certificate.n_samples} points"
+    return Claim(
+        certified=certificate.holds and proved,
+        proof=certificate.method or "",
+        robust_radius=certificate.robust_radius,
+        radius_method=certificate.radius_method or "",
+        reason=("" if proved else "no proof is known: right by evaluation only") if certificate.holds else wrong,
+    )
+
+
+def choose(constructions: Any) -> list[Contender]:
+    """Contenders for ``"all"``, a name, a constructor, several of these, or a mapping of names of one's own to them.
+
+    Examples
+    --------
+    >>> from exactfit.lab.contenders import choose
+    >>> [contender.name for contender in choose(["huang", "1-nn"])]
+    ['huang', '1-nn']
+    """
+    if isinstance(constructions, str) and constructions == "all":
+        return [_contender(name) for name in (*CONSTRUCTORS, *BASELINES)]
+    if isinstance(constructions, Mapping):
+        return [_contender(one, str(name)) for name, one in constructions.items()]
+    several = isinstance(constructions, Iterable) and not isinstance(constructions, str)
+    chosen = [_contender(one) for one in (constructions if several else [constructions])]
+    names = [contender.name for contender in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ParameterError(f"constructions must have different names, got {', '.join(twice)} more than once")
+    return chosen
+
+
+def _contender(one: Any, name: str | None = None) -> Contender:
+    if isinstance(one, str):
+        if one in CONSTRUCTORS:
+            return Constructed(name or one, CONSTRUCTORS[one])
+        if one in BASELINES:
+            return BASELINES[one]
+        raise ParameterError(f"no construction is called {one!r}: choose from {', '.join([*CONSTRUCTORS, *BASELINES])}")
+    if isinstance(one, Constructor) and not isinstance(one, type):
+        return Constructed(name or one.name, one)
+    raise ParameterError(f"constructions must be 'all', names, or constructors, got {type(one).__name__}")

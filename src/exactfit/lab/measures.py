@@ -1,0 +1,273 @@
+"""What a comparison measures of every contender alike: how large it is, and how little changes an answer.
+
+*Sizes.* Weights and biases of all layers are counted, the output's included. Zeros of a dense layer are numbers like
+others; those of a sparse one are not stored, and neither are positions. Numbers that several units share are counted
+each time, but once in ``distinct``. Bits are those of the plainest format that holds an array exactly: 1 for 0/1 masks,
+``bit_length + 1`` for each whole number, else 32 for each if float32 holds them all, else 64.
+
+*An upper bound of the robust radius.* From each probe, a training point, goes a segment to the nearest training point
+of another label. Somewhere between the answers change; bisection finds such a place. The smallest distance over all
+probes bounds the robust radius of whatever gives the answers, network or not, from above.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Layer
+from ..network.weights import Masks, Sparse
+
+Numbers = NDArray[Any]
+
+WIDEST_FLOAT = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a network.
+
+    Attributes
+    ----------
+    depth : int
+        Layers with an activation, that is without the output.
+    neurons : int
+        Units of all layers, the output's included.
+    parameters : int
+        Weights and biases, zeros included.
+    nonzero : int
+        Those other than zero.
+    distinct : int
+        Different numbers other than zero, layer by layer: what is left when equal numbers of a layer are shared.
+    bits_per_weight : int
+        Bits of the widest weight or bias.
+    total_bits : int
+        Bits of all that is stored.
+    largest_weight : float
+        Largest absolute value; infinite beyond float64, where ``bits_per_weight`` tells.
+    """
+
+    depth: int
+    neurons: int
+    parameters: int
+    nonzero: int
+    distinct: int
+    bits_per_weight: int
+    total_bits: int
+    largest_weight: float
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """The share of one layer."""
+
+    nonzero: int
+    distinct: int
+    widest: int
+    bits: int
+    largest: float
+
+
+def sizes(layers: Sequence[Layer]) -> Sizes:
+    """Count what layers hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network.activations import THRESHOLD
+    >>> from exactfit.lab.measures import sizes
+    >>> from exactfit.network import Dense, Layer
+    >>> cuts = Layer(Dense(np.array([[0.1, 3.0], [0.1, 0.0]])), np.array([-0.5, 0.25]), THRESHOLD)
+    >>> output = Layer(Dense(np.array([[1.0, -1.0]])), np.array([0.0]), None)
+    >>> sizes([cuts, output])
+    Sizes(depth=1, neurons=3, parameters=9, nonzero=7, distinct=6, bits_per_weight=64, total_bits=325, largest_weight=3.0)
+    """  # noqa: E501  (a record is printed in one line)
+    parts = [_layer(layer) for layer in layers]
+    return Sizes(
+        depth=sum(layer.activation is not None for layer in layers),
+        neurons=sum(layer.n_units for layer in layers),
+        parameters=sum(layer.n_parameters for layer in layers),
+        nonzero=sum(part.nonzero for part in parts),
+        distinct=sum(part.distinct for part in parts),
+        bits_per_weight=max(part.widest for part in parts),
+        total_bits=sum(part.bits for part in parts),
+        largest_weight=max(part.largest for part in parts),
+    )
+
+
+def _layer(layer: Layer) -> _Layer:
+    weights, bias = _stored(layer), layer.bias
+    (widest, bits), (bias_widest, bias_bits) = _weight_bits(layer, weights), bits_of(bias)
+    return _Layer(
+        nonzero=layer.weights.n_nonzero + int(np.count_nonzero(bias)),
+        distinct=_n_different(weights, bias),
+        widest=max(widest, bias_widest),
+        bits=bits + bias_bits,
+        largest=max(_largest(weights), _largest(bias)),
+    )
+
+
+def _stored(layer: Layer) -> Numbers:
+    """The numbers that a layer's weights hold; of masks the two there are."""
+    weights = layer.weights
+    if isinstance(weights, Masks):
+        return np.array([0, weights.sign] if weights.n_nonzero else [0])
+    return np.ravel(weights.matrix.data if isinstance(weights, Sparse) else weights.values)
+
+
+def _weight_bits(layer: Layer, stored: Numbers) -> tuple[int, int]:
+    if isinstance(layer.weights, Masks):
+        units, inputs = layer.weights.shape
+        return 1, units * inputs
+    return bits_of(stored)
+
+
+def bits_of(values: Numbers) -> tuple[int, int]:
+    """Bits of the widest of some numbers, and of all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.measures import bits_of
+    >>> bits_of(np.array([0.0, -1.0, 5.0])), bits_of(np.array([0.5, 2.0])), bits_of(np.array([0.1, 2.0]))
+    ((4, 7), (32, 64), (64, 128))
+    """
+    if not values.size:
+        return 0, 0
+    if values.dtype == object:
+        each = [int(value).bit_length() + 1 for value in values.flat]
+        return max(each), sum(each)
+    if values.dtype.kind in "iu" or (values == np.trunc(values)).all():
+        lengths = np.frexp(np.abs(values.astype(np.float64)))[1] + 1  # frexp's exponent is the bit length
+        if lengths.max() <= WIDEST_FLOAT:
+            return int(lengths.max()), int(lengths.sum())
+    with np.errstate(over="ignore"):  # what overflows is not equal
+        width = 32 if (values.astype(np.float32) == values).all() else WIDEST_FLOAT
+    return width, width * values.size
+
+
+def _n_different(weights: Numbers, bias: Numbers) -> int:
+    """How many different numbers, zero left out."""
+    if object in (weights.dtype, bias.dtype):
+        return len({*weights.tolist(), *bias.tolist()} - {0})
+    both = np.concatenate([np.unique(weights), np.unique(bias)])  # float32 and small integers turn into float64
+    return int(np.count_nonzero(np.unique(both)))
+
+
+def _largest(values: Numbers) -> float:
+    if not values.size:
+        return 0.0
+    largest = np.abs(values).max()
+    try:
+        return float(largest)
+    except OverflowError:
+        return float("inf")
+
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Decide = Callable[[Floats], NDArray[Any]]
+
+N_PROBES = 200
+ROW_TILE = 4096
+PRECISION = 1e-6
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """Segments from training points to their nearest points of another label, shape (n_probes, n_features)."""
+
+    starts: Floats
+    ends: Floats
+
+
+def choose_probes(X: Floats, codes: Codes, rng: np.random.Generator, count: int = N_PROBES) -> Probes:
+    """Segments from some points, drawn without replacement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.measures import choose_probes
+    >>> X, codes = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
+    >>> probes = choose_probes(X, codes, np.random.default_rng(0))
+    >>> probes.starts.ravel(), probes.ends.ravel()
+    (array([0., 1., 3.]), array([3., 3., 1.]))
+    """
+    rows = np.sort(rng.choice(len(codes), min(count, len(codes)), replace=False))
+    starts = X[rows]
+    nearest, squares = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.inf)
+    for low in range(0, len(codes), ROW_TILE):
+        tile = X[low : low + ROW_TILE]
+        # Squares less those of the starts: enough to compare, and rounding may only choose a near tie.
+        found = (tile * tile).sum(axis=1) - 2.0 * (starts @ tile.T)
+        found[codes[rows][:, None] == codes[low : low + ROW_TILE]] = np.inf
+        best = found.argmin(axis=1)
+        closest = found[np.arange(len(rows)), best]
+        better = closest < squares
+        nearest[better], squares[better] = low + best[better], closest[better]
+    return Probes(starts, X[nearest])
+
+
+def smallest_change(decide: Decide, probes: Probes, seconds: float = np.inf) -> float | None:
+    """Smallest change found that changes an answer, None if none was found.
+
+    A probe whose answer cannot change any more before the smallest change so far is left out,
+    which changes nothing about the result. When the time is up, the smallest change so far counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.measures import Probes, smallest_change
+    >>> probes = Probes(np.array([[0.0], [4.0]]), np.array([[4.0], [0.0]]))
+    >>> round(smallest_change(lambda X: X[:, 0] > 1.0, probes), 5)
+    1.0
+    """
+    end = time.monotonic() + seconds
+    own = decide(probes.starts)
+    crossing = np.flatnonzero(decide(probes.ends) != own)
+    if not len(crossing):
+        return None
+    search = _Search(probes.starts[crossing], probes.ends[crossing], own[crossing])
+    for _ in range(MOST_STEPS):
+        if not search.step(decide) or time.monotonic() > end:
+            break
+    return search.smallest()
+
+
+class _Search:
+    """Bisection on all segments at once; ``low`` and ``high`` are shares of the way."""
+
+    def __init__(self, starts: Floats, ends: Floats, own: NDArray[Any]) -> None:
+        self.starts, self.ways, self.own = starts, ends - starts, own
+        self.low, self.high = np.zeros(len(starts)), np.ones(len(starts))
+        self.lengths = _lengths(self.ways)
+        self.changes = self.lengths.copy()
+
+    def step(self, decide: Decide) -> bool:
+        """Halve the segments that still matter; whether there were any."""
+        coarse = self.high - self.low > PRECISION * self.high
+        which = np.flatnonzero(coarse & (self.low * self.lengths < self.changes.min()))
+        if not len(which):
+            return False
+        middle = (self.low[which] + self.high[which]) / 2
+        points = self.starts[which] + middle[:, None] * self.ways[which]
+        changed = decide(points) != self.own[which]
+        self.low[which[~changed]] = middle[~changed]
+        self.high[which[changed]] = middle[changed]
+        self.changes[which[changed]] = _lengths((points - self.starts[which])[changed])
+        return True
+
+    def smallest(self) -> float:
+        """Rounded up: it has to stay an upper bound."""
+        slack = (self.starts.shape[1] + 4) * 2.0**-52
+        return float(self.changes.min() * (1.0 + slack))
+
+
+def _lengths(vectors: Floats) -> Floats:
+    return np.asarray(np.linalg.norm(vectors, axis=1))
