@@ -18,7 +18,7 @@ from exactfit.construct import Construction, Recipe, adaptive_width, cover, fixe
 from exactfit.construct.evidence import ClassOrder
 from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
 from exactfit.construct.one_vs_rest import choose_targets
-from exactfit.explanation import class_slack
+from exactfit.network.detectors import class_slack
 
 from . import dense
 from .cases import CASES, Case

@@ -383,9 +383,9 @@ def crowded_pairs(y, targets, evidence, covers):
     return sorted(pairs)
 
 
-def class_slack(X, W, B, masks, limits, outputs, n_outputs, activation):
-    """For every point and output the largest (limit - 1/2 - count) / limit, or (limit - value) / limit."""
-    best = np.full((len(X), n_outputs), -np.finfo(np.float64).max)
+def detector_slack(X, W, B, masks, limits, activation):
+    """For every detector and point (limit - 1/2 - count) / limit, or (limit - value) / limit."""
+    slack = np.empty((len(masks), len(X)))
     for p, x in enumerate(X):
         if activation.is_threshold:
             bits = sides([x], W, B)[0]
@@ -393,8 +393,15 @@ def class_slack(X, W, B, masks, limits, outputs, n_outputs, activation):
         else:
             values = [float(activation(np.array([dot(w, x) + b]))[0]) for w, b in zip(W, B, strict=True)]
             heights = [ordered_sum(v for v, m in zip(values, mask, strict=True) if m) for mask in masks]
-        for height, limit, output in zip(heights, limits, outputs, strict=True):
-            best[p, output] = max(best[p, output], (limit - height) / limit)
+        slack[:, p] = [(limit - height) / limit for height, limit in zip(heights, limits, strict=True)]
+    return slack
+
+
+def class_slack(X, W, B, masks, limits, outputs, n_outputs, activation):
+    """For every point and output the largest slack of its detectors."""
+    best = np.full((len(X), n_outputs), -np.finfo(np.float64).max)
+    for row, output in zip(detector_slack(X, W, B, masks, limits, activation), outputs, strict=True):
+        best[:, output] = np.maximum(best[:, output], row)
     return best
 
 

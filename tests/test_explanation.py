@@ -1,70 +1,172 @@
-"""The slack of a class is the largest relative slack of its detectors: positive exactly where the class claims."""
+"""Explanations name the detectors that a dense evaluation finds, and the rows that they were built from."""
 
 from __future__ import annotations
 
-import naive
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, PROBLEMS
+from constructors import OWN, PROBLEMS
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
 
-from exactfit.explanation import class_slack
-from exactfit.explanation import slack as module
+import exactfit
+from exactfit import InterpolatingClassifier, InterpolationWarning, ParameterError
+from exactfit import explanation as module
+from exactfit.explanation import NEAREST, NOBODY, Standings
+from exactfit.network.detectors import class_slack
 
-LOWEST = -np.finfo(np.float64).max
-
-
-def parts_of(network):
-    first, detectors, output = network.layers
-    return {
-        "W": first.weights.values.astype(np.float64),
-        "B": first.bias,
-        "masks": detectors.weights.bits.to_bool(),
-        "limits": detectors.bias.tolist(),
-        "outputs": output.weights.bits.to_bool().argmax(axis=0),
-        "n_outputs": network.widths[-1],
-        "activation": first.activation,
-    }
-
-
-@pytest.mark.parametrize("name", CONSTRUCTORS)
-@pytest.mark.parametrize("problem", ["three classes", "grid"])
-def test_the_same_as_the_twin(name, problem):
-    X, y = PROBLEMS[problem]()
-    network = CONSTRUCTORS[name](X, y, 0).network
-    points = np.concatenate([X[:3], np.random.default_rng(0).standard_normal((3, X.shape[1]))])
-    np.testing.assert_array_equal(class_slack(network, points), naive.class_slack(points, **parts_of(network)))
+MODELS = {
+    "one-sided": {},
+    "both sides": {"target": "all"},
+    "three classes": {"problem": "three classes"},
+    "fixed": {"problem": "three classes", "width": 150},
+    "relu": {"problem": "three classes", "activation": "relu"},
+    "relu one-sided": {"activation": "relu"},
+    "own": {"problem": "three classes", "activation": OWN},
+}
 
 
-@pytest.mark.parametrize("name", CONSTRUCTORS)
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_positive_exactly_where_the_class_claims(name, problem):
-    X, y = PROBLEMS[problem]()
-    network = CONSTRUCTORS[name](X, y, 0).network
-    points = np.concatenate([X, X + 1e-3, np.random.default_rng(1).standard_normal((200, X.shape[1]))])
-    slack = class_slack(network, points)
-    assert slack.shape == (len(points), network.widths[-1])
-    assert (slack != 0).all()
-    np.testing.assert_array_equal(slack > 0, network(points) != 0)
+def fitted(problem: str = "moons", **options):
+    X, y = make_moons(80, noise=0.2, random_state=0) if problem == "moons" else PROBLEMS[problem]()
+    names = np.array(["nought", "one", "two", "three"])
+    return InterpolatingClassifier(random_state=0, **options).fit(X, names[y]), X, names[y]
 
 
-@pytest.mark.parametrize("name", ["threshold-fixed-greedy-bisector-all", "relu-fixed-random-bisector-all"])
-def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
-    X, y = PROBLEMS["three classes"]()
-    network = CONSTRUCTORS[name](X, y, 0).network
-    points = np.random.default_rng(2).standard_normal((1500, X.shape[1])).round(1)
-    expected = class_slack(network, points)
-    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
-    np.testing.assert_array_equal(class_slack(network, sp.csr_array(points)), expected)
-    monkeypatch.setattr(module, "CHUNK_ROWS", 400)
-    monkeypatch.setattr(module, "TILE_ROWS", 57)  # a last tile of one row
-    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
-    assert class_slack(network, points[:0]).shape == (0, 3)
+def unseen(X):
+    return np.concatenate([X[:5], np.random.default_rng(1).normal(scale=2.0, size=(40, X.shape[1]))])
 
 
-@pytest.mark.parametrize("name", ["threshold-too-narrow", "relu-too-narrow"])
-def test_an_output_without_detectors_has_the_lowest_slack(name):
-    X, y = PROBLEMS["three classes"]()
-    network = CONSTRUCTORS[name](X, y, 0).network
-    assert network.widths[1] == 0
-    assert (class_slack(network, X) == LOWEST).all()
+def dense_slack(model, points):
+    """Relative slack of all detectors at all points: masks and values as plain matrices."""
+    first, detectors, _ = model.network_.layers
+    sums = first.sums(points)
+    threshold = first.activation.is_threshold
+    values = (sums > 0).astype(float) if threshold else first.activation(sums)
+    heights = values @ detectors.weights.bits.to_bool().astype(float).T
+    return (detectors.bias - (0.5 if threshold else 0.0) - heights) / detectors.bias
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_detectors_are_those_of_a_dense_evaluation(name):
+    model, X, _ = fitted(**MODELS[name])
+    points = unseen(X)
+    slack, labels = dense_slack(model, points), model.classes_[model.trace_.detector_classes]
+    for k, one in enumerate(model.explain(points)):
+        firing = np.flatnonzero(slack[k] > 0)
+        assert sorted(found.detector for found in one.fires) == firing.tolist()
+        assert set(one.claimed_by) == set(labels[firing].tolist())
+        named = one.fires or one.nearest
+        np.testing.assert_allclose([found.slack for found in named], slack[k][[found.detector for found in named]])
+        assert [found.slack for found in named] == sorted((found.slack for found in named), reverse=True)
+        if not len(firing):
+            best = np.sort(slack[k])[::-1][:NEAREST]
+            np.testing.assert_allclose([found.slack for found in one.nearest], best)
+        others = slack[k][labels != one.label]
+        assert (one.other is None) == (model.network_.widths[-1] == 1)
+        if one.other:
+            assert one.other.label != one.label
+            np.testing.assert_allclose(one.other.slack, others.max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_and_rows_are_those_of_the_model(name):
+    model, X, y = fitted(**MODELS[name])
+    points = unseen(X)
+    explained = model.explain(points)
+    np.testing.assert_array_equal(explained.labels, model.predict(points))
+    np.testing.assert_array_equal(explained.standings.best, class_slack(model.network_, points))
+    for one in explained:
+        for _, found in one.roles():
+            assert found.anchor == model.anchors_[found.detector]
+            assert found.witness == model.trace_.witnesses[found.detector]
+            assert y[found.anchor] == found.label != y[found.witness]
+
+
+def test_every_training_point_is_claimed_by_its_class():
+    model, X, y = fitted("three classes")
+    for label, one in zip(y, model.explain(X), strict=True):
+        assert one.claimed_by == (label,)
+        assert one.label == label
+        assert one.other.slack < 0
+
+
+def test_a_witness_stands_at_the_limit():
+    model, X, _ = fitted("three classes", width=200)
+    limits = model.network_.layers[1].bias
+    slack = dense_slack(model, X[model.trace_.witnesses])
+    np.testing.assert_allclose(np.diag(slack), -0.5 / limits)
+
+
+@pytest.mark.parametrize("name", ["three classes", "relu"])
+def test_threads_tiles_batches_and_layout_do_not_matter(monkeypatch, name):
+    model, X, _ = fitted(**MODELS[name])
+    points = unseen(X)
+    whole = model.explain(points).to_dict()
+    assert {"points": [model.explain(point[None, :])[0].to_dict() for point in points]} == whole
+    assert model.explain(sp.csr_array(points)).to_dict() == whole
+    monkeypatch.setattr(module, "LARGEST_TILE", 7)
+    assert model.set_params(n_jobs=2).explain(points).to_dict() == whole
+
+
+def test_classes_without_detectors():
+    model, X, _ = fitted("three classes")
+    found = Standings.of(model.network_, X[:0])
+    assert (len(found.best), len(found.fired), found.starts.tolist()) == (0, 0, [0])
+    with pytest.warns(InterpolationWarning):
+        narrow = InterpolatingClassifier(width=1, random_state=1).fit(X, np.arange(len(X)) % 7)
+    assert (Standings.of(narrow.network_, X).clearest == NOBODY).any()
+    assert [one.label for one in narrow.explain(X)] == narrow.predict(X).tolist()
+
+
+def test_a_loaded_model_explains_alike(tmp_path):
+    model, X, _ = fitted("three classes")
+    exactfit.save(model, tmp_path / "model")
+    assert exactfit.load(tmp_path / "model").explain(unseen(X)).to_dict() == model.explain(unseen(X)).to_dict()
+
+
+def test_text_json_and_frame():
+    model, X, y = fitted()
+    explained = model.explain(X)
+    assert json.loads(json.dumps(explained.to_dict())) == explained.to_dict()
+    frame = explained.to_frame()
+    assert list(frame) == ["point", "answer", "role", "detector", "label", "anchor", "witness", "slack"]
+    fires = frame[frame["role"] == "fires"]
+    assert sorted(fires["point"].unique()) == np.flatnonzero(y == fires["label"].iloc[0]).tolist()
+    assert (frame[frame["role"] == "nearest"]["slack"] < 0).all()
+    text = str(explained)
+    assert text.startswith(f"point 0: {str(y[0])!r}")
+    assert text.endswith(f"and {len(X) - 5} more points")
+    assert len(repr(explained)) < 80
+    assert len(repr(explained[0])) < 100
+    rest = explained[int(np.flatnonzero(y != fires["label"].iloc[0])[0])]
+    assert "claimed by no class\n  came close   detector" in str(rest)
+    assert [one.label for one in explained[2:5]] == y[2:5].tolist()
+    assert explained[-1] == explained[len(X) - 1]
+    with pytest.raises(IndexError):
+        explained[len(X)]
+
+
+@pytest.mark.parametrize("name", ["both sides", "three classes", "relu", "own"])
+def test_abstains_where_the_network_does_not_decide(name):
+    model, X, _ = fitted(**MODELS[name])
+    points = np.random.default_rng(2).normal(scale=2.0, size=(300, X.shape[1]))
+    left = model.abstains(points)
+    np.testing.assert_array_equal(left, model.network_.decide(points) == -1)
+    assert 0 < left.sum() < len(points)
+    assert not model.abstains(X).any()
+    claims = [len(one.claimed_by) for one in model.explain(points)]
+    np.testing.assert_array_equal(left, np.array(claims) != 1)
+
+
+def test_a_one_sided_model_does_not_abstain():
+    model, X, _ = fitted()
+    with pytest.raises(ParameterError, match='target="all"'):
+        model.abstains(X)
+
+
+def test_an_unfitted_model_explains_nothing():
+    for ask in (InterpolatingClassifier().explain, InterpolatingClassifier().abstains):
+        with pytest.raises(NotFittedError):
+            ask([[0.0]])

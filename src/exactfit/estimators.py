@@ -24,9 +24,9 @@ from .construct.noise import check_noise, points_to_give_up
 from .construct.patterns import rounded
 from .construct.recipe import check_choice, check_whole
 from .exceptions import DataError, InterpolationWarning, ParameterError
-from .explanation import LOWEST, Explanations, class_slack
-from .explanation.evidence import Evidence
+from .explanation import Explanations, Standings
 from .network.activations import Activation
+from .network.detectors import LOWEST, class_slack
 
 Matrix = Any
 Codes = NDArray[np.int64]
@@ -346,10 +346,10 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
           fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
         """
         check_is_fitted(self)
-        evidence = Evidence.of(self.network_, self._points(X), self.n_jobs)
+        standings = Standings.of(self.network_, self._points(X), self.n_jobs)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
         return Explanations(
-            labels=self._answers(self._scores(evidence.best)), evidence=evidence,
+            labels=self._answers(self._scores(standings.best)), standings=standings,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
             output_labels=self.classes_[outputs],
         )  # fmt: skip

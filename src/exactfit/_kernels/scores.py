@@ -10,30 +10,30 @@ from .values import sum_masked
 
 
 @compiled
-def best_slack_counts(words, start, stop, masks, limits, classes, out):
-    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / limit."""
+def best_slack_counts(words, start, stop, masks, limits, spans, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span."""
     counts = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
         for m in range(masks.shape[0]):
             count_words(words, 0, words.shape[0], low, high, masks[m], counts)
-            limit = np.float64(limits[m])
+            limit, span = np.float64(limits[m]), spans[m]
             best = out[classes[m], low:high]
             for c in range(high - low):
-                best[c] = max(best[c], (limit - 0.5 - counts[c]) / limit)
+                best[c] = max(best[c], (limit - 0.5 - counts[c]) / span)
 
 
 @compiled
-def best_slack_sums(values, masks, limits, classes, out):
-    """out[k, c] = max over the detectors of class k of (limit - value) / limit, never exactly zero."""
+def best_slack_sums(values, masks, limits, spans, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - value) / span, never exactly zero."""
     n = values.shape[1]
     sums = np.empty(n)
     for m in range(masks.shape[0]):
         sum_masked(values, masks[m], sums)
-        limit = limits[m]
+        limit, span = limits[m], spans[m]
         best = out[classes[m]]
         for c in range(n):
-            slack = (limit - sums[c]) / limit
+            slack = (limit - sums[c]) / span
             if slack == 0.0:
                 slack = -5e-324
             best[c] = max(best[c], slack)

@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 
 from .._kernels.certify import Facts, Planes, find_facts
 from ..exceptions import DataError
+from ..network.detectors import Detectors
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +76,11 @@ class FirstLayer:
         own, of_bias = facts_of(self.weights), facts_of(self.bias[:, None])
         self.columns, self.cuts = _cuts(self.weights, own)
         self.norms, self.quanta, self.bias_quanta = own.norms, own.quanta, of_bias.quanta
+
+    @classmethod
+    def of(cls, detectors: Detectors) -> FirstLayer:
+        """The hyperplanes under some detectors."""
+        return cls(detectors.planes, detectors.first.bias)
 
     def __len__(self) -> int:
         return len(self.bias)

@@ -14,13 +14,14 @@ from .._support.progress import progress_bar
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
-from .detectors import Codes
 from .digest import data_digest
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate
 from .relu import prove_relu
 from .rows import Points, as_labels, class_indices
 from .threshold import prove_threshold
 from .verdict import Effort, Verdict
+
+Codes = NDArray[np.int64]
 
 EXACT_OPERATIONS = 2**32
 

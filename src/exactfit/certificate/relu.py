@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
 from ..network import Network
 from ..network.activations import RELU
-from .bounds import facts_of
-from .detectors import Codes, Detectors, read_detectors
+from ..network.detectors import Detectors, read_detectors
+from .bounds import FirstLayer, facts_of
 from .record import Arithmetic
 from .rows import Floats, Points
 from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
-Words = NDArray[np.uint64]
+Codes = NDArray[np.int64]
 
 TILE_NUMBERS = 2**22
 DETECTOR_BLOCK = 512
@@ -42,25 +42,24 @@ DETECTOR_BLOCK = 512
 
 def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a ReLU network of the paper's form, None for any other network."""
-    detectors = read_detectors(network, RELU)
-    if detectors is None:
+    detectors = read_detectors(network)
+    if detectors is None or detectors.activation != RELU:
         return None
-    masks = np.ascontiguousarray(detectors.masks.words.T)
-    proof = _Proof(detectors, detectors.positions(codes), _slopes(detectors), masks)
-    numbers = len(detectors.planes) + len(detectors.limits) + 1
+    planes = FirstLayer.of(detectors)
+    proof = _Proof(detectors, planes, detectors.positions(codes), _slopes(detectors, planes.norms))
+    numbers = len(planes) + len(detectors.limits) + 1
     tiles = map_tiles(points, max(1, min(512, TILE_NUMBERS // numbers)), effort, proof.judge)
     return join_tiles(tiles, "running error bound", "Lipschitz bound")
 
 
 def _mask_block(detectors: Detectors, start: int) -> Floats:
     """Some masks as numbers, shape (detectors, hyperplanes)."""
-    return detectors.masks.take(slice(start, start + DETECTOR_BLOCK)).to_bool().astype(np.float64)
+    return detectors.weights.bits.take(slice(start, start + DETECTOR_BLOCK)).to_bool().astype(np.float64)
 
 
-def _slopes(detectors: Detectors) -> Floats:
+def _slopes(detectors: Detectors, norms: Floats) -> Floats:
     """An upper bound of every detector's Lipschitz constant."""
-    starts, norms = range(0, len(detectors.limits), DETECTOR_BLOCK), detectors.planes.norms
-    sums = [_mask_block(detectors, start) @ norms for start in starts]
+    sums = [_mask_block(detectors, start) @ norms for start in range(0, len(detectors.limits), DETECTOR_BLOCK)]
     return np.concatenate([np.empty(0), *sums]) * (1.0 + (len(norms) + 8) * 2.0**-52)
 
 
@@ -76,9 +75,9 @@ class _Values:
 @dataclass(frozen=True, eq=False)
 class _Proof:
     detectors: Detectors
+    planes: FirstLayer
     own: Codes
     slopes: Floats
-    masks: Words
 
     def judge(self, tile: Floats, rows: slice) -> TileVerdict:
         """Verdict on the points of a tile."""
@@ -96,7 +95,7 @@ class _Proof:
         return TileVerdict(verdicts, _slack(gaps), rounded_down(reach))
 
     def _evaluate(self, tile: Floats) -> _Values:
-        planes, facts = self.detectors.planes, facts_of(tile)
+        planes, facts = self.planes, facts_of(tile)
         heights = np.empty((len(tile), len(planes)))
         errors = np.zeros((2, len(tile)))
         for start, stop in planes.ranges():
@@ -111,14 +110,14 @@ class _Proof:
 
     def _gaps(self, evaluated: _Values, own: Codes) -> Gaps:
         gaps, detectors = _no_gaps(len(own)), self.detectors
-        of_points = evaluated.values, evaluated.error64, evaluated.error32, len(detectors.planes)
+        of_points = evaluated.values, evaluated.error64, evaluated.error32, len(self.planes)
         best_gaps(*of_points, detectors.limits, detectors.owners, self.slopes, own, gaps)
         return gaps
 
     def _exact_claims(self, evaluated: _Values, tile: Floats, row: int, own: int) -> tuple[bool, bool]:
-        detectors, planes = self.detectors, self.detectors.planes
+        detectors, planes = self.detectors, self.planes
         of_point = evaluated.values[row], evaluated.error64[row], len(planes)
-        of_claims = detectors.limits, detectors.owners, own, self.masks
+        of_claims = detectors.limits, detectors.owners, own, detectors.masks
         claimed, disputed = exact_claims(*of_point, *of_claims, tile[row], planes.weights, planes.bias)
         return claimed, disputed
 

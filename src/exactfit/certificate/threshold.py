@@ -20,12 +20,13 @@ from .._kernels.certify import best_margins, examine
 from ..network import Network
 from ..network.activations import THRESHOLD
 from ..network.bits import n_words
-from .bounds import facts_of
-from .detectors import Codes, Detectors, read_detectors
+from ..network.detectors import Detectors, read_detectors
+from .bounds import FirstLayer, facts_of
 from .record import Arithmetic
 from .rows import Floats, Points
 from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
+Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 TILE = 512
@@ -34,10 +35,10 @@ EXACT_COUNTS = 2**22
 
 def prove_threshold(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a threshold network of the paper's form, None for any other network."""
-    detectors = read_detectors(network, THRESHOLD)
-    if detectors is None:
+    detectors = read_detectors(network)
+    if detectors is None or detectors.activation != THRESHOLD:
         return None
-    proof = _Proof(detectors, detectors.positions(codes), np.ascontiguousarray(detectors.masks.words.T))
+    proof = _Proof(detectors, FirstLayer.of(detectors), detectors.positions(codes))
     return join_tiles(map_tiles(points, TILE, effort, proof.judge), "counts", "nearest hyperplane")
 
 
@@ -54,8 +55,8 @@ class _Patterns:
 @dataclass(frozen=True, eq=False)
 class _Proof:
     detectors: Detectors
+    planes: FirstLayer
     own: Codes
-    masks: Words
 
     def judge(self, tile: Floats, rows: slice) -> TileVerdict:
         """Verdict on the points of a tile."""
@@ -69,7 +70,7 @@ class _Proof:
         return TileVerdict(right, _slack(inside, outside), self._radius(patterns.nearest))
 
     def _patterns(self, tile: Floats) -> _Patterns:
-        planes, facts = self.detectors.planes, facts_of(tile)
+        planes, facts = self.planes, facts_of(tile)
         shape = len(tile), n_words(len(planes))
         on, open64, open32 = (np.zeros(shape, dtype=np.uint64) for _ in range(3))
         nearest = np.full(len(planes), np.inf)
@@ -82,7 +83,7 @@ class _Proof:
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
         limits = self.detectors.limits.astype(np.int64)
-        best_margins(low, high, self.masks, limits, self.detectors.owners, own, inside, outside)
+        best_margins(low, high, self.detectors.masks, limits, self.detectors.owners, own, inside, outside)
         return inside, outside
 
     def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
@@ -100,10 +101,10 @@ class _Proof:
 
     def _counts_are_small(self) -> bool:
         largest = np.abs(self.detectors.limits).max(initial=0)
-        return len(self.detectors.planes) <= EXACT_COUNTS and bool(largest <= EXACT_COUNTS)
+        return len(self.planes) <= EXACT_COUNTS and bool(largest <= EXACT_COUNTS)
 
     def _radius(self, nearest: Floats) -> float:
-        norms = self.detectors.planes.norms
+        norms = self.planes.norms
         return rounded_down(nearest[norms > 0] / norms[norms > 0])
 
 

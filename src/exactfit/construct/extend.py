@@ -11,8 +11,9 @@ Limits fall until the last batch, so the target points are examined in a second 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,19 @@ from .._support.progress import Progress, progress_bar
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
-from ..exceptions import DataError
+from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network
 from ..network.bits import BitMatrix
+from ..network.detectors import Detectors
 from ..outcome import Outcome
 from .construction import Construction
-from .detectors import Detectors
+from .heights import Measure, measure_of
+from .patterns import rounded
 from .recipe import check_whole
 from .stream import Batches, Codes, Floats, Stream, StreamDigest, tiles
 
 Rows = NDArray[np.int64]
+Tile = tuple[int, Floats, Codes]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +60,8 @@ class Extension:
         Their rows, the first ``most_reported`` of them.
     lowered, dropped : ndarray of int64
         Detectors of the old network whose limit fell, and those dropped because it fell to zero.
+    classifier : InterpolatingClassifier or None
+        If a classifier was extended: a copy of it with the new network, trace and certificate.
 
     Examples
     --------
@@ -78,6 +84,10 @@ class Extension:
     uncovered: Rows
     lowered: Rows
     dropped: Rows
+    classifier: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Extension: {self}>"
 
     @property
     def claimed_share(self) -> float:
@@ -93,7 +103,7 @@ class Extension:
 
 
 def extend(
-    construction: Construction, batches: Batches, *, training: tuple[Any, Any] | None = None,
+    model: Any, batches: Batches, *, training: tuple[Any, Any] | None = None,
     most_reported: int = 10**6, n_jobs: int | None = None, verbose: bool = False,
 ) -> Extension:  # fmt: skip
     """Keep the detectors, and lower each limit to the minimum over a stream of further points.
@@ -102,13 +112,13 @@ def extend(
 
     Parameters
     ----------
-    construction : Construction
-        Made by ``fixed_width`` or ``adaptive_width``.
+    model : InterpolatingClassifier (fitted), or Construction
+        The latter made by ``fixed_width`` or ``adaptive_width``.
     batches : iterable of (X, y), or function that returns one
-        Points and class codes. Gone through twice: an iterator that ends after the first
+        Points and labels; class codes for a construction. Gone through twice: an iterator that ends after the first
         time is refused, and so are batches that differ the second time.
     training : tuple (X, y), optional
-        The points that the construction was made from: with them, the report and the
+        The points that the network was built for: with them, the report and the
         certificate cover these too.
     most_reported : int
         List at most so many uncovered points; all are counted.
@@ -120,7 +130,13 @@ def extend(
     Returns
     -------
     Extension
-        With a new construction (a new network, with a digest of its own) and certificate.
+        With a new construction (a new network, with a digest of its own) and certificate, and for a
+        classifier a new classifier.
+
+    Notes
+    -----
+    What is proved is exact arithmetic on the stored numbers, also for a classifier with ``exact_in``, whose
+    points are rounded to its format first. ``certify`` says more.
 
     Examples
     --------
@@ -134,14 +150,41 @@ def extend(
     2,000 points streamed: 4 limits lowered, 0 detectors dropped, 5 left; 0 of 1,099 points to claim are without
     a detector
     """
-    detectors = Detectors.of(construction.network)
+    old, labels = _parts(model)
+    detectors = Detectors.of(old.network)
+    if not detectors.speak_once:
+        raise ParameterError("extend takes networks whose detectors speak for one class each")
     most_reported = check_whole("most_reported", most_reported, at_least=0)
-    stream = Stream(batches, training, construction.network.n_features, tuple(sorted(detectors.decoder_classes)))
+    classes = tuple(sorted(detectors.decoder.classes))
+    stream = Stream(batches, training, old.network.n_features, classes, labels)
     with progress_bar(verbose) as progress, Threads(n_jobs) as threads:
-        lowered = _lower(detectors, stream, threads, progress)
-        claimed = _claim(detectors, lowered, stream, threads, progress, most_reported)
+        passes = _Passes(measure_of(detectors), getattr(model, "exact_in", None), stream, threads, progress)
+        lowered = passes.lower(detectors)
+        kept = np.flatnonzero(lowered.limits > detectors.floors)
+        claimed = passes.claim(detectors.take(kept, lowered.limits[kept]), lowered, most_reported)
     n_training = 0 if training is None else len(training[1])
-    return _assemble(construction, detectors, lowered, claimed, n_training, training is not None)
+    extended = _assemble(old, kept, lowered, claimed, n_training, training is not None)
+    return extended if labels is None else replace(extended, classifier=_fitted_anew(model, extended))
+
+
+def _parts(model: Any) -> tuple[Construction, NDArray[Any] | None]:
+    """The construction, and the labels of its classes (None if these are class codes)."""
+    if isinstance(model, Construction):
+        return model, None
+    if all(hasattr(model, name) for name in ("network_", "outcome_", "trace_", "classes_")):
+        return Construction(model.network_, model.outcome_, model.trace_), model.classes_
+    if hasattr(model, "fit"):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before extend")
+    raise ParameterError(f"extend takes a Construction or a fitted classifier, got {type(model).__name__}")
+
+
+def _fitted_anew(model: Any, extended: Extension) -> Any:
+    """A copy of a classifier with the network that came out; warns like ``fit`` if points are missed."""
+    classifier = copy(model)
+    classifier._keep(extended.construction, model.classes_, extended.certificate)
+    return classifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,20 +195,90 @@ class _Lowered:
     fingerprint: str
 
 
-def _lower(detectors: Detectors, stream: Stream, threads: Threads, progress: Progress) -> _Lowered:
-    """First pass: every limit becomes the minimum over all rest points."""
-    limits, witnesses = detectors.limits.copy(), np.full(len(detectors.limits), -1)
-    digest, n_rows = StreamDigest(), 0
-    for X, codes in stream:
-        for wave in _waves(X, codes, threads):
-            found = threads.map(_on_rest(detectors, limits), wave)
-            for (start, points, labels), (lows, where) in zip(wave, found, strict=True):
-                better = lows < limits
-                limits[better], witnesses[better] = lows[better], n_rows + start + where[better]
-                digest.add(points, labels)
-        n_rows += len(codes)
-        progress("limits", n_rows, None)
-    return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
+@dataclass(frozen=True, eq=False)
+class _Claimed:
+    coverage: Rows
+    n_to_claim: int
+    n_uncovered: int
+    uncovered: Rows
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Passes:
+    """The two passes over a stream."""
+
+    measure: Measure
+    exact_in: Any
+    stream: Stream
+    threads: Threads
+    progress: Progress
+
+    def _seen(self, points: Floats) -> Floats:
+        """Points as a classifier with ``exact_in`` sees them."""
+        return np.asarray(rounded(points, self.exact_in), dtype=np.float64)
+
+    def lower(self, detectors: Detectors) -> _Lowered:
+        """First pass: every limit becomes the minimum over all rest points."""
+        limits, witnesses = detectors.limits.copy(), np.full(len(detectors.limits), -1)
+        digest, n_rows = StreamDigest(self.stream.labels), 0
+        for X, codes in self.stream:
+            for wave in _waves(X, codes, self.threads):
+                found = self.threads.map(partial(self._on_rest, detectors, limits), wave)
+                for (start, points, own), (lows, where) in zip(wave, found, strict=True):
+                    better = lows < limits
+                    limits[better], witnesses[better] = lows[better], n_rows + start + where[better]
+                    digest.add(points, own)
+            n_rows += len(codes)
+            self.progress("limits", n_rows, None)
+        return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
+
+    def _on_rest(self, detectors: Detectors, limits: NDArray[Any], tile: Tile) -> tuple[NDArray[Any], Rows]:
+        points, codes = self._seen(tile[1]), tile[2]
+        lows, where = limits.copy(), np.full(len(limits), -1)
+        for k, code in enumerate(detectors.classes):
+            own, rest = detectors.of_output(k), np.flatnonzero(codes != code)
+            if len(own) and len(rest):
+                lows[own], at = self.measure.lowest(points[rest], detectors.masks[own], limits[own])
+                where[own] = np.where(at >= 0, rest[at], -1)
+        return lows, where
+
+    def claim(self, detectors: Detectors, lowered: _Lowered, most: int) -> _Claimed:
+        """Second pass: which points of the target classes the remaining detectors claim."""
+        coverage, missed = np.zeros(len(detectors.limits), dtype=np.int64), [np.empty(0, dtype=np.int64)]
+        labels, shape = self.stream.labels, (lowered.n_rows, self.stream.n_features)
+        check, digest = StreamDigest(labels), StreamDigest(labels, shape)
+        n_rows = n_to_claim = n_uncovered = listed = 0
+        for X, codes in self.stream:
+            for wave in _waves(X, codes, self.threads):
+                found = self.threads.map(partial(self._on_targets, detectors), wave)
+                for (start, points, own), firsts in zip(wave, found, strict=True):
+                    check.add(points, own)
+                    digest.add(points, own)
+                    coverage += np.bincount(firsts[firsts >= 0], minlength=len(coverage))
+                    n_to_claim += int((firsts >= -1).sum())
+                    here = n_rows + start + np.flatnonzero(firsts == -1)
+                    n_uncovered += len(here)
+                    missed.append(here[: most - listed])
+                    listed += len(missed[-1])
+            n_rows += len(codes)
+            self.progress("points", n_rows, lowered.n_rows)
+        if check.hexdigest() != lowered.fingerprint:
+            raise DataError("the batches gave other points the second time: seed them, so that they repeat")
+        return _Claimed(coverage, n_to_claim, n_uncovered, np.concatenate(missed), digest.hexdigest())
+
+    def _on_targets(self, detectors: Detectors, tile: Tile) -> Rows:
+        """For every point the first detector of its class that claims it; -1 for none, -2 if it needs none."""
+        points, codes = self._seen(tile[1]), tile[2]
+        firsts = np.full(len(codes), -2, dtype=np.int64)
+        for k, code in enumerate(detectors.classes):
+            own, target = detectors.of_output(k), np.flatnonzero(codes == code)
+            firsts[target] = -1
+            if len(own) and len(target):
+                claims = self.measure.claims(points[target], detectors.masks[own], detectors.limits[own])
+                claimed = claims.any(axis=0)
+                firsts[target[claimed]] = own[claims.argmax(axis=0)[claimed]]
+        return firsts
 
 
 def _waves(X: Any, codes: Codes, threads: Threads) -> Any:
@@ -180,83 +293,10 @@ def _waves(X: Any, codes: Codes, threads: Threads) -> Any:
         yield wave
 
 
-Tile = tuple[int, Floats, Codes]
-
-
-def _on_rest(detectors: Detectors, limits: NDArray[Any]) -> Callable[[Tile], tuple[NDArray[Any], Rows]]:
-    def work(tile: Tile) -> tuple[NDArray[Any], Rows]:
-        _, points, codes = tile
-        lows, where = limits.copy(), np.full(len(limits), -1)
-        for k in detectors.targets:
-            own, rest = detectors.of_class(k), np.flatnonzero(codes != k)
-            if len(own) and len(rest):
-                lows[own], at = detectors.measure.lowest(points[rest], detectors.masks[own], limits[own])
-                where[own] = np.where(at >= 0, rest[at], -1)
-        return lows, where
-
-    return work
-
-
-@dataclass(frozen=True, eq=False)
-class _Claimed:
-    kept: NDArray[np.intp]
-    coverage: Rows
-    n_to_claim: int
-    n_uncovered: int
-    uncovered: Rows
-    digest: str
-
-
-def _claim(
-    detectors: Detectors, lowered: _Lowered, stream: Stream, threads: Threads, progress: Progress, most: int
-) -> _Claimed:
-    """Second pass: which points of the target classes the remaining detectors claim."""
-    kept = np.flatnonzero(lowered.limits > 0)
-    final = replace(detectors, masks=detectors.masks[kept], limits=lowered.limits[kept], owners=detectors.owners[kept])
-    coverage, missed = np.zeros(len(kept), dtype=np.int64), [np.empty(0, dtype=np.int64)]
-    check, digest = StreamDigest(), StreamDigest((lowered.n_rows, stream.n_features))
-    n_rows = n_to_claim = n_uncovered = listed = 0
-    for X, codes in stream:
-        for wave in _waves(X, codes, threads):
-            for tile, firsts in zip(wave, threads.map(_on_targets(final), wave), strict=True):
-                start, points, labels = tile
-                check.add(points, labels)
-                digest.add(points, labels)
-                coverage += np.bincount(firsts[firsts >= 0], minlength=len(kept))
-                n_to_claim += int((firsts >= -1).sum())
-                here = n_rows + start + np.flatnonzero(firsts == -1)
-                n_uncovered += len(here)
-                missed.append(here[: most - listed])
-                listed += len(missed[-1])
-        n_rows += len(codes)
-        progress("points", n_rows, lowered.n_rows)
-    if check.hexdigest() != lowered.fingerprint:
-        raise DataError("the batches gave other points the second time: seed them, so that they repeat")
-    return _Claimed(kept, coverage, n_to_claim, n_uncovered, np.concatenate(missed), digest.hexdigest())
-
-
-def _on_targets(detectors: Detectors) -> Callable[[Tile], Rows]:
-    """For every point the first detector of its class that claims it; -1 for none, -2 if it needs none."""
-
-    def work(tile: Tile) -> Rows:
-        _, points, codes = tile
-        firsts = np.full(len(codes), -2, dtype=np.int64)
-        for k in detectors.targets:
-            own, target = detectors.of_class(k), np.flatnonzero(codes == k)
-            firsts[target] = -1
-            if len(own) and len(target):
-                claims = detectors.measure.claims(points[target], detectors.masks[own], detectors.limits[own])
-                claimed = claims.any(axis=0)
-                firsts[target[claimed]] = own[claims.argmax(axis=0)[claimed]]
-        return firsts
-
-    return work
-
-
 def _assemble(
-    old: Construction, detectors: Detectors, lowered: _Lowered, claimed: _Claimed, n_training: int, with_training: bool
-) -> Extension:
-    kept = claimed.kept
+    old: Construction, kept: NDArray[np.intp], lowered: _Lowered, claimed: _Claimed, n_training: int,
+    with_training: bool,
+) -> Extension:  # fmt: skip
     fell = lowered.witnesses >= 0
     witnesses = np.where(fell, lowered.witnesses if with_training else -1, old.trace.witnesses)
     trace = replace(
@@ -274,7 +314,7 @@ def _assemble(
         n_uncovered=claimed.n_uncovered,
         uncovered=claimed.uncovered,
         lowered=np.flatnonzero(fell),
-        dropped=np.setdiff1d(np.arange(len(detectors.limits)), kept),
+        dropped=np.setdiff1d(np.arange(len(fell)), kept),
     )
 
 

@@ -11,11 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..certificate.rows import class_indices
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Labels = NDArray[Any] | None
 Batches = Iterable[tuple[Any, Any]] | Callable[[], Iterable[tuple[Any, Any]]]
 
 TILE_ROWS = 2048
@@ -32,15 +34,20 @@ class Stream:
     n_features : int
     classes : tuple of int
         The codes there may be.
+    labels : ndarray, optional
+        What each code stands for, if the batches hold labels.
     """
 
-    def __init__(self, batches: Batches, training: Any, n_features: int, classes: tuple[int, ...]) -> None:
+    def __init__(
+        self, batches: Batches, training: Any, n_features: int, classes: tuple[int, ...], labels: Labels = None
+    ) -> None:
         if not callable(batches) and iter(batches) is batches:
             raise ParameterError(
                 "batches are gone through twice, and this iterator ends after the first time: "
                 "pass a list, or a function that returns a new iterator"
             )
-        self.batches, self.training, self.n_features, self.classes = batches, training, n_features, classes
+        self.batches, self.training, self.n_features = batches, training, n_features
+        self.classes, self.labels = classes, labels
 
     def __iter__(self) -> Iterator[tuple[Any, Codes]]:
         if self.training is not None:
@@ -56,14 +63,15 @@ class Stream:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if X.dtype.kind not in "fiubO":
             raise DataError(f"a batch must hold real numbers only, got {X.dtype}")
-        codes = np.asarray(y)
+        codes = np.asarray(y) if self.labels is None else class_indices(np.asarray(y), self.labels.tolist())
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise DataError(f"a batch must have {self.n_features} features, got shape {tuple(X.shape)}")
         if codes.shape != (X.shape[0],) or (len(codes) and codes.dtype.kind not in "iu"):
             raise DataError(f"a batch must have one class code for each of its {X.shape[0]} rows")
-        unknown = np.setdiff1d(codes, self.classes)
+        unknown = np.flatnonzero(~np.isin(codes, self.classes))
         if len(unknown):
-            raise DataError(f"a batch has class codes that the network does not know: {unknown.tolist()}")
+            row, what = unknown[0], "class codes" if self.labels is None else "labels"
+            raise DataError(f"a batch has {what} that the network does not know: {np.asarray(y)[row]} in row {row}")
         return X, codes.astype(np.int64)
 
 
@@ -86,20 +94,23 @@ class StreamDigest:
 
     Parameters
     ----------
+    labels : ndarray or None
+        What each class code stands for.
     shape : tuple of int, optional
         Of all points; without it, a fingerprint to tell two passes apart.
     """
 
-    def __init__(self, shape: tuple[int, int] | None = None) -> None:
+    def __init__(self, labels: Labels = None, shape: tuple[int, int] | None = None) -> None:
+        self.labels = labels
         self.rows = hashlib.sha256(b"" if shape is None else json.dumps({"shape": shape}).encode())
         self.lengths, self.text = hashlib.sha256(), hashlib.sha256()
 
     def add(self, points: Floats, codes: Codes) -> None:
         """The next rows."""
         self.rows.update((points + 0.0).astype("<f8", copy=False).tobytes())
-        names = list(map(str, codes.tolist()))
+        names = list(map(str, (codes if self.labels is None else self.labels[codes]).tolist()))
         self.lengths.update(np.fromiter(map(len, names), dtype="<i8", count=len(names)).tobytes())
-        self.text.update("".join(names).encode())
+        self.text.update("".join(names).encode("utf-8", "surrogatepass"))
 
     def hexdigest(self) -> str:
         """Of all that was added."""

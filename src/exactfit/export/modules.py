@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import ParameterError
-from ..explanation import LOWEST
 from ..network import Decoder
 from ..network.bits import BitMatrix
+from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
-from .plan import Claims, DType, Plan, Slack, in_format, numbers_or_text
+from .plan import Clearest, DType, Plan, Slack, cast_to, numbers_or_text
 
 try:
     import torch
@@ -23,7 +23,6 @@ except ImportError:  # so that tools may look at this file without torch
     Module = object
 
 EXACT_FLOAT32_COUNTS = 2**24
-SMALLEST = 5e-324
 
 
 class Exported(Module):  # type: ignore[misc]
@@ -44,7 +43,7 @@ class Exported(Module):  # type: ignore[misc]
         scaled = any(isinstance(step, steps.Scale) for step in plan.steps)
         self.input_dtype = torch.float64 if scaled else self.dtype
         self.steps = nn.Sequential(*(_module(step, dtype) for step in plan.steps))
-        self.head = _Claims(plan.head) if isinstance(plan.head, Claims) else _Decoded(plan.head)
+        self.head = _Clearest(plan.head) if isinstance(plan.head, Clearest) else _Decoded(plan.head)
         self.classes = [] if plan.classes is None else plan.classes.tolist()
         _buffer(self, "labels", _as_numbers(plan.classes))
 
@@ -95,8 +94,8 @@ class _Affine(Module):  # type: ignore[misc]
     def __init__(self, step: steps.Affine, dtype: DType) -> None:
         super().__init__()
         form: DType = "float64" if step.whole else dtype
-        _buffer(self, "weights", in_format(step.weights, form))
-        _buffer(self, "bias", in_format(step.bias, form))
+        _buffer(self, "weights", cast_to(step.weights, form))
+        _buffer(self, "bias", cast_to(step.bias, form))
 
     def forward(self, x: Any) -> Any:
         return torch.nn.functional.linear(x.to(self.weights.dtype), self.weights, self.bias)
@@ -122,7 +121,7 @@ class _Biased(Module):  # type: ignore[misc]
         super().__init__()
         whole = isinstance(step, steps.Count)
         self.sign, self.sums = step.sign, _Masked(step.masks, dtype, whole)
-        _buffer(self, "bias", in_format(step.bias, "float64" if whole else dtype))
+        _buffer(self, "bias", cast_to(step.bias, "float64" if whole else dtype))
 
     def forward(self, x: Any) -> Any:
         return self.bias + self.sign * self.sums(x).to(self.bias.dtype)
@@ -136,21 +135,22 @@ class _Fired(Module):  # type: ignore[misc]
 class _Slack(Module):  # type: ignore[misc]
     def __init__(self, step: Slack, dtype: DType) -> None:
         super().__init__()
-        self.sizes, self.margin = step.sizes(), step.margin
-        self.heights = _Masked(step.masks, dtype, whole=bool(step.margin))
+        self.sizes, self.half = step.sizes(), step.half
+        self.heights = _Masked(step.masks, dtype, whole=bool(step.half))
         _buffer(self, "limits", step.limits)
+        _buffer(self, "spans", step.spans)
 
     def forward(self, x: Any) -> Any:
-        slack = (self.limits - self.margin - self.heights(x).to(torch.float64)) / self.limits
-        if not self.margin:
+        slack = (self.limits - self.half - self.heights(x).to(torch.float64)) / self.spans
+        if not self.half:
             slack = torch.where(slack == 0.0, -SMALLEST, slack)
         lowest = torch.full_like(x[:, :1], LOWEST, dtype=torch.float64)
         parts = torch.split(slack, self.sizes, dim=1)
         return torch.cat([part.amax(dim=1, keepdim=True) if part.shape[1] else lowest for part in parts], dim=1)
 
 
-class _Claims(Module):  # type: ignore[misc]
-    def __init__(self, head: Claims) -> None:
+class _Clearest(Module):  # type: ignore[misc]
+    def __init__(self, head: Clearest) -> None:
         super().__init__()
         self.outputs, self.n_classes, self.one_sided = head.outputs, head.n_classes, head.one_sided
 

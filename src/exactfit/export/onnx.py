@@ -18,16 +18,15 @@ from sklearn.pipeline import Pipeline
 
 from .._support.files import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
-from ..explanation import LOWEST
 from ..network import Decoder
 from ..network.bits import BitMatrix
+from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
 from .models import plan_of
-from .plan import Claims, DType, Plan, Slack, check_dtype, in_format, numbers_or_text
+from .plan import Clearest, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text
 
 OPSET, IR = 18, 8
 EXTERNAL_FROM = 1_500_000_000
-SMALLEST = 5e-324
 
 
 def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str] | None = None) -> Any:
@@ -195,7 +194,7 @@ class Builder:
     def scores_shape(plan: Plan) -> list[Any]:
         """Of the output ``scores``."""
         head = plan.head
-        if isinstance(head, Claims):
+        if isinstance(head, Clearest):
             return ["N"] if head.n_classes == 2 else ["N", head.n_classes]
         return ["N", 1 if head.kind != "one_hot" else len(head.classes)]
 
@@ -229,7 +228,7 @@ class Builder:
     @say.register
     def _(self, step: steps.Affine, signal: str) -> str:
         self._type = "float64" if step.whole else self.dtype
-        numbers = [self.constant(in_format(part, self._type)) for part in (step.weights, step.bias)]
+        numbers = [self.constant(cast_to(part, self._type)) for part in (step.weights, step.bias)]
         return str(self.add("Gemm", self.cast(signal, self._type), *numbers, transB=1))
 
     @say.register
@@ -244,7 +243,7 @@ class Builder:
         self._type = self.dtype
         sums = self._sums(step.masks, self.cast(signal, self.dtype))
         signed = sums if step.sign == 1 else self.add("Neg", sums)
-        return str(self.add("Add", signed, self.constant(in_format(step.bias, self.dtype))))
+        return str(self.add("Add", signed, self.constant(cast_to(step.bias, self.dtype))))
 
     @say.register
     def _(self, step: steps.Fire, signal: str) -> str:
@@ -258,10 +257,10 @@ class Builder:
     def _(self, step: Slack, signal: str) -> str:
         if not len(step.limits):
             return self._lowest(step.n_outputs)
-        heights = self._counts(step.masks, signal) if step.margin else self._sums(step.masks, signal)
-        above = self.add("Sub", self.constant(step.limits - step.margin), self.cast(heights, np.float64))
-        slack = self.add("Div", above, self.constant(step.limits))
-        if not step.margin:
+        heights = self._counts(step.masks, signal) if step.half else self._sums(step.masks, signal)
+        above = self.add("Sub", self.constant(step.limits - step.half), self.cast(heights, np.float64))
+        slack = self.add("Div", above, self.constant(step.spans))
+        if not step.half:
             is_zero = self.add("Equal", slack, self.constant(0.0, np.float64))
             slack = self.add("Where", is_zero, self.constant(-SMALLEST, np.float64), slack)
         return self._largest(step.sizes(), slack)
@@ -313,9 +312,9 @@ class Builder:
 
     def decode(self, head: steps.Head, signal: str) -> tuple[str, str]:
         """Class indices, and scores in the format of the export."""
-        return self._claims(head, signal) if isinstance(head, Claims) else self._decoder(head, signal)
+        return self._claims(head, signal) if isinstance(head, Clearest) else self._decoder(head, signal)
 
-    def _claims(self, head: Claims, slack: str) -> tuple[str, str]:
+    def _claims(self, head: Clearest, slack: str) -> tuple[str, str]:
         if head.n_classes == 2:
             scores = self._two_classes(head, slack)
             positive = self.add("Greater", scores, self.constant(0.0, np.float64))
@@ -329,7 +328,7 @@ class Builder:
         scores = slack if everyone else str(self.add("Concat", *columns, axis=1))
         return str(self.add("ArgMax", scores, axis=1, keepdims=0)), self._narrow(scores)
 
-    def _two_classes(self, head: Claims, slack: str) -> str:
+    def _two_classes(self, head: Clearest, slack: str) -> str:
         axis = self.constant([1], np.int64)
         if head.one_sided:
             score = self.add("Squeeze", slack, axis)

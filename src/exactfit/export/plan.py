@@ -17,6 +17,7 @@ from ..exceptions import ParameterError
 from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
+from ..network.detectors import Detectors
 
 Floats = NDArray[np.float64]
 
@@ -80,17 +81,18 @@ class Ramp:
 
 @dataclass(frozen=True, eq=False)
 class Slack:
-    """Largest relative slack of each output's detectors, (limit - margin - height) / limit, in float64.
+    """Largest relative slack of each output's detectors, (limit - half - height) / span, in float64.
 
-    ``owners`` ascend: detector m speaks for output ``owners[m]``. ``margin`` is 1/2 for counts; for
-    real values it is 0, and a slack of zero counts as negative.
+    ``owners`` ascend: detector m speaks for output ``owners[m]``. ``half`` is 1/2 for counts; for
+    real values it is 0, and a slack of zero counts as negative. See :mod:`exactfit.network.detectors`.
     """
 
     masks: BitMatrix
     limits: Floats
+    spans: Floats
     owners: NDArray[np.int64]
     n_outputs: int
-    margin: float
+    half: float
 
     def sizes(self) -> list[int]:
         """Detectors of each output."""
@@ -98,7 +100,7 @@ class Slack:
 
 
 @dataclass(frozen=True)
-class Claims:
+class Clearest:
     """From slack to scores as ``decision_function`` has them, and to class indices as ``predict`` has them.
 
     ``outputs`` are the classes that the slacks stand for, of ``n_classes`` in all.
@@ -110,7 +112,7 @@ class Claims:
 
 
 Step = Scale | Round | AppendSquare | Affine | Count | MaskedSum | Fire | Ramp | Slack
-Head = Claims | Decoder
+Head = Clearest | Decoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ class Plan:
     ----------
     n_features : int
     steps : tuple of Step
-    head : Claims or Decoder
+    head : Clearest or Decoder
     classes : ndarray or None
         Labels by class index; None for a bare network, whose label is the index itself, -1 where undecided.
     about : dict of str
@@ -142,18 +144,14 @@ def plan_network(network: Network) -> Plan:
 
 def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
     """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
-    first, detectors, output = network.layers
-    assert first.activation is not None
-    assert isinstance(detectors.weights, Masks)
-    assert isinstance(output.weights, Masks)
+    found = Detectors.of(network)
+    order = np.argsort(found.owners, kind="stable")
+    found = found.take(order, found.limits[order])
     steps: list[Step] = [Round()] if exact_in == "float32" else []
-    steps += [_affine(first), _activation(first.activation)]
-    owners = output.weights.bits.to_bool().argmax(axis=0)
-    order = np.argsort(owners, kind="stable")
-    margin = 0.5 if first.activation.is_threshold else 0.0
-    masks, limits = detectors.weights.bits.take(order), detectors.bias[order].astype(np.float64)
-    steps.append(Slack(masks, limits, owners[order].astype(np.int64), network.widths[-1], margin))
-    head = Claims(network.decoder.classes, len(classes), network.decoder.kind == "sign")
+    steps += [_affine(found.first), _activation(found.activation)]
+    limits = found.limits.astype(np.float64)
+    steps.append(Slack(found.weights.bits, limits, found.spans, found.owners, len(found.classes), found.half))
+    head = Clearest(network.decoder.classes, len(classes), network.decoder.kind == "sign")
     return Plan(network.n_features, tuple(steps), head, classes)
 
 
@@ -230,7 +228,7 @@ def check_dtype(dtype: Any) -> DType:
     raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
 
 
-def in_format(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
+def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
     """Numbers in the format of an export; refuse those that overflow it."""
     with np.errstate(over="ignore"):
         cast = np.ascontiguousarray(values, dtype=dtype)

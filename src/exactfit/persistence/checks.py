@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import fields
 from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._inputs import target_code
 from ..certificate import Certificate
-from ..certificate.detectors import read_detectors
 from ..construct import Trace
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
+from ..network.detectors import read_detectors
 from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
 from .container import refuse_unless
 
@@ -99,16 +99,14 @@ def check_classifier(model: InterpolatingClassifier) -> None:
 
 def _check_detectors(model: InterpolatingClassifier) -> None:
     network, n_labels = model.network_, len(model.classes_)
-    activation = network.layers[0].activation
-    form = activation is not None and read_detectors(network, activation) is not None
-    refuse_unless(form, "its network is not of the form that a classifier has")
-    _, detectors, output = network.layers
-    refuse_unless(bool((detectors.bias > 0).all()), "its network has a detector with a limit that is not positive")
+    detectors = read_detectors(network)
+    refuse_unless(detectors is not None, "its network is not of the form that a classifier has")
+    assert detectors is not None
+    refuse_unless(bool((detectors.spans > 0).all()), "its network has a detector with a limit that is not positive")
     refuse_unless(_speaks_of(n_labels, network.decoder), f"its network does not decide between its {n_labels} labels")
-    claims = cast(Masks, output.weights).bits.to_bool()
-    owners = np.asarray(network.decoder.classes)[claims.argmax(axis=0)]
-    fits = (claims.sum(axis=0) == 1).all() and np.array_equal(owners, model.trace_.detector_classes)
-    refuse_unless(bool(fits), "its network and its trace have different detectors")
+    owners = np.asarray(detectors.classes)[detectors.owners]
+    fits = detectors.speak_once and np.array_equal(owners, model.trace_.detector_classes)
+    refuse_unless(fits, "its network and its trace have different detectors")
 
 
 def _speaks_of(n_labels: int, decoder: Decoder) -> bool:

@@ -1,4 +1,4 @@
-"""The detectors of a finished network, and how further points stand to them."""
+"""How high further points stand over the detectors of a finished network."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from .._kernels.counting import count_all
 from .._kernels.cover import highest_sums, lowest_counts, lowest_sums
 from .._support.threads import SERIAL
-from ..exceptions import ParameterError
-from ..network import Dense, Masks, Network
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
+from ..network.detectors import Detectors
 from ..network.sides import sides
 from .hyperplanes import Hyperplanes
 from .values import Values
 
-Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -73,36 +71,7 @@ class _Numbers:
         return np.asarray(highs < limits[:, None])
 
 
-@dataclass(frozen=True, eq=False)
-class Detectors:
-    """The detectors of a network of the paper's form: masks one row each, limits, and the class of each."""
-
-    measure: Measure
-    masks: Words
-    limits: NDArray[Any]
-    owners: Codes
-    targets: tuple[int, ...]
-    decoder_classes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, network: Network) -> Detectors:
-        """The parts, or an error if the network has another form."""
-        form = [type(layer.weights) for layer in network.layers]
-        activation = network.layers[0].activation
-        if form != [Dense, Masks, Masks] or activation is None:
-            raise ParameterError("extend takes networks made by fixed_width or adaptive_width only")
-        first, detectors, output = network.layers
-        assert isinstance(first.weights, Dense)
-        assert isinstance(detectors.weights, Masks)
-        assert isinstance(output.weights, Masks)
-        planes = Hyperplanes(first.weights.values, first.bias)
-        measure: Measure = _Bits(planes) if activation.is_threshold else _Numbers(planes, activation)
-        classes = network.decoder.classes
-        targets = classes[:1] if network.decoder.kind == "sign" else classes
-        owners = np.asarray(targets, dtype=np.int64)[output.weights.bits.to_bool().argmax(axis=0)]
-        masks = np.ascontiguousarray(detectors.weights.bits.words.T)
-        return cls(measure, masks, detectors.bias, owners, targets, classes)
-
-    def of_class(self, k: int) -> NDArray[np.intp]:
-        """The detectors of a class."""
-        return np.flatnonzero(self.owners == k)
+def measure_of(detectors: Detectors) -> Measure:
+    """Counts for the threshold, values for everything else."""
+    planes = Hyperplanes(detectors.planes, detectors.first.bias)
+    return _Bits(planes) if detectors.activation.is_threshold else _Numbers(planes, detectors.activation)

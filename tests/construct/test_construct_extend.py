@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from strategies import problems
 
+import exactfit
 from exactfit import (
     Activation,
+    Construction,
     DataError,
+    InterpolatingClassifier,
+    InterpolationWarning,
     Outcome,
     ParameterError,
     Recipe,
@@ -233,7 +240,7 @@ def test_bad_batches_are_refused() -> None:
 
 
 def test_other_networks_are_refused() -> None:
-    from exactfit import Construction, Network, Trace
+    from exactfit import Network, Trace
     from exactfit.network import Decoder, Dense, Layer
     from exactfit.network.activations import THRESHOLD
 
@@ -244,3 +251,62 @@ def test_other_networks_are_refused() -> None:
     foreign = Construction(Network(layers, Decoder("sign", (0, 1))), Outcome.INTERPOLATES, Trace())
     with pytest.raises(ParameterError, match="fixed_width"):
         extend(foreign, [])
+
+
+# ---- Classifiers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}, {"exact_in": "float32"}])
+def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None:
+    names = np.array(["inner", "outer"])
+    X, y = moons(200, 0)
+    X = X.astype(np.float32).astype(np.float64)
+    model = InterpolatingClassifier(width=300, random_state=0, **options).fit(X, names[y])
+    made = Construction(model.network_, model.outcome_, model.trace_)
+    stream = [(part.astype(np.float32).astype(np.float64), codes) for part, codes in batches()]
+    plain = extend(made, stream, training=(X, y))
+    before = model.network_.digest
+    with catch_missed(plain.n_uncovered):
+        extended = extend(model, [(part, names[codes]) for part, codes in stream], training=(X, names[y]))
+    assert plain.classifier is None
+    assert model.network_.digest == before
+    assert extended.construction.network.digest == plain.construction.network.digest
+    everything = joined((X, y), *stream)
+    assert extended.certificate.data_digest == data_digest(everything[0], names[everything[1]])
+    fitted = extended.classifier
+    assert fitted.network_.digest == fitted.certificate_.network_digest == plain.construction.network.digest
+    assert fitted.interpolates_ == extended.certificate.holds == (plain.n_uncovered == 0)
+    wrong = np.flatnonzero(fitted.predict(everything[0]) != names[everything[1]])
+    again = certify(fitted, everything[0], names[everything[1]])
+    assert extended.uncovered.tolist() == again.errors.tolist()
+    assert set(wrong) <= set(extended.uncovered)  # predict answers also where no class claims
+    exactfit.save(fitted, tmp_path / "model")
+    np.testing.assert_array_equal(exactfit.load(tmp_path / "model").predict(X), fitted.predict(X))
+    assert len(repr(extended)) < 250
+
+
+def catch_missed(n_missed):
+    return pytest.warns(InterpolationWarning, match=f"{n_missed} of") if n_missed else nullcontext()
+
+
+def test_points_are_rounded_as_the_classifier_rounds_them() -> None:
+    X, y = moons(200, 0)
+    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
+    further = moons(100, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterpolationWarning)
+        extended = extend(model, [further], training=(X, y))
+    whole = joined((X, y), further)
+    assert extended.certificate.data_digest == data_digest(*whole)
+    assert extended.uncovered.tolist() == certify(extended.classifier, *whole).errors.tolist()
+
+
+def test_labels_of_other_models_are_refused() -> None:
+    X, y = moons(50, 0)
+    model = InterpolatingClassifier(random_state=0).fit(X, np.array(["a", "b"])[y])
+    with pytest.raises(DataError, match="labels that the network does not know: c in row 1"):
+        extend(model, [(X[:2], ["a", "c"])])
+    with pytest.raises(ParameterError, match="a Construction or a fitted classifier, got int"):
+        extend(7, [])
+    with pytest.raises(NotFittedError, match="call fit before extend"):
+        extend(InterpolatingClassifier(), [])

@@ -1,0 +1,268 @@
+"""The paper's form, read back from a network: hyperplanes, detectors, whom each speaks for, and its slack.
+
+Whoever looks into a network of this form reads it here: classifiers (:func:`class_slack` is what they
+predict from), explanations, certificates, ``extend``, exports, checks of loaded files. Reading is shared,
+decisions are not: a certificate takes the numbers from here, and proves with code of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.counting import count_all
+from .._kernels.scores import best_slack_counts, best_slack_sums
+from .._kernels.values import masked_sums
+from .._support.threads import Threads, split
+from ..exceptions import ParameterError
+from .activations import Activation
+from .network import Decoder, Layer, Network
+from .sides import dense_rows, sides
+from .weights import Dense, Masks
+
+Matrix = Any
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+# The slack of an output without detectors: below that of any detector, and JSON and float64 arithmetic can hold it.
+LOWEST = float(np.finfo(np.float64).min)
+SMALLEST = 5e-324  # the least positive float64: a value at its limit has slack -SMALLEST, since it does not fire
+UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the network has not, of none at all
+LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
+CHUNK_ROWS = 2**16  # points whose bits are held at a time: 16 MB for 2,000 hyperplanes
+TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the cache while all detectors pass
+
+
+@dataclass(frozen=True, eq=False)
+class Detectors:
+    """The detectors of a network: one row for each output that one of them speaks for.
+
+    Networks that classifiers hold have one row for each detector, in the order of the network
+    (:attr:`speak_once`).
+
+    Attributes
+    ----------
+    first : Layer
+        The hyperplanes.
+    weights : Masks
+        What a detector counts with: the bits of its mask.
+    limits : ndarray of int64, or float64 for real-valued activations
+        It fires when its count (or its masked sum) is below its limit.
+    owners : ndarray of int64
+        The output that it speaks for; the one of position k stands for ``decoder.classes[k]``.
+    numbers : ndarray of int64
+        Its number in the network.
+    n_detectors : int
+        Detectors in the network.
+    decoder : Decoder
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> from exactfit.network.detectors import Detectors
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> found = Detectors.of(adaptive_width(X, y, rng=0).network)
+    >>> found.owners, found.classes, found.slack(X) > 0
+    (array([0]), (1,), array([[False,  True, False]]))
+    """
+
+    first: Layer
+    weights: Masks
+    limits: NDArray[Any]
+    owners: Codes
+    numbers: Codes
+    n_detectors: int
+    decoder: Decoder
+
+    @classmethod
+    def of(cls, network: Network) -> Detectors:
+        """The detectors of a network; refuses one of another form."""
+        found = read_detectors(network)
+        if found is None:
+            raise ParameterError("this takes networks of the paper's form, as fixed_width and adaptive_width make them")
+        return found
+
+    @property
+    def planes(self) -> NDArray[Any]:
+        """Weights of the hyperplanes, shape (n_hyperplanes, n_features); ``first.bias`` has their biases."""
+        assert isinstance(self.first.weights, Dense)
+        return self.first.weights.values
+
+    @property
+    def activation(self) -> Activation:
+        """Of the hyperplanes and the detectors."""
+        assert self.first.activation is not None
+        return self.first.activation
+
+    @cached_property
+    def masks(self) -> NDArray[np.uint64]:
+        """One line of words for each row, as kernels take them."""
+        return np.ascontiguousarray(self.weights.bits.words.T)
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The class index of each output."""
+        return self.decoder.classes[:1] if self.decoder.kind == "sign" else self.decoder.classes
+
+    @property
+    def silent(self) -> int:
+        """Position of the class that is meant when no detector fires; NO_CLASS if there is none."""
+        return 1 if self.decoder.kind == "sign" else NO_CLASS
+
+    @property
+    def speak_once(self) -> bool:
+        """Whether every detector speaks for exactly one output."""
+        return np.array_equal(self.numbers, np.arange(self.n_detectors))
+
+    @property
+    def floors(self) -> NDArray[Any]:
+        """The lowest count that there can be: the sum of the negative weights, of which a mask has none."""
+        return np.zeros_like(self.limits)
+
+    @property
+    def spans(self) -> Floats:
+        """What slack is relative to, limit - floor: so it is 1 at most."""
+        return np.asarray(self.limits - self.floors, dtype=np.float64)
+
+    @property
+    def half(self) -> float:
+        """1/2 for counts, which so are never at the limit; 0 for real values."""
+        return 0.5 if self.activation.is_threshold else 0.0
+
+    def of_output(self, k: int) -> NDArray[np.intp]:
+        """The rows that speak for an output."""
+        return np.flatnonzero(self.owners == k)
+
+    def take(self, rows: NDArray[np.intp], limits: NDArray[Any]) -> Detectors:
+        """Some of the rows, with other limits."""
+        weights = replace(self.weights, bits=self.weights.bits.take(rows))
+        return replace(self, weights=weights, limits=limits, owners=self.owners[rows], numbers=self.numbers[rows])
+
+    def positions(self, codes: Codes) -> Codes:
+        """Where each class index stands among ``decoder.classes``, UNKNOWN where it does not."""
+        classes = np.asarray(self.decoder.classes, dtype=np.int64)
+        order = np.argsort(classes)
+        places = np.searchsorted(classes[order], codes).clip(max=len(classes) - 1)
+        return np.where(classes[order[places]] == codes, order[places], UNKNOWN).astype(np.int64)
+
+    def values(self, points: Floats) -> Floats:
+        """Real-valued activations of the hyperplanes, shape (n_hyperplanes, n_points)."""
+        return np.ascontiguousarray(self.activation(self.first.sums(points)).T)
+
+    def heights(self, points: Floats) -> NDArray[Any]:
+        """Counts, or masked sums for real-valued activations, shape (n_rows, n_points)."""
+        heights = np.empty((len(self.masks), len(points)), dtype=np.int32 if self.half else np.float64)
+        if self.half:
+            count_all(sides(points, self.planes, self.first.bias).words, 0, len(points), self.masks, 0, heights)
+        else:
+            masked_sums(self.values(points), self.masks, heights)
+        return heights
+
+    def slack(self, points: Floats) -> Floats:
+        """Relative slack (limit - half - height) / span of every row, shape (n_rows, n_points): never zero."""
+        slack = (self.limits.astype(np.float64)[:, None] - self.half - self.heights(points)) / self.spans[:, None]
+        return np.where(slack == 0.0, -SMALLEST, slack)
+
+
+def read_detectors(network: Network) -> Detectors | None:
+    """The detectors of a network of the paper's form; None for any other network.
+
+    That is: dense hyperplanes of floats on the features themselves; masks under the same activation,
+    with limits that are whole for bits and finite for numbers; outputs that add up what fires.
+    """
+    if len(network.layers) != 3 or network.input_map != "identity":
+        return None
+    first, second, last = network.layers
+    if first.activation is None or first.activation != second.activation or not _are_planes(first):
+        return None
+    masks, claims = _masks(second, first.activation), _claims(last, network.decoder)
+    if masks is None or claims is None:
+        return None
+    numbers, owners = (places.astype(np.int64) for places in np.nonzero(claims.T))
+    once = len(numbers) == second.n_units and bool((numbers[1:] > numbers[:-1]).all())
+    weights = masks if once else replace(masks, bits=masks.bits.take(numbers))
+    return Detectors(first, weights, second.bias[numbers], owners, numbers, second.n_units, network.decoder)
+
+
+def _are_planes(layer: Layer) -> bool:
+    return isinstance(layer.weights, Dense) and layer.weights.values.dtype.kind == layer.bias.dtype.kind == "f"
+
+
+def _masks(layer: Layer, activation: Activation) -> Masks | None:
+    """The masks of units limit - masked sum; None for others."""
+    weights, limits = layer.weights, layer.bias
+    if not isinstance(weights, Masks) or weights.sign != -1:
+        return None
+    if activation.is_threshold:
+        sound = limits.dtype.kind == "i" and bool(((limits >= -LARGEST_LIMIT) & (limits <= LARGEST_LIMIT)).all())
+    else:
+        sound = limits.dtype.kind == "f" and bool(np.isfinite(limits).all())
+    return weights if sound else None
+
+
+def _claims(layer: Layer, decoder: Decoder) -> NDArray[np.bool_] | None:
+    """Which output adds up which detectors, shape (outputs, detectors); None for other outputs."""
+    weights, n_classes = layer.weights, len(decoder.classes)
+    if not isinstance(weights, Masks) or layer.activation is not None or layer.bias.any():
+        return None
+    if n_classes == 0 or len(set(decoder.classes)) != n_classes:
+        return None
+    expected = {"sign": (-1, 1, 2), "one_hot": (1, n_classes, n_classes)}.get(decoder.kind)
+    if expected != (weights.sign, layer.n_units, n_classes):
+        return None
+    return weights.bits.to_bool()
+
+
+def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Floats:
+    """Largest relative slack of every class's detectors, shape (n_points, n_outputs).
+
+    A detector's relative slack at a point is (limit - 1/2 - count) / limit, or
+    (limit - value) / limit for real-valued activations: positive where it fires, never
+    zero. An output without detectors gets the lowest float64.
+
+    Parameters
+    ----------
+    network : Network
+        One made by ``fixed_width`` or ``adaptive_width``.
+    X : ndarray or CSR matrix, shape (n_points, n_features)
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> from exactfit.network.detectors import class_slack
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> network = adaptive_width(X, y, rng=0).network
+    >>> (class_slack(network, X)[:, 0] > 0) == (y == 1)
+    array([ True,  True,  True])
+    """
+    detectors = Detectors.of(network)
+    slack = np.full((len(detectors.classes), X.shape[0]), LOWEST)
+    with Threads(n_jobs) as threads:
+        for start in range(0, X.shape[0], CHUNK_ROWS):
+            stop = min(start + CHUNK_ROWS, X.shape[0])
+            _slack_of_chunk(detectors, X, start, slack[:, start:stop], threads)
+    return np.ascontiguousarray(slack.T)
+
+
+def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, threads: Threads) -> None:
+    n = out.shape[1]
+    found = detectors.masks, detectors.limits, detectors.spans, detectors.owners
+    if not detectors.activation.is_threshold:
+
+        def work(piece: tuple[int, int]) -> None:
+            points = dense_rows(X, slice(start + piece[0], start + piece[1]))
+            best_slack_sums(detectors.values(points), *found, out[:, slice(*piece)])
+
+        threads.map(work, [(low, min(low + TILE_ROWS, n)) for low in range(0, n, TILE_ROWS)])
+        return
+    rows = np.arange(start, start + n)
+    words = sides(X, detectors.planes, detectors.first.bias, rows=rows, threads=threads).words
+    pieces = split(0, n, max(1, min(4 * threads.count, n // TILE_ROWS)))
+    threads.map(lambda piece: best_slack_counts(words, *piece, *found, out), pieces)

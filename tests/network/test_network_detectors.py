@@ -1,0 +1,179 @@
+"""The paper's form as it was put together; slack is positive exactly where a detector fires."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from constructors import CONSTRUCTORS, PROBLEMS
+
+from exactfit import Network, ParameterError
+from exactfit.network import Decoder, Dense, Layer, Masks
+from exactfit.network import detectors as module
+from exactfit.network.activations import RELU, THRESHOLD
+from exactfit.network.bits import BitMatrix
+from exactfit.network.detectors import NO_CLASS, UNKNOWN, Detectors, class_slack, read_detectors
+
+LOWEST = -np.finfo(np.float64).max
+
+
+def parts_of(network):
+    first, detectors, output = network.layers
+    return {
+        "W": first.weights.values.astype(np.float64),
+        "B": first.bias,
+        "masks": detectors.weights.bits.to_bool(),
+        "limits": detectors.bias.tolist(),
+        "outputs": output.weights.bits.to_bool().argmax(axis=0),
+        "n_outputs": network.widths[-1],
+        "activation": first.activation,
+    }
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+@pytest.mark.parametrize("problem", ["three classes", "grid"])
+def test_the_same_as_the_twin(name, problem):
+    X, y = PROBLEMS[problem]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    points = np.concatenate([X[:3], np.random.default_rng(0).standard_normal((3, X.shape[1]))])
+    np.testing.assert_array_equal(class_slack(network, points), naive.class_slack(points, **parts_of(network)))
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_positive_exactly_where_the_class_claims(name, problem):
+    X, y = PROBLEMS[problem]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    points = np.concatenate([X, X + 1e-3, np.random.default_rng(1).standard_normal((200, X.shape[1]))])
+    slack = class_slack(network, points)
+    assert slack.shape == (len(points), network.widths[-1])
+    assert (slack != 0).all()
+    np.testing.assert_array_equal(slack > 0, network(points) != 0)
+
+
+@pytest.mark.parametrize("name", ["threshold-fixed-greedy-bisector-all", "relu-fixed-random-bisector-all"])
+def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
+    X, y = PROBLEMS["three classes"]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    points = np.random.default_rng(2).standard_normal((1500, X.shape[1])).round(1)
+    expected = class_slack(network, points)
+    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
+    np.testing.assert_array_equal(class_slack(network, sp.csr_array(points)), expected)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 400)
+    monkeypatch.setattr(module, "TILE_ROWS", 57)  # a last tile of one row
+    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
+    assert class_slack(network, points[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", ["threshold-too-narrow", "relu-too-narrow"])
+def test_an_output_without_detectors_has_the_lowest_slack(name):
+    X, y = PROBLEMS["three classes"]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    assert network.widths[1] == 0
+    assert (class_slack(network, X) == LOWEST).all()
+
+
+# ---- The form --------------------------------------------------------------------------------------------
+
+
+def by_hand(masks, limits, claims, decoder, activation=THRESHOLD):
+    """A network of the paper's form over three hyperplanes in the plane, from lists."""
+    planes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
+    first = Layer(Dense(planes), np.array([0.5, -0.5, 0.25]), activation)
+    kind = np.int64 if activation is THRESHOLD else np.float64
+    detectors = Layer(Masks(BitMatrix.from_bool(np.array(masks, dtype=bool)), -1), np.array(limits, kind), activation)
+    claims = np.array(claims, dtype=bool)
+    sign = -1 if decoder.kind == "sign" else 1
+    output = Layer(Masks(BitMatrix.from_bool(claims), sign), np.zeros(len(claims), dtype=np.int64), None)
+    return Network((first, detectors, output), decoder)
+
+
+POINTS = np.array([[0.0, 0.0], [-1.0, 2.0], [3.0, 1.0], [-0.5, 0.5], [1.0, 1.25]])
+MASKS = [[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("activation", [THRESHOLD, RELU], ids=["threshold", "relu"])
+@pytest.mark.parametrize(
+    ("claims", "decoder"),
+    [
+        ([[1, 1, 1, 1]], Decoder("sign", (1, 0))),
+        ([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], Decoder("one_hot", (0, 1, 2))),
+        ([[0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]], Decoder("one_hot", (5, 2, 0))),
+    ],
+    ids=["one-sided", "one-hot", "of several outputs and of none"],
+)
+def test_the_form_and_its_slack_are_those_of_the_lists(activation, claims, decoder):
+    limits = [2, 1, 3, 1]
+    network = by_hand(MASKS, limits, claims, decoder, activation)
+    found = Detectors.of(network)
+    pairs = [(number, owner) for number in range(4) for owner in range(len(claims)) if claims[owner][number]]
+    assert list(zip(found.numbers.tolist(), found.owners.tolist(), strict=True)) == pairs
+    assert found.weights.bits.to_bool().tolist() == [[bool(bit) for bit in MASKS[m]] for m, _ in pairs]
+    assert found.limits.tolist() == [limits[m] for m, _ in pairs] == found.spans.tolist()
+    assert found.speak_once == all(sum(column) == 1 for column in zip(*claims, strict=True))
+    assert found.classes == decoder.classes[: len(claims)]
+    first = network.layers[0]
+    twin = naive.detector_slack(POINTS, first.weights.values, first.bias, np.array(MASKS) > 0, limits, activation)
+    np.testing.assert_array_equal(found.slack(POINTS), [twin[m] for m, _ in pairs])
+    best = np.full((len(POINTS), len(claims)), LOWEST)
+    for row, (_, owner) in zip(found.slack(POINTS), pairs, strict=True):
+        best[:, owner] = np.maximum(best[:, owner], row)
+    np.testing.assert_array_equal(class_slack(network, POINTS), best)
+    np.testing.assert_array_equal(class_slack(network, POINTS) > 0, network(POINTS) != 0)
+
+
+def test_some_of_the_rows_with_other_limits():
+    found = Detectors.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
+    some = found.take(np.array([3, 0]), np.array([4, 5]))
+    assert some.numbers.tolist() == [3, 0]
+    assert some.weights.bits.to_bool().tolist() == [[False, False, True], [True, True, False]]
+    assert some.spans.tolist() == [4.0, 5.0]
+    assert not some.speak_once
+    assert some.of_output(0).tolist() == [0, 1]
+
+
+def test_places_of_classes():
+    one_hot = Detectors.of(by_hand(MASKS, [1] * 4, np.eye(3, 4), Decoder("one_hot", (5, 2, 0))))
+    assert one_hot.positions(np.array([0, 5, 7, 2, -1])).tolist() == [2, 0, UNKNOWN, 1, UNKNOWN]
+    assert one_hot.silent == NO_CLASS
+    one_sided = Detectors.of(by_hand(MASKS, [1] * 4, [[1] * 4], Decoder("sign", (1, 0))))
+    assert one_sided.positions(np.array([0, 1])).tolist() == [1, 0]
+    assert one_sided.silent == 1
+
+
+def changed(network, index, **parts):
+    layers = list(network.layers)
+    layers[index] = replace(layers[index], **parts)
+    return replace(network, layers=tuple(layers))
+
+
+def test_other_forms_are_none():
+    network = by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0)))
+    masks, output = network.layers[1].weights, network.layers[2].weights
+    others = [
+        replace(network, layers=network.layers[:2]),
+        replace(network, decoder=Decoder("nearest", (0, 1), (0.0, 1.0))),
+        replace(network, decoder=Decoder("sign", (1, 1))),
+        changed(network, 0, activation=RELU),
+        changed(network, 0, activation=None),
+        changed(network, 0, bias=np.zeros(3, dtype=np.int64)),
+        changed(network, 1, weights=Masks(masks.bits, 1)),
+        changed(network, 1, weights=Dense(-masks.bits.to_bool().astype(float))),
+        changed(network, 1, bias=np.array([2.0, 1.0, 3.0, 1.0])),
+        changed(network, 1, bias=np.array([2, 1, 3, 2**60 + 1])),
+        changed(network, 2, bias=np.ones(1, dtype=np.int64)),
+        changed(network, 2, activation=THRESHOLD),
+        changed(network, 2, weights=Masks(output.bits, 1)),
+    ]
+    assert read_detectors(network) is not None
+    assert [read_detectors(other) for other in others] == [None] * len(others)
+    with pytest.raises(ParameterError, match="fixed_width"):
+        class_slack(others[0], POINTS)
+
+
+def test_limits_of_real_values_are_finite():
+    network = by_hand(MASKS, [2, 1, 3, np.inf], [[1, 1, 1, 1]], Decoder("sign", (1, 0)), RELU)
+    assert read_detectors(network) is None
