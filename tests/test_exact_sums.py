@@ -9,7 +9,7 @@ from naive_certificate import affine
 
 from exactfit._kernels.certify import ANY_QUANTUM
 from exactfit._kernels.exact_sums import BINS, exact_side, quantum
-from exactfit.certificate.bounds import facts_of
+from exactfit.certificate.error_bounds import facts_of
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 vectors = st.integers(1, 5).flatmap(lambda d: st.tuples(*(st.lists(finite, min_size=d, max_size=d) for _ in range(2))))

@@ -1,4 +1,4 @@
-"""Chains of layers, with bounds: the compiled half of ``certificate.running`` and ``certificate.precise``.
+"""Chains of layers, with bounds: the compiled half of ``certificate.arithmetic``.
 
 Signals are kept unit by unit here: ``values[j, i]`` belongs to unit j and point i.
 """
@@ -87,7 +87,7 @@ def power(exponent, form):
 
 @compiled
 def enclose(values, errors, factors, facts, units, inputs, form):
-    """From <w, v> and sum |w_j| spread_j to centre <w, v> + b and the radius that ``certificate.running`` proves.
+    """From <w, v> and sum |w_j| spread_j to centre <w, v> + b and the radius that ``certificate.arithmetic`` proves.
 
     The radius is zero where all sums are few multiples of one power of two: see ``sums_exactly``, which
     this repeats with the powers worked out beforehand.
@@ -191,7 +191,7 @@ def precise_sums(high, low, data, indices, indptr, bias, out_high, out_low):
     """Sums <w, high + low> + b of rows of a CSR matrix as unevaluated pairs, all but the last bits right.
 
     Products and sums are split exactly into what is rounded to and what is left over
-    (Dekker, Knuth), and what is left over is added up beside: see ``certificate.precise``.
+    (Dekker, Knuth), and what is left over is added up beside: see ``certificate.arithmetic.run_precisely``.
     """
     n = high.shape[1]
     for j in range(bias.shape[0]):

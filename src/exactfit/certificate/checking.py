@@ -15,15 +15,14 @@ from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
 from .digest import data_digest
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict
 from .relu import prove_relu
 from .rows import Points, as_labels, class_indices
 from .threshold import prove_threshold
-from .verdict import Effort, Verdict
 
 Codes = NDArray[np.int64]
 
-EXACT_OPERATIONS = 2**32
+EXACT_OPERATIONS = 2**32  # multiplications of exact integers: minutes, not hours
 
 Prover = Callable[[Network, Points, Codes, Effort], Verdict | None]
 

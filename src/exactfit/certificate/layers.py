@@ -1,8 +1,8 @@
-"""Layers as the proofs for chains read them: float64 weights in blocks, and facts about every unit."""
+"""Layers as the proofs for chains read them: weights in blocks, facts about every unit, how far points may move."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,14 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.chains import INEXACT, LINEAR, RAMP, STEP, Units
+from .._kernels.chains import INEXACT, LINEAR, RAMP, STEP, Units, nearest_flat, nearest_sphere
 from ..exceptions import DataError
 from ..network import Dense, Integers, Layer, Masks, Network, Sparse
-from .bounds import facts_of
+from .error_bounds import facts_of
+from .record import RadiusMethod
 
 Floats = NDArray[np.float64]
 
-BLOCK_NUMBERS = 2**21
+BLOCK_NUMBERS = 2**21  # weights made dense at a time: 16 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,3 +203,70 @@ def dense_blocks(source: Any) -> Iterator[tuple[slice, Floats]]:
 def _parts(shape: tuple[int, ...]) -> list[slice]:
     step = max(1, BLOCK_NUMBERS // max(1, shape[1]))
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """How far points may move before an answer can change: which layer's sums bound that, and by which method.
+
+    Layers with no activation or ReLU move their signals by at most the product of their
+    spectral norms times as far as the point moves. So no bit of the first threshold layer changes
+    while a point moves by less than |<w, a> + b| over that product and |w|, for all of its units; and without a
+    threshold layer, no answer while no output moves as far as the answer needs to change.
+
+    With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the
+    distance to each of them is known.
+
+    Attributes
+    ----------
+    layer : int
+        The first threshold layer, or the output.
+    is_output : bool
+    method : str or None
+        None if there is no bound.
+    slopes : ndarray
+        By how much more than the point each of the layer's sums may move, at most.
+    """
+
+    layer: int
+    is_output: bool
+    method: RadiusMethod | None
+    slopes: Floats
+
+    @classmethod
+    def of(cls, chain: Sequence[ChainLayer], squared: bool) -> Reach:
+        """What bounds the radius of a chain."""
+        kinds = [layer.kind for layer in chain]
+        is_output = STEP not in kinds
+        index = len(chain) - 1 if is_output else kinds.index(STEP)
+        slopes = chain[index].slopes * (1.0 + 2.0**-50)
+        for layer in chain[:index]:
+            slopes = slopes * layer.norm * (1.0 + 2.0**-50)
+        return cls(index, is_output, _method(kinds[:index], squared, is_output, slopes), slopes)
+
+    def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
+        """Of every point: how far it may move before a bit of this layer changes, from its sums and their radii."""
+        reach = np.full(values.shape[1], np.inf)
+        if self.method == "nearest sphere":
+            curvatures = layer.last_column
+            rest = np.sqrt(np.maximum(layer.slopes**2 - curvatures**2, 0.0) + 2.0**-50 * layer.slopes**2)
+            nearest_sphere(values, errors, rest, curvatures, layer.units.bias, reach)
+        else:
+            nearest_flat(values, errors, self.slopes, reach)
+        return reach
+
+    def of_gaps(self, gaps: Floats) -> Floats:
+        """Of every point: how far it may move before an output moves by its gap."""
+        flat = self.slopes[:, None] == 0.0
+        reach = np.where(flat, np.inf, gaps / np.where(flat, 1.0, self.slopes[:, None]))
+        return np.asarray(np.min(reach, axis=0, initial=np.inf), dtype=np.float64)
+
+
+def _method(before: list[int], squared: bool, is_output: bool, slopes: Floats) -> RadiusMethod | None:
+    if squared:
+        return "nearest sphere" if not before and not is_output else None
+    if not np.isfinite(slopes).all():
+        return None
+    if is_output or set(before) - {LINEAR}:
+        return "Lipschitz bound"
+    return "nearest hyperplane"

@@ -1,23 +1,28 @@
-"""The certificate itself: what was proved, how, and about which data and network."""
+"""What is proved: certificates, and the verdicts on points that they are made from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.progress import Progress, Steps, silent
+from .._support.threads import Threads, single_threaded_blas
 from ..network.activations import Activation
+from .rows import Floats, Points
 
+Flags = NDArray[np.bool_]
+Found = TypeVar("Found")
 Arithmetic = Literal["exact", "float64", "float32"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 Proof = Literal["construction", "recomputed"]
 Method = Literal["counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation"]
 RadiusMethod = Literal["nearest hyperplane", "nearest sphere", "Lipschitz bound"]
 
-SHOWN_ROWS = 10
+SHOWN_ROWS = 10  # in texts, before "and so many more"
 EVALUATED = "by evaluation only"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
@@ -117,6 +122,9 @@ class Certificate:
     note: str = ""
     given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
     def __str__(self) -> str:
         lines = [f"  {name:<13}  {text}" for name, text in self._details().items()]
         return "\n".join([self._headline(), *lines])
@@ -168,3 +176,75 @@ def _shown(rows: NDArray[np.int64]) -> str:
     more = len(rows) - SHOWN_ROWS
     shown = ", ".join(str(row) for row in rows[:SHOWN_ROWS])
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+# ---- Verdicts ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which points are right, in each arithmetic that was looked at: "exact" at least.
+
+    In "float64" and "float32" a point is right if every evaluation says so.
+    """
+
+    right: dict[Arithmetic, Flags]
+    slack: float
+    radius: float | None
+    method: Method
+    radius_method: RadiusMethod | None = None
+    note: str = ""
+
+    def is_safe(self, arithmetic: Arithmetic) -> bool | None:
+        """Whether all points are right, None if nobody looked."""
+        return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
+
+
+@dataclass(frozen=True, eq=False)
+class TileVerdict:
+    """The same for a tile of points."""
+
+    right: dict[Arithmetic, Flags]
+    slack: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a proof is worked out: on how many threads, and who is told how far it got."""
+
+    n_jobs: int | None = None
+    progress: Progress = silent
+
+
+def map_tiles(points: Points, size: int, effort: Effort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
+    """What ``judge`` finds in all points, a tile of ``size`` rows to a piece of work."""
+    steps = Steps(effort.progress, "points", points.shape[0])
+
+    def work(piece: tuple[int, int]) -> Found:
+        with np.errstate(all="ignore"):  # overflow leaves an entry to exact arithmetic
+            found = judge(points.finite_tile(*piece), slice(*piece))
+        steps.add(piece[1] - piece[0])
+        return found
+
+    with single_threaded_blas(), Threads(effort.n_jobs) as threads:
+        return threads.map(work, points.ranges(size))
+
+
+def join_tiles(tiles: Iterable[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
+    """The verdict on all points, from those on tiles in order."""
+    tiles = list(tiles)
+    none = np.empty(0, dtype=bool)
+    return Verdict(
+        right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
+        slack=min((tile.slack for tile in tiles), default=float("inf")),
+        radius=min((tile.radius for tile in tiles), default=float("inf")),
+        method=method,
+        radius_method=radius_method,
+    )
+
+
+def rounded_down(values: Floats) -> float:
+    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    smallest = max(0.0, float(np.min(values, initial=np.inf)))
+    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))

@@ -2,7 +2,7 @@
 
 A detector fires on x when V = sum over its mask of z_i, z_i = max(<w_i, x> + b_i, 0), is
 below its limit. max(., 0) does not increase errors, so each z_i errs by no more than the
-bound of ``bounds``, and by nothing where <w_i, x> + b_i is proved negative. Let e be the sum of
+bound of ``error_bounds``, and by nothing where <w_i, x> + b_i is proved negative. Let e be the sum of
 these over all n hyperplanes (enough for every mask), u = 2^-53 and V' the evaluated value.
 Adding up to n numbers >= 0 in any order errs by gamma_n times their sum, which is at most
 V' / (1 - gamma_n), so |V' - V| <= e + gamma_2n V'; subtracting from the limit rounds once more.
@@ -29,15 +29,14 @@ from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
 from ..network import Network
 from ..network.activations import RELU
 from ..network.detectors import Detectors, read_detectors
-from .bounds import FirstLayer, facts_of
-from .record import Arithmetic
+from .error_bounds import FirstLayer, facts_of
+from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 from .rows import Floats, Points
-from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 
-TILE_NUMBERS = 2**22
-DETECTOR_BLOCK = 512
+TILE_NUMBERS = 2**22  # values held at a time by each thread: 32 MB
+DETECTOR_BLOCK = 512  # masks made numbers at a time: 8 MB for 2,000 hyperplanes
 
 
 def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:

@@ -1,6 +1,6 @@
 """Proof for threshold networks: bits decided exactly, counts in integers.
 
-Exact arithmetic. Every bit is settled (see ``bounds``), and a class claims a point if the
+Exact arithmetic. Every bit is settled (see ``error_bounds``), and a class claims a point if the
 greatest limit - count of its detectors is at least one.
 
 In a format. A bit that some evaluation might turn is open. What every evaluation computes
@@ -21,16 +21,15 @@ from ..network import Network
 from ..network.activations import THRESHOLD
 from ..network.bits import n_words
 from ..network.detectors import Detectors, read_detectors
-from .bounds import FirstLayer, facts_of
-from .record import Arithmetic
+from .error_bounds import FirstLayer, facts_of
+from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 from .rows import Floats, Points
-from .verdict import Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-TILE = 512
-EXACT_COUNTS = 2**22
+TILE = 512  # points to a piece of work: their products with 1,024 hyperplanes take 4 MB
+EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
 
 
 def prove_threshold(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
@@ -111,5 +110,5 @@ class _Proof:
 def _slack(inside: Codes, outside: Codes) -> float:
     """Smallest |limit - 1/2 - count| that decides a point; infinite where there is no detector at all."""
     margins = np.concatenate([inside, outside])
-    decided = margins[np.abs(margins) < 2**61]
+    decided = margins[np.abs(margins) < 2**61]  # beyond is the kernel's mark of "no detector"
     return float(np.min(np.abs(decided - 0.5), initial=np.inf))

@@ -144,9 +144,9 @@ def extend(
     >>> from exactfit import extend
     >>> from exactfit.construct import fixed_width
     >>> from exactfit.geometry.worst_cases import make_disc_moons
-    >>> X, y = make_disc_moons(200, noise=0.1, seed=0)
+    >>> X, y = make_disc_moons(200, noise=0.1, random_state=0)
     >>> made = fixed_width(X, y, 200, rng=0)
-    >>> print(extend(made, lambda: (make_disc_moons(1000, noise=0.1, seed=k) for k in (1, 2)), training=(X, y)))
+    >>> print(extend(made, lambda: (make_disc_moons(1000, noise=0.1, random_state=k) for k in (1, 2)), training=(X, y)))
     2,000 points streamed: 4 limits lowered, 0 detectors dropped, 5 left; 0 of 1,099 points to claim are without
     a detector
     """

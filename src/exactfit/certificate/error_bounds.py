@@ -55,7 +55,7 @@ from ..network.detectors import Detectors
 
 Floats = NDArray[np.float64]
 
-PLANE_BLOCK = 1024
+PLANE_BLOCK = 1024  # hyperplanes to a matrix product; a multiple of 64, so that blocks fill whole words of bits
 
 
 def facts_of(matrix: NDArray[Any]) -> Facts:

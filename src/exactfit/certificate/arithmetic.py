@@ -1,0 +1,362 @@
+"""Chains of layers in three arithmetics, each for points that the one before leaves open.
+
+Float64 with a running error bound (:func:`run`), pairs of float64 numbers (:func:`run_precisely`), and exact
+integers (:func:`run_exactly`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.certify import Facts
+from .._kernels.chains import (
+    LINEAR,
+    RAMP,
+    STEP,
+    activate,
+    append_square,
+    enclose,
+    precise_squares,
+    precise_sums,
+    spread,
+    sum_facts,
+)
+from .._kernels.rounding import ENLARGE, FLOAT64, Format
+from ..network import Integers
+from ..network.dyadic import object_array
+from .error_bounds import facts_of
+from .layers import ChainLayer
+
+Floats = NDArray[np.float64]
+Pair = tuple[Floats, Floats, Floats]  # high, low, radius
+Row = tuple[list[int], list[int]]  # weights other than zero, and the inputs that they belong to
+
+U = 2.0**-53  # unit roundoff of float64
+NEARLY_ONE = 1.0 - 2.0**-50  # a few roundings less than one
+LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see error_bounds
+HUGE = 2.0**990  # beyond it a pair is given up: Dekker's splitting might overflow
+UNDERFLOW = 2.0**-1020  # more than a sum of underflowing products loses, for each term
+FITS = 2**62  # integers below it stay in int64, and so does the sum of two
+
+
+# ---- Float64, with a running error bound -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """Centres and radii of shape (units, points), and what bounds need to know of every point."""
+
+    values: Floats
+    errors: Floats
+    facts: Facts
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing is known any more."""
+        return not np.isfinite(self.facts.norms).any() and bool(self.errors.size) and not np.isfinite(self.errors).any()
+
+
+Look = Callable[[int, Enclosure], None]
+
+
+def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
+    """Points of a tile, of shape (points, features), as the first layer receives them."""
+    n, d = tile.shape
+    values = np.zeros((d + squared, n))
+    values[:d] = tile.T
+    signal = Enclosure(values, np.zeros_like(values), _no_facts(n))
+    sum_facts(values[:d], *signal.facts)
+    if squared:
+        append_square(values, signal.errors, signal.facts, form)
+    return signal
+
+
+def pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
+    """Sums of a layer, before its activation; the facts are still those of its inputs. Uses up the signal's errors."""
+    terms = np.minimum(signal.facts.terms, layer.n_terms)
+    factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
+    spread(signal.values, signal.errors, factors)
+    values, errors = layer.products(signal.values, signal.errors)
+    enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
+    return Enclosure(values, errors, signal.facts)
+
+
+def respond(layer: ChainLayer, sums: Enclosure) -> Enclosure:
+    """What the layer makes of its sums, in place."""
+    signal = Enclosure(sums.values, sums.errors, _no_facts(sums.values.shape[1]))
+    activate(signal.values, signal.errors, layer.kind, *signal.facts)
+    return signal
+
+
+def run(
+    chain: Sequence[ChainLayer], signal: Enclosure, form: Format, look: Look = lambda index, sums: None
+) -> Enclosure:
+    """Enclosures of all outputs; stops early where nothing is known any more. ``look`` sees every layer's sums.
+
+    For a format with unit roundoff u and smallest normal number eta (see ``error_bounds``), every
+    signal a of every point is enclosed: a centre v and a radius e such that |v - a| <= e and
+    |v - a'| <= e for the exact signal a and for the signal a' of every evaluation in the format
+    (after rounding points and weights to it; in any order; fused or not; underflow gradual or
+    flushed). All points enter with e = 0: rounding them is paid for below.
+
+    Claim. Let a unit have weights w and bias b, let at most K of its products be other than zero,
+    gamma = gamma_(K+5) of the format plus that of float64, and v' = <w, v> + b as evaluated here, in
+    float64. Then v' is a centre for the unit's sum with the radius
+
+        sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
+
+    Proof. The exact sum is within sum |w_j| e_j of <w, v> + b. An evaluation adds up products of
+    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``error_bounds`` the K products and the bias pass through
+    at most K + 3 roundings each, hence it is within sum |w_j| e_j + gamma_(K+3) (sum |w_j| |a'_j| + |b|) of
+    <w, v> + b, but for underflow. Each rounding may add up to eta where it underflows: to w_j, which
+    costs eta |a'_j|; to a'_j, eta |w_j|; to K products, K sums and b. All that grows by less than 4/3, so it is
+    less than 2 eta times the last bracket. The evaluation here obeys the same with the constants of
+    float64, and adding the two is what the claim does, with a factor of two to spare for underflow.
+
+    The two units left over between K + 3 and K + 5 and a factor 1 + (inputs + 32) 2^-52 pay for the
+    rounding of the bound itself: a sum of that many numbers >= 0. Since the radius is at least
+    gamma (sum |w_j| (|v_j| + e_j) + |b|), dividing it by gamma bounds all sums, and below a quarter of the
+    format's range nothing overflows; beyond, the radius is infinite.
+
+    Where a point's signals are free of errors (e = 0) and all of them, the weights and the bias are
+    few multiples of powers of two, each evaluation is exact (``error_bounds`` again), and the radius is
+    zero: whole numbers below 2^53 (2^24), 0/1 signals under integer weights, data on a grid.
+
+    A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is
+    enclosed by 1/2 and 1/2, that is [0, 1], and the chain goes on: it may not matter. max(., 0) does not
+    enlarge distances. A squared norm is a sum of d products of a point with itself.
+    """
+    for index, layer in enumerate(chain):
+        sums = pass_on(layer, signal, form)
+        look(index, sums)
+        signal = respond(layer, sums)
+        if signal.is_lost:
+            return lost(chain[-1].n_units, signal.values.shape[1])
+    return signal
+
+
+def lost(n_units: int, n_points: int) -> Enclosure:
+    """Signals of which nothing is known."""
+    return Enclosure(np.zeros((n_units, n_points)), np.full((n_units, n_points), np.inf), _no_facts(n_points))
+
+
+def _no_facts(n: int) -> Facts:
+    return Facts(np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64))
+
+
+def _gammas(terms: NDArray[np.int64], unit: float) -> Floats:
+    """As the kernel ``gamma``, for many numbers of terms."""
+    part = (terms + 5) * unit
+    return np.where(part < LARGEST_SHARE, part / (1.0 - part) * ENLARGE, np.inf)
+
+
+# ---- Pairs of float64 numbers ----------------------------------------------------------------------------
+
+
+def run_precisely(chain: Sequence[ChainLayer], tile: Floats, squared: bool) -> tuple[Floats, Floats]:
+    """Outputs for the points of a tile, and radii that hold the exact ones; both of shape (outputs, points).
+
+    A signal is a pair high + low, |low| <= u |high|, with a radius e around it that holds the exact one.
+
+    Claim. Let a unit have n weights w other than zero and a bias b, S = sum_j |w_j| |high_j| + |b| and u = 2^-53.
+    The pair that ``precise_sums`` computes is within sum_j |w_j| e_j + 2 (n + 4)^2 u^2 S of the exact sum.
+
+    Proof. The kernel adds b and the products p_j = fl(w_j high_j) in turn, to total; what a product or an
+    addition loses, lost_j and missed_j, it computes exactly (Dekker, Knuth). So the sum over the pairs is
+    total + R exactly, R = sum_j (missed_j + lost_j + w_j low_j), and the kernel's only errors are those in adding up R:
+    at most n + 3 roundings for each term. |lost_j| and |w_j low_j| are at most u |w_j high_j|, and
+    |missed_j| <= u |total| <= 1.01 u S, together at most 1.01 u (n + 2) S; hence the error is at most
+    gamma_(n+3) 1.01 u (n + 2) S <= 1.1 (n + 3)^2 u^2 S. The last step splits the result into a pair again, exactly.
+    Products below 2^-968 may lose what underflows, less than 2^-1060 each; beyond 2^990 the radius is infinite.
+
+    All weights must be float64 numbers. Squared norms are such sums with w = high.
+    """
+    pair = _enter_pairs(tile, squared)
+    for layer in chain:
+        pair = _pass_on_pairs(layer, *pair)
+    high, low, errors = pair
+    return high, (errors + np.abs(low)) / NEARLY_ONE
+
+
+def _enter_pairs(tile: Floats, squared: bool) -> Pair:
+    high = np.zeros((tile.shape[1] + squared, len(tile)))
+    high[: tile.shape[1]] = tile.T
+    low, errors = np.zeros_like(high), np.zeros_like(high)
+    if squared:
+        precise_squares(high[:-1], high[-1], low[-1])
+        errors[-1] = _share(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
+        _forget_huge(high[-1], low[-1], errors[-1])
+    return high, low, errors
+
+
+def _pass_on_pairs(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
+    matrix, share = layer.compressed, _share(layer.n_terms)
+    sums, rests = np.empty((2, layer.n_units, high.shape[1]))
+    precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
+    grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
+    bounds = abs(matrix) @ (errors + share * np.abs(high))
+    bounds = (bounds + share * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)
+    _forget_huge(sums, rests, bounds)
+    return _respond_pairs(layer.kind, sums, rests, bounds)
+
+
+def _share(n: int) -> float:
+    """The factor of S in the claim, rounded up."""
+    return 2.0 * (n + 4) ** 2 * U * U / NEARLY_ONE
+
+
+def _forget_huge(high: Floats, low: Floats, errors: Floats) -> None:
+    known = (errors < HUGE) & (np.abs(high) < HUGE)
+    high[~known], low[~known], errors[~known] = 0.0, 0.0, np.inf
+
+
+def _respond_pairs(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair:
+    """What a layer makes of its sums; the sign of a pair is that of ``high``."""
+    if kind == LINEAR:
+        return high, low, errors
+    size = np.abs(high) * NEARLY_ONE
+    off = (high <= 0.0) & (size >= errors)
+    if kind == STEP:
+        on = (high > 0.0) & (size > errors)
+        half = np.where(on | off, 0.0, 0.5)
+        return np.where(on, 1.0, half), np.zeros_like(low), half
+    positive = high > 0.0
+    return np.where(positive, high, 0.0), np.where(positive, low, 0.0), np.where(off, 0.0, errors)
+
+
+# ---- Exact integers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The numbers of one unit, one for each point, and the largest of their absolute values.
+
+    In int64 if that is below 2^62, else Python integers.
+    """
+
+    values: NDArray[Any]
+    largest: int
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Column:
+        """A column of integers, in the narrower type that holds them."""
+        if values.dtype != object:
+            return cls(values, int(np.abs(values).max(initial=0)))
+        largest = max(map(abs, values.tolist()), default=0)
+        return cls(values.astype(np.int64) if largest < FITS else values, largest)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactLayer:
+    """A layer with its power of two, and its biases as integers times another."""
+
+    layer: ChainLayer
+    quantum: int
+    biases: list[int]
+    bias_quantum: int
+
+    @classmethod
+    def of(cls, layer: ChainLayer) -> ExactLayer:
+        """The exact numbers of a layer."""
+        whole = isinstance(layer.layer.weights, Integers)
+        quantum = 0 if whole else min(0, int(layer.units.quanta.min(initial=0)))
+        return cls(layer, quantum, *as_integers(layer.layer.bias.tolist()))
+
+    def rows(self) -> Iterable[Row]:
+        """Of every unit: weights other than zero as integers times 2^quantum, and their inputs."""
+        if isinstance(self.layer.layer.weights, Integers):
+            return self._integer_rows
+        matrix = self.layer.compressed
+        return (
+            (self._scaled(matrix.data[start:stop]), matrix.indices[start:stop].tolist())
+            for start, stop in pairwise(matrix.indptr.tolist())
+        )
+
+    @cached_property
+    def _integer_rows(self) -> list[Row]:
+        values = cast(Integers, self.layer.layer.weights).values
+        places = [np.flatnonzero(row).tolist() for row in values]
+        return [([int(row[j]) for j in own], own) for row, own in zip(values, places, strict=True)]
+
+    def _scaled(self, weights: Floats) -> list[int]:
+        ratios = [weight.as_integer_ratio() for weight in weights.tolist()]
+        return [numerator << (1 - self.quantum - denominator.bit_length()) for numerator, denominator in ratios]
+
+
+def count_terms(chain: Sequence[ChainLayer]) -> int:
+    """Multiplications that a point costs."""
+    return sum(layer.layer.weights.n_nonzero for layer in chain)
+
+
+def run_exactly(chain: Sequence[ExactLayer], tile: Floats, squared: bool) -> tuple[list[NDArray[Any]], int]:
+    """Outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum.
+
+    Float64 numbers are integers times powers of two, and so are sums of products of them. A
+    signal is one array of integers for each unit, in int64 where all sums provably fit, in Python
+    integers otherwise.
+    """
+    columns, quantum = _enter_integers(tile, squared)
+    for layer in chain:
+        columns, quantum = _pass_on_integers(layer, columns, quantum, len(tile))
+    return [column.values.astype(object) for column in columns], quantum
+
+
+def as_integers(numbers: Sequence[float]) -> tuple[list[int], int]:
+    """Numbers as integers times 2^quantum, quantum <= 0 the same for all."""
+    ratios = [number.as_integer_ratio() for number in numbers]
+    places = max((denominator.bit_length() for _, denominator in ratios), default=1)
+    return [numerator << (places - denominator.bit_length()) for numerator, denominator in ratios], 1 - places
+
+
+def _enter_integers(tile: Floats, squared: bool) -> tuple[list[Column], int]:
+    table, quantum = _as_table(tile)
+    if squared:
+        table = table.astype(object)
+        table = np.column_stack([table * 2**-quantum, (table * table).sum(axis=1)])
+        quantum *= 2
+    return [Column.of(table[:, j]) for j in range(table.shape[1])], quantum
+
+
+def _as_table(tile: Floats) -> tuple[NDArray[Any], int]:
+    """Points as integers times 2^quantum, in int64 if it holds them."""
+    quantum = min(0, int(facts_of(tile).quanta.min(initial=0)))
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(tile, -quantum)
+    if np.abs(scaled).max(initial=0.0) < FITS:
+        return scaled.astype(np.int64), quantum
+    numbers, quantum = as_integers(tile.ravel().tolist())
+    return object_array(numbers, tile.shape), quantum
+
+
+def _pass_on_integers(layer: ExactLayer, columns: list[Column], quantum: int, n: int) -> tuple[list[Column], int]:
+    common = min(quantum + layer.quantum, layer.bias_quantum)
+    scale, bias_scale = 2 ** (quantum + layer.quantum - common), 2 ** (layer.bias_quantum - common)
+    made = []
+    kind = layer.layer.kind
+    for (weights, inputs), bias in zip(layer.rows(), layer.biases, strict=True):
+        terms = [(w * scale, columns[j]) for w, j in zip(weights, inputs, strict=True) if columns[j].largest]
+        made.append(_respond_integers(_add_up(terms, bias * bias_scale, n), kind))
+    return made, 0 if kind == STEP else common
+
+
+def _add_up(terms: list[tuple[int, Column]], bias: int, n: int) -> NDArray[Any]:
+    """bias + sum of w * column, in int64 if no partial sum can leave it."""
+    fits = abs(bias) + sum(abs(w) * column.largest for w, column in terms) < FITS
+    total = np.full(n, bias, dtype=np.int64) if fits else np.array([bias] * n, dtype=object)
+    for w, column in terms:
+        values = column.values if fits else column.values.astype(object)
+        total = total + values if w == 1 else total - values if w == -1 else total + w * values
+    return total
+
+
+def _respond_integers(total: NDArray[Any], kind: int) -> Column:
+    if kind == STEP:
+        return Column.of(np.asarray(total > 0, dtype=np.int64))
+    return Column.of(np.where(total > 0, total, 0) if kind == RAMP else total)
