@@ -159,7 +159,7 @@ def extended() -> Built:
 
 
 def tabled(scale: Any) -> Built:
-    table = read_table(GOLDEN / "flowers.csv", target="species")
+    table = read_table(GOLDEN / "flowers.csv", label="species")
     model = TableModel(InterpolatingClassifier(**OPTIONS), scale=scale).fit(table)
     certificate = model.certify(table)
     answers = kept(model.predict(table)), kept(model.predict(GOLDEN / "flowers.csv"))

@@ -42,7 +42,7 @@ def write(name: str, content: str | bytes) -> str:
     return name
 
 
-FIT = ["fit", "fruit.csv", "--target", "fruit", "-o", "m.exactfit", "--seed", "0"]
+FIT = ["fit", "fruit.csv", "--label", "fruit", "-o", "m.exactfit", "--seed", "0"]
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_options_reach_the_estimator(capsys: Capture) -> None:
     given = ["--min-width", "70", "--max-width", "9000", "--max-bias", "2.5", "--no-center", "--no-rescue", "-j", "1"]
     given += ["--hyperplanes", "bisector", "--activation", "relu", "--selection", "greedy", "--greedy-memory", "1000"]
     given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
-    output_of(["fit", "two.csv", "--target", "y", "-o", "m", *given], capsys)
+    output_of(["fit", "two.csv", "--label", "y", "-o", "m", *given], capsys)
     model = exactfit.load("m")
     expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
     expected |= {"hyperplanes": "bisector", "activation": "relu", "selection": "greedy", "greedy_memory": 1000}
@@ -139,7 +139,7 @@ def test_quiet_says_nothing(capsys: Capture) -> None:
 
 def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:
     write("t.csv", "id;zip;x;y\nq1;10115;1;a\nq2;80331;1;b\n")
-    arguments = ["fit", "t.csv", "--target", "y", "-o", "m", "--separator", ";", "--drop", "id", "--categorical", "zip"]
+    arguments = ["fit", "t.csv", "--label", "y", "-o", "m", "--separator", ";", "--drop", "id", "--categorical", "zip"]
     output_of(arguments, capsys)
     assert exactfit.load("m").features_ == ("zip=10115", "zip=80331", "x")
 
@@ -147,9 +147,9 @@ def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:
 def test_rows_with_gaps_are_dropped_aloud(capsys: Capture) -> None:
     write("t.csv", "x,y\n1,a\n,b\n2,b\n")
     assert "1 empty cell, the first in row 1 (line 3), column 'x'" in error_of(
-        ["fit", "t.csv", "--target", "y", "-o", "m"], capsys, ExitCode.DATA
+        ["fit", "t.csv", "--label", "y", "-o", "m"], capsys, ExitCode.DATA
     )
-    _, err = output_of(["fit", "t.csv", "--target", "y", "-o", "m", "--missing", "drop-rows"], capsys)
+    _, err = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--missing", "drop-rows"], capsys)
     assert "t.csv: 1 rows with empty cells are left out" in err
     out, _ = output_of(["predict", "m", "t.csv", "--missing", "drop-rows"], capsys)
     assert out == "row,prediction\n0,a\n2,b\n"
@@ -193,7 +193,7 @@ def test_unseen_categories_are_one_line_on_standard_error(model: str, capsys: Ca
 
 def test_without_a_header_columns_go_by_position(capsys: Capture) -> None:
     write("bare.csv", FRUIT.split("\n", 1)[1])
-    fit = ["fit", "bare.csv", "--no-header", "--target", "2", "-o", "m"]
+    fit = ["fit", "bare.csv", "--no-header", "--label", "2", "-o", "m"]
     output_of(fit, capsys)
     for content in ("182,red\n", "182,red,apple\n"):
         write("new.csv", content)
@@ -257,10 +257,10 @@ def test_tables_are_drawn_on_terminals_that_are_wide_or_narrow(
 
 
 def test_describe(capsys: Capture) -> None:
-    out, _ = output_of(["describe", "fruit.csv", "--target", "fruit", "--time-budget", "0.5"], capsys)
+    out, _ = output_of(["describe", "fruit.csv", "--label", "fruit", "--time-budget", "0.5"], capsys)
     assert out.startswith("5 points, 4 features, 3 labels\n")
     plain = json.loads(
-        output_of(["describe", "fruit.csv", "--target", "fruit", "--time-budget", "1e-9", "--json"], capsys)[0]
+        output_of(["describe", "fruit.csv", "--label", "fruit", "--time-budget", "1e-9", "--json"], capsys)[0]
     )
     assert plain["sizes"] == {"apple": 2, "banana": 1, "pear": 2}
     assert plain["left_out"]
@@ -269,7 +269,7 @@ def test_describe(capsys: Capture) -> None:
 def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
     pd = pytest.importorskip("pandas")
     pd.read_csv("fruit.csv").to_parquet("fruit.parquet")
-    output_of(["fit", "fruit.parquet", "--target", "fruit", "-o", "p", "--seed", "0"], capsys)
+    output_of(["fit", "fruit.parquet", "--label", "fruit", "-o", "p", "--seed", "0"], capsys)
     output_of(FIT, capsys)
     digests = {exactfit.load(name).classifier_.network_.digest for name in ("p", "m.exactfit")}
     assert len(digests) == 1
@@ -297,7 +297,7 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
 def test_suspects_are_rows_of_the_file(capsys: Capture) -> None:
     rows = [(0.0, "a"), ("", "a"), (0.1, "a"), (0.2, "b"), (0.3, "a"), (5.0, "b"), (5.1, "b"), (5.2, "b")]
     write("t.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
-    command = ["suspects", "t.csv", "--target", "y", "--missing", "drop-rows", "--k", "2", "--top", "1"]
+    command = ["suspects", "t.csv", "--label", "y", "--missing", "drop-rows", "--k", "2", "--top", "1"]
     header, line = output_of(command, capsys)[0].splitlines()
     assert header.split() == ["row", "label", "score", "claims", "support", "ball_ratio", "strangers", "conflicts"]
     assert line.split()[:2] == ["3", "b"]
@@ -309,7 +309,7 @@ def test_suspects_are_rows_of_the_file(capsys: Capture) -> None:
 
 def test_compare_puts_constructions_side_by_side(capsys: Capture) -> None:
     write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(20)))
-    command = ["compare", "t.csv", "--target", "y", "--construction", "huang", "--time-limit", "60"]
+    command = ["compare", "t.csv", "--label", "y", "--construction", "huang", "--time-limit", "60"]
     plain = json.loads(output_of([*command, "--json"], capsys)[0])
     assert [row["name"] for row in plain["rows"]] == ["huang"]
     assert plain["rows"][0]["certified"]
@@ -317,7 +317,7 @@ def test_compare_puts_constructions_side_by_side(capsys: Capture) -> None:
 
 def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
     write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k >= 20]}\n" for k in range(40)) + "5.5,b\n")
-    out, _ = output_of(["fit", "t.csv", "--target", "y", "-o", "m", "--noise", "0.05", "--seed", "0"], capsys)
+    out, _ = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--noise", "0.05", "--seed", "0"], capsys)
     given_up = exactfit.load("m").classifier_.certificate_.given_up.tolist()
     assert given_up == [40]
     assert "certificate: holds for all 40 kept points" in out
@@ -357,17 +357,24 @@ def test_fit_says_what_is_wrong(
     if content is not None:
         write("t.csv", content)
     before = sorted(os.listdir())
-    assert says in error_of(["fit", "t.csv", "--target", "y", "-o", "m", *arguments], capsys, code)
+    assert says in error_of(["fit", "t.csv", "--label", "y", "-o", "m", *arguments], capsys, code)
     assert sorted(os.listdir()) == before
 
 
 def test_a_folder_is_no_table(capsys: Capture) -> None:
-    assert "'.' is a folder" in error_of(["fit", ".", "--target", "y", "-o", "m"], capsys, ExitCode.USAGE)
+    assert "'.' is a folder" in error_of(["fit", ".", "--label", "y", "-o", "m"], capsys, ExitCode.USAGE)
 
 
-def test_a_target_must_be_named(capsys: Capture) -> None:
+@pytest.mark.parametrize("given", [["--target", "fruit"], ["--target=fruit"]])
+def test_the_old_target_names_both_that_it_was(given: list[str], capsys: Capture) -> None:
+    message = error_of(["fit", "fruit.csv", *given, "-o", "m"], capsys, ExitCode.USAGE)
+    assert "--label names the column" in message
+    assert "--target-class the class" in message
+
+
+def test_a_label_must_be_named(capsys: Capture) -> None:
     for command in (["fit", "fruit.csv", "-o", "m"], ["describe", "fruit.csv"], ["compare", "fruit.csv"]):
-        assert "--target NAME" in error_of(command, capsys, ExitCode.USAGE)
+        assert "--label NAME" in error_of(command, capsys, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize("command", ["predict", "certify", "explain"])
@@ -494,7 +501,7 @@ def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
 
 @pytest.mark.parametrize(
     ("words", "position", "offers"),
-    [("exactfit f", "1", "fit"), ("exactfit fit --tar", "2", "--target"), ("exactfit predict --jso", "2", "--json")],
+    [("exactfit f", "1", "fit"), ("exactfit fit --lab", "2", "--label"), ("exactfit predict --jso", "2", "--json")],
 )
 def test_the_shell_completes(
     words: str, position: str, offers: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch

@@ -335,7 +335,7 @@ def table(tmp_path: Path) -> str:
 
 
 def test_the_command_prints_what_the_function_returns(table: str, capsys) -> None:
-    assert main(["compare", table, "--target", "side", "--construction", "huang", "--scale", "none", "--json"]) == 0
+    assert main(["compare", table, "--label", "side", "--construction", "huang", "--scale", "none", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [(row["name"], row["certified"]) for row in told["rows"]] == [("huang", True)]
     assert (told["n_samples"], told["n_classes"]) == (48, 2)
@@ -345,7 +345,7 @@ def test_the_command_says_when_it_was_interrupted(table: str, capsys, monkeypatc
     facts = {"n_samples": 48, "n_held_out": 12, "n_features": 2, "n_classes": 2, "time_limit": 60.0}
     so_far = Comparison((), **facts, memory_limit=2**30, random_state=0, missing=("huang",))
     monkeypatch.setattr("exactfit.lab.compare", lambda *_, **__: so_far)
-    assert main(["compare", table, "--target", "side"]) == 130
+    assert main(["compare", table, "--label", "side"]) == 130
     assert "interrupted, so not run: huang" in capsys.readouterr().out
 
 

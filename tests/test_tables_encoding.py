@@ -14,8 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from exactfit import DataError, ParameterError, Table, UnseenCategoryWarning, read_table
-from exactfit.tables import Encoding, Format
-from exactfit.tables.reading import read
+from exactfit.tables import Encoding, ReadOptions
+from exactfit.tables.reading import read_chosen
 
 
 def table_of(columns: dict[str, list[Any]], **options: Any) -> Table:
@@ -120,7 +120,7 @@ def test_too_many_categories_look_like_an_identifier() -> None:
 
 
 def test_other_scalings_are_refused() -> None:
-    with pytest.raises(ParameterError, match="scale must be one of standard, none"):
+    with pytest.raises(ParameterError, match="scale must be one of 'standard', 'none'"):
         Encoding.learn(table_of({"x": [1.0]}), "unit")  # type: ignore[arg-type]
 
 
@@ -139,11 +139,11 @@ def folder(tmp_path: Path) -> Path:
 
 def read_for(encoding: Encoding, path: Path, content: str, labels: bool = False, header: bool = True) -> Table:
     path.write_text(content, encoding="utf-8")
-    return read(path, Format(header=header), lambda names, named: encoding.choose(names, named, labels))
+    return read_chosen(path, ReadOptions(header=header), lambda names, named: encoding.choose(names, named, labels))
 
 
 def learnt(folder: Path, name: str = "train.csv", **options: Any) -> Encoding:
-    return Encoding.learn(read_table(folder / name, **{"target": "label", "drop": ["id"], **options}), "none")
+    return Encoding.learn(read_table(folder / name, **{"label": "label", "drop": ["id"], **options}), "none")
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_the_kind_of_a_column_is_that_of_training(folder: Path) -> None:
 
 @pytest.mark.parametrize("content", ["5,red\n", "9,5,red,q\n"])
 def test_columns_are_found_by_position_without_a_header(content: str, folder: Path) -> None:
-    for encoding in (learnt(folder), learnt(folder, "bare.csv", header=False, target="3", drop=["0"])):
+    for encoding in (learnt(folder), learnt(folder, "bare.csv", header=False, label="3", drop=["0"])):
         table = read_for(encoding, folder / "new.csv", content, header=False)
         assert encoding.encode(table).tolist() == [[5.0, 0.0, 1.0]]
 
 
 def test_labels_by_position(folder: Path) -> None:
-    for encoding in (learnt(folder), learnt(folder, "bare.csv", header=False, target="3", drop=["0"])):
+    for encoding in (learnt(folder), learnt(folder, "bare.csv", header=False, label="3", drop=["0"])):
         table = read_for(encoding, folder / "new.csv", "9,5,red,q\n", labels=True, header=False)
         assert table.labels is not None
         assert table.labels.tolist() == ["q"]
@@ -201,14 +201,14 @@ def test_labels_by_position(folder: Path) -> None:
 
 
 def test_a_model_without_names_takes_a_table_with_names_by_position(folder: Path) -> None:
-    encoding = learnt(folder, "bare.csv", header=False, target="3", drop=["0"])
+    encoding = learnt(folder, "bare.csv", header=False, label="3", drop=["0"])
     assert encoding.encode(read_for(encoding, folder / "new.csv", "a,y\n5,red\n")).tolist() == [[5.0, 0.0, 1.0]]
 
 
 def test_labels_of_npz_are_no_column(folder: Path) -> None:
     np.savez(folder / "t.npz", X=np.array([[1.0, 2.0], [3.0, 4.0]]), y=np.array([0, 1]))
     encoding = Encoding.learn(read_table(folder / "t.npz"), "none")
-    table = read(folder / "t.npz", Format(), lambda names, named: encoding.choose(names, named, True))
+    table = read_chosen(folder / "t.npz", ReadOptions(), lambda names, named: encoding.choose(names, named, True))
     assert table.labels is not None
     assert table.labels.tolist() == [0, 1]
     assert encoding.encode(table).tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -228,4 +228,4 @@ def test_no_warning_without_reason(folder: Path) -> None:
     encoding = learnt(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encoding.encode(read_table(folder / "train.csv", target="label"))
+        encoding.encode(read_table(folder / "train.csv", label="label"))

@@ -51,13 +51,13 @@ FRUIT = "weight,colour,fruit\n182,red,apple\n118.5,yellow,banana\n-1e2,red,apple
 
 
 def test_columns_of_numbers_and_of_categories(path: Path) -> None:
-    table = table_of(path, FRUIT, target="fruit")
+    table = table_of(path, FRUIT, label="fruit")
     assert cells(table) == {"weight": [182.0, 118.5, -100.0], "colour": ["red", "yellow", "red"]}
     assert [column.kind for column in table.columns] == ["numeric", "categorical"]
     assert table.columns[1].categories == ("red", "yellow")
     assert table.labels is not None
     assert table.labels.tolist() == ["apple", "banana", "apple"]
-    assert (table.target, table.target_position, table.n_columns, len(table)) == ("fruit", 2, 3, 3)
+    assert (table.label, table.label_position, table.n_columns, len(table)) == ("fruit", 2, 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_columns_of_numbers_and_of_categories(path: Path) -> None:
     ],
 )
 def test_other_ways_to_write_the_same_table(change: Any, path: Path) -> None:
-    plain, other = table_of(path, FRUIT, target="fruit"), table_of(path, change(FRUIT), target="fruit")
+    plain, other = table_of(path, FRUIT, label="fruit"), table_of(path, change(FRUIT), label="fruit")
     assert cells(other) == cells(plain)
     assert other.labels is not None
     assert plain.labels is not None
@@ -85,7 +85,7 @@ def test_other_ways_to_write_the_same_table(change: Any, path: Path) -> None:
 
 @pytest.mark.parametrize(("separator", "given"), [(";", ";"), ("\t", "tab"), ("\t", "\t"), ("|", "|"), (" ", " ")])
 def test_separators(separator: str, given: str, path: Path) -> None:
-    table = table_of(path, FRUIT.replace(",", separator), separator=given, target="fruit")
+    table = table_of(path, FRUIT.replace(",", separator), separator=given, label="fruit")
     assert cells(table)["weight"] == [182.0, 118.5, -100.0]
     numbers = table_of(path, f"a{separator}b\n1{separator}2\n", separator=given)
     assert cells(numbers) == {"a": [1.0], "b": [2.0]}
@@ -98,7 +98,7 @@ def test_what_no_separator_is(separator: str, path: Path) -> None:
 
 def test_without_a_header_columns_are_numbered(path: Path) -> None:
     for first in ("1,2,x\n", '"1",2,x\n'):
-        table = table_of(path, first + "3,4,y\n", header=False, target="2")
+        table = table_of(path, first + "3,4,y\n", header=False, label="2")
         assert cells(table) == {"0": [1.0, 3.0], "1": [2.0, 4.0]}
         assert not table.header
         assert table.place(1) == "row 1 (line 2)"
@@ -116,7 +116,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_are_dropped_and_made_categorical(path: Path) -> None:
-    table = table_of(path, "id,zip,x,y\nq,10115,1,a\n,80331,2,b\n", target="y", drop=["id"], categorical=["zip"])
+    table = table_of(path, "id,zip,x,y\nq,10115,1,a\n,80331,2,b\n", label="y", drop=["id"], categorical=["zip"])
     assert cells(table) == {"zip": ["10115", "80331"], "x": [1.0, 2.0]}
     assert [column.position for column in table.columns] == [1, 2]
 
@@ -140,7 +140,7 @@ def test_columns_are_dropped_and_made_categorical(path: Path) -> None:
 )
 @pytest.mark.parametrize("other", ["5", "u"], ids=["fast", "slow"])
 def test_labels_stay_as_they_are_written(written: list[str], read: list[Any], other: str, path: Path) -> None:
-    table = table_of(path, "y,x\n" + "".join(f"{label},{other}\n" for label in written), target="y")
+    table = table_of(path, "y,x\n" + "".join(f"{label},{other}\n" for label in written), label="y")
     assert table.labels is not None
     assert table.labels.tolist() == read
 
@@ -150,7 +150,7 @@ def test_labels_are_found_at_either_end_of_a_line(path: Path) -> None:
         lines = [["1.5", "2.5", "3.5", "4.5"], ["5", "6", "7", "8"]]
         for line, label in zip(lines, ("10", "20"), strict=True):
             line.insert(position, label)
-        table = table_of(path, "".join(",".join(line) + "\n" for line in lines), header=False, target=str(position))
+        table = table_of(path, "".join(",".join(line) + "\n" for line in lines), header=False, label=str(position))
         assert table.labels is not None
         assert table.labels.tolist() == [10, 20]
 
@@ -222,13 +222,14 @@ def test_large_integers_that_float64_holds_are_fine(path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"target": "friut"}, "no column 'friut': did you mean 'fruit'?"),
+        ({"label": "friut"}, "no column 'friut': did you mean 'fruit'?"),
         ({"drop": ["q"]}, "no column 'q': the columns are weight, colour, fruit"),
         ({"categorical": ["q"]}, "no column 'q'"),
-        ({"target": "fruit", "drop": ["fruit"]}, "holds the labels"),
-        ({"target": "fruit", "categorical": ["fruit"]}, "holds the labels"),
-        ({"missing": "fill"}, "missing must be one of error, drop-rows"),
-        ({"target": "fruit", "separator": ";"}, "is the separator another one"),
+        ({"label": "fruit", "drop": ["fruit"]}, "holds the labels"),
+        ({"label": "fruit", "categorical": ["fruit"]}, "holds the labels"),
+        ({"missing": "fill"}, "missing must be one of 'error', 'drop-rows'"),
+        ({"label": "fruit", "separator": ";"}, "is the separator another one"),
+        ({"target": "fruit"}, "named by label=..., not target="),
     ],
 )
 def test_columns_that_are_not_there(options: dict[str, Any], says: str, path: Path) -> None:
@@ -236,7 +237,7 @@ def test_columns_that_are_not_there(options: dict[str, Any], says: str, path: Pa
 
 
 def test_nothing_is_left(path: Path) -> None:
-    assert "no columns beside the labels" in error_of(path, "y\n1\n", target="y")
+    assert "no columns beside the labels" in error_of(path, "y\n1\n", label="y")
     assert "every row has an empty cell" in error_of(path, "a,b\n1,\n,2\n", missing="drop-rows")
 
 
@@ -247,13 +248,13 @@ GAPS = "a,b,y\n1,x,p\n2,,q\n\n ,z,p\n4,x,\n5,x,q\n"
 
 
 def test_empty_cells_are_counted_and_placed(path: Path) -> None:
-    message = error_of(path, GAPS, target="y")
+    message = error_of(path, GAPS, label="y")
     assert "t.csv has 3 empty cells, the first in row 1 (line 3), column 'b'" in message
     assert "--missing drop-rows" in message
 
 
 def test_rows_with_empty_cells_are_dropped_if_asked(path: Path) -> None:
-    table = table_of(path, GAPS, target="y", missing="drop-rows")
+    table = table_of(path, GAPS, label="y", missing="drop-rows")
     assert cells(table) == {"a": [1.0, 5.0], "b": ["x", "x"]}
     assert table.labels is not None
     assert table.labels.tolist() == ["p", "q"]
@@ -378,10 +379,10 @@ def frame() -> pd.DataFrame:
 def test_the_same_table_from_csv_parquet_and_frames(tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "t.csv", index=False)
     frame().to_parquet(tmp_path / "t.parquet")
-    expected = read_table(tmp_path / "t.csv", target="y")
+    expected = read_table(tmp_path / "t.csv", label="y")
     sources = [tmp_path / "t.parquet", frame(), pl.from_pandas(frame()), pl.from_pandas(frame()).to_arrow()]
     for source in [*sources, frame().convert_dtypes(), frame().astype({"c": "category"})]:
-        table = read_table(source, target="y")
+        table = read_table(source, label="y")
         assert cells(table) == cells(expected)
         assert table.labels is not None
         assert table.labels.tolist() == [7, 8, 7]
@@ -392,12 +393,14 @@ def test_the_same_table_from_csv_parquet_and_frames(tmp_path: Path) -> None:
 def test_empty_cells_of_a_frame(tmp_path: Path) -> None:
     gaps = pd.DataFrame({"w": [1.0, np.nan, 3.0, 4.0], "c": ["x", "y", None, "x"], "y": ["p", "q", "p", None]})
     for source in (gaps, gaps.convert_dtypes(), pl.from_pandas(gaps)):
-        with pytest.raises(DataError, match="the frame has 3 empty cells, the first in row 1, column 'w'"):
-            read_table(source, target="y")
-        table = read_table(source, target="y", missing="drop-rows")
+        with pytest.raises(
+            DataError, match=r"the frame has 3 empty cells \(None or NaN\), the first in row 1, column 'w'"
+        ):
+            read_table(source, label="y")
+        table = read_table(source, label="y", missing="drop-rows")
         assert (cells(table), table.rows.tolist()) == ({"w": [1.0], "c": ["x"]}, [0])
     whole = pd.DataFrame({"w": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 2.0]})
-    labels = read_table(whole, target="y", missing="drop-rows").labels
+    labels = read_table(whole, label="y", missing="drop-rows").labels
     assert labels is not None
     assert labels.tolist() == [1, 2]
 
@@ -407,7 +410,7 @@ def test_empty_cells_of_a_frame(tmp_path: Path) -> None:
     [
         ({"a": [2**53 + 1, 1]}, {}, "9007199254740993"),
         ({"a": ["x", 1]}, {}, "row 1 holds the number 1"),
-        ({"a": [1.0, 2.0], "y": [0.5, 1.0]}, {"target": "y"}, "labels must be integers or text, got the number 0.5"),
+        ({"a": [1.0, 2.0], "y": [0.5, 1.0]}, {"label": "y"}, "labels must be integers or text, got the number 0.5"),
         ({"a": []}, {}, "has no rows"),
         ({"a": [np.inf, 1.0]}, {}, "infinity in row 0"),
     ],
@@ -434,8 +437,8 @@ def test_names_that_become_the_same(tmp_path: Path) -> None:
 )
 def test_npz(y: Any, labels: list[Any], tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", X=np.array([[1, 2], [3, 4]], dtype=np.uint8), y=np.array(y))
-    for target in ("y", None):
-        table = read_table(tmp_path / "t.npz", target=target)
+    for label in ("y", None):
+        table = read_table(tmp_path / "t.npz", label=label)
         assert cells(table) == {"0": [1.0, 3.0], "1": [2.0, 4.0]}
         assert table.labels is not None
         assert table.labels.tolist() == labels
@@ -451,7 +454,7 @@ def test_npz(y: Any, labels: list[Any], tmp_path: Path) -> None:
         ({"X": [["a"]]}, "X must be a matrix of numbers"),
         ({"X": np.array([[None]])}, "must hold an array of numbers X"),
         ({"X": [[2**53 + 1]]}, "9007199254740993"),
-        ({"X": [[np.nan], [1.0]]}, "1 empty cell, the first in row 0, column '0'"),
+        ({"X": [[np.nan], [1.0]]}, "1 empty cell (None or NaN), the first in row 0, column '0'"),
     ],
 )
 def test_npz_that_cannot_be_used(arrays: dict[str, Any], says: str, tmp_path: Path) -> None:

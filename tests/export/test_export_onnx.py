@@ -318,7 +318,7 @@ def test_tables(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("\n".join(["size,kind,count,side", *rows]))
     for exact_in in (None, *DTYPES):
-        model = exactfit.TableModel(InterpolatingClassifier(exact_in=exact_in, random_state=0)).fit(path, target="side")
+        model = exactfit.TableModel(InterpolatingClassifier(exact_in=exact_in, random_state=0)).fit(path, label="side")
         for dtype in DTYPES:
             proto = to_onnx(model, dtype)
             label, _ = run(proto, model.encoding_.raw(model.read(path)))

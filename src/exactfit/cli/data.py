@@ -28,9 +28,9 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 
 def register(app: typer.Typer) -> None:
     """Add the commands to a program."""
-    command(app, "exactfit describe train.csv --target label --time-budget 60")(describe)
-    command(app, "exactfit compare train.csv --target label --time-limit 10")(compare)
-    command(app, "exactfit suspects train.csv --target label --top 20")(suspects)
+    command(app, "exactfit describe train.csv --label label --time-budget 60")(describe)
+    command(app, "exactfit compare train.csv --label label --time-limit 10")(compare)
+    command(app, "exactfit suspects train.csv --label label --top 20")(suspects)
 
 
 def describe(
@@ -50,7 +50,7 @@ def describe(
 ) -> None:
     """Measure what the size of a network for this table depends on, and forecast that size."""
     from ..geometry.describe import describe as described
-    from ..tables.errors import speaking_of
+    from ..tables.table import speaking_of
     from .output import json_text
 
     table, labels = columns.read(data, reading)
@@ -85,7 +85,7 @@ def compare(
 ) -> None:
     """Build networks for this table by every published construction, and put them side by side."""
     from ..lab import compare as compared
-    from ..tables.errors import speaking_of
+    from ..tables.table import speaking_of
     from .output import json_text
 
     table, labels = columns.read(data, reading)
@@ -113,7 +113,7 @@ def suspects(
 ) -> None:
     """List the rows whose labels look wrong, most suspicious first."""
     from ..suspects import find_suspects
-    from ..tables.errors import speaking_of
+    from ..tables.table import speaking_of
     from .output import print_json, print_rows
 
     table, labels = columns.read(data, reading)

@@ -39,7 +39,7 @@ Rows = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to a program."""
-    command(app, "exactfit fit train.csv --target label -o model.exactfit")(fit)
+    command(app, "exactfit fit train.csv --label label -o model.exactfit")(fit)
     command(app, "exactfit predict model.exactfit new.csv -o answers.csv")(predict)
     command(app, "exactfit certify model.exactfit train.csv")(certify)
     command(app, "exactfit explain model.exactfit new.csv --row 0")(explain)
@@ -199,7 +199,7 @@ def model_info(fitted: TableModel) -> dict[str, Any]:
     network = classifier.network_
     return {
         "columns": fitted.encoding_.to_dict()["columns"],
-        "target": fitted.encoding_.target,
+        "label": fitted.encoding_.label,
         "scale": fitted.scale,
         "classes": fitted.classes_.tolist(),
         "widths": list(network.widths),

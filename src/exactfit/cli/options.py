@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators import InterpolatingClassifier
-    from ..tables import Format, Table
+    from ..tables import ReadOptions, Table
 
 Function = TypeVar("Function", bound=Callable[..., None])
 
@@ -177,18 +177,18 @@ class Reading:
     )
     missing: Annotated[str, typer.Option(help="Rows with empty cells: error, or drop-rows.")] = "error"
 
-    def form(self) -> Format:
+    def form(self) -> ReadOptions:
         """As the library takes it; progress is for people at a terminal."""
-        from ..tables import Format
+        from ..tables import ReadOptions
 
-        return Format(self.separator, not self.no_header, self.missing, show_progress())  # type: ignore[arg-type]
+        return ReadOptions(self.separator, not self.no_header, self.missing, show_progress())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Columns:
     """What the columns of a table are."""
 
-    target: Annotated[
+    label: Annotated[
         str | None, typer.Option(help="The column that holds the labels; y for .npz, where it need not be said.")
     ] = None
     drop: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A column to leave out; may be repeated.")] = (
@@ -203,9 +203,9 @@ class Columns:
         """The table, and its labels."""
         from ..tables import read_table
 
-        if self.target is None and data.suffix != ".npz":
-            raise ParameterError("say which column holds the labels: --target NAME")
-        chosen: dict[str, Any] = {"target": self.target, "drop": self.drop or (), "categorical": self.categorical or ()}
+        if self.label is None and data.suffix != ".npz":
+            raise ParameterError("say which column holds the labels: --label NAME")
+        chosen: dict[str, Any] = {"label": self.label, "drop": self.drop or (), "categorical": self.categorical or ()}
         table = read_table(str(data), **chosen, **asdict(reading.form()))
         if table.labels is None:
             raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")

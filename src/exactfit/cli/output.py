@@ -66,7 +66,7 @@ def print_model(name: str, model: TableModel) -> None:
     )
     print_pairs(
         {
-            "labels": f"{labels}{more} (column {model.encoding_.target!r})",
+            "labels": f"{labels}{more} (column {model.encoding_.label!r})",
             "scale": model.scale,
             "hyperplanes": network.widths[0],
             "detectors": network.widths[1],

@@ -27,6 +27,12 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (OSError, ExitCode.USAGE),
 )
 
+# What became of an option: it had two meanings.
+OLD_TARGET = (
+    "there is no option --target: --label names the column that holds the labels, and --target-class the class "
+    "that gets detectors"
+)
+
 # typer names only this one of the parser's errors; its base is what every usage error is.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
@@ -121,6 +127,8 @@ def _pipe_closed() -> ExitCode:
 
 def _explain(error: Exception) -> tuple[int, str]:
     """Exit code and message of an error."""
+    if isinstance(error, _UsageError) and getattr(error, "option_name", None) == "--target":
+        return ExitCode.USAGE, OLD_TARGET
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         hint = f" (try '{context.command_path} --help')" if context else ""

@@ -366,7 +366,7 @@ def _from_file(spec: Mapping[str, Any], base: Path) -> tuple[str, Table, str]:
     path, label = base / str(spec["file"]), spec.get("label")
     if label is None and path.suffix != ".npz":
         raise ParameterError(f"say which column of {path.name} holds the labels: label = ...")
-    table = read_table(path, target=label)
+    table = read_table(path, label=label)
     if table.labels is None:
         raise DataError(f"{path.name} must hold an array of labels y beside X")
     return path.stem, (Encoding.learn(table, "none").encode(table), table.labels), f"file {path.name}"

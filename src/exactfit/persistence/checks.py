@@ -135,7 +135,7 @@ def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
     for field in encoding.fields:
         _check_field(field)
     _check_fields(encoding)
-    _check_target(encoding)
+    _check_label(encoding)
     _check_numbers(encoding, scaling, n_features)
 
 
@@ -157,9 +157,10 @@ def _check_fields(encoding: Encoding) -> None:
     refuse_unless(own, "the columns of its table do not have names of their own")
 
 
-def _check_target(encoding: Encoding) -> None:
-    target, position = encoding.target, encoding.target_position
-    refuse_unless(isinstance(target, str), "it does not name the column of the labels")
+def _check_label(encoding: Encoding) -> None:
+    label, position = encoding.label, encoding.label_position
+    named = isinstance(label, str) or (label is None and position is None)  # None: the labels were no column
+    refuse_unless(named, "it does not name the column of the labels")
     taken = {field.position for field in encoding.fields}
     fits = position is None or (type(position) is int and 0 <= position < encoding.n_columns and position not in taken)
     refuse_unless(fits, "its labels have no column of their own")

@@ -34,7 +34,8 @@ LATER: dict[str, Header] = {
     "parameters": {"exact_in": None, "noise": 0.0},
 }
 KINDS = ("network", "construction", "classifier", "table")
-TABLE = ("header", "n_columns", "target", "target_position")
+# Of an encoding, by the names that files have for it: the column of labels was once called target.
+TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
 
 
 def to_parts(model: Any) -> tuple[Header, Tensors]:
@@ -116,7 +117,8 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
     """A classifier as any other, and in a section of its own how rows become points."""
     header, tensors = _encode(classifier_in(model))
     encoding = model.encoding_
-    header |= {"kind": "table", "table": encoding.to_dict() | {"scale": model.scale}}
+    named = {saved: getattr(encoding, name) for saved, name in TABLE.items()}
+    header |= {"kind": "table", "table": named | {"columns": encoding.to_dict()["columns"], "scale": model.scale}}
     return header, tensors | {"table.mean": encoding.mean, "table.scale": encoding.scale}
 
 
@@ -182,7 +184,7 @@ def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
     fields = tuple(Field(**plain | {"categories": _as_tuple(plain["categories"])}) for plain in section["columns"])
-    rest = {name: section[name] for name in TABLE}
+    rest = {name: section[saved] for saved, name in TABLE.items()}
     encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest)
     check_encoding(encoding, section["scale"], classifier.n_features_in_)
     return TableModel.of(classifier, encoding, section["scale"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .encoding import Encoding, Field
 from .model import TableModel
-from .reading import Format, read_table
+from .reading import ReadOptions, read_table
 from .table import Column, Table
 
-__all__ = ["Column", "Encoding", "Field", "Format", "Table", "TableModel", "read_table"]
+__all__ = ["Column", "Encoding", "Field", "ReadOptions", "Table", "TableModel", "read_table"]

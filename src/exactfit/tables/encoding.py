@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import add_rows
-from ..exceptions import DataError, ParameterError, UnseenCategoryWarning
+from ..construct.recipe import check_choice
+from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
-from .arrays import LABELS
-from .raw import Choice
-from .reading import no_column
-from .table import Column, Kind, Table
+from .reading import LABELS, no_column
+from .table import Choice, Column, Kind, Table
 
 Floats = NDArray[np.float64]
 Scaling = Literal["standard", "none"]
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
-LARGEST_CATEGORIES = 1000
+LARGEST_CATEGORIES = 1000  # of one column; more of them, one feature each, are likely an identifier
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,10 @@ class Field:
     name: str
     position: int
     categories: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        more = "" if self.categories is None else f", {len(self.categories)} categories"
+        return f"Field({self.name!r}, {self.position}{more})"
 
     @property
     def kind(self) -> Kind:
@@ -71,9 +74,9 @@ class Encoding:
         Whether columns are known by name.
     n_columns : int
         Of the file, labels and left out columns included.
-    target : str or None
+    label : str or None
         Name of the column that held the labels.
-    target_position : int or None
+    label_position : int or None
         And its position, if the file was one whose labels are a column.
     """
 
@@ -82,14 +85,17 @@ class Encoding:
     scale: Floats
     header: bool
     n_columns: int
-    target: str | None
-    target_position: int | None
+    label: str | None
+    label_position: int | None
+
+    def __repr__(self) -> str:
+        labels = "" if self.label is None else f", labels in {self.label!r}"
+        return f"<Encoding: {len(self.fields)} columns as {len(self.mean)} features{labels}>"
 
     @classmethod
     def learn(cls, table: Table, scaling: Scaling) -> Encoding:
         """The encoding that fits a table."""
-        if scaling not in SCALINGS:
-            raise ParameterError(f"scale must be one of {', '.join(SCALINGS)}, got {scaling!r}")
+        check_choice("scale", scaling, SCALINGS)
         for column in table.columns:
             _refuse_many(column)
         fields = tuple(Field(column.name, column.position, column.categories) for column in table.columns)
@@ -100,7 +106,7 @@ class Encoding:
             values = [column.values for column in table.columns if column.categories is None]
             moments = [_moments(column) for column in values]
             mean[numeric], scale[numeric] = [m for m, _ in moments], [s for _, s in moments]
-        return cls(fields, mean, scale, table.header, table.n_columns, table.target, table.target_position)
+        return cls(fields, mean, scale, table.header, table.n_columns, table.label, table.label_position)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -109,7 +115,7 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, their order and categories, and where the labels were, as JSON can hold it."""
-        plain = {name: getattr(self, name) for name in ("header", "n_columns", "target", "target_position")}
+        plain = {name: getattr(self, name) for name in ("header", "n_columns", "label", "label_position")}
         columns = [asdict(field) for field in self.fields]
         lists = [
             {**one, "categories": None if one["categories"] is None else list(one["categories"])} for one in columns
@@ -141,11 +147,11 @@ class Encoding:
     def _labels(self, names: Sequence[str], header: bool) -> int:
         if _has_labels_aside(names, header):
             return len(names) - 1
-        if header and self.header and self.target in names:
-            return list(names).index(str(self.target))
-        if not (header and self.header) and self.target_position is not None and len(names) == self.n_columns:
-            return self.target_position
-        raise DataError(f"the labels are missing: there is no column {self.target!r} among {', '.join(names[:20])}")
+        if header and self.header and self.label in names:
+            return list(names).index(str(self.label))
+        if not (header and self.header) and self.label_position is not None and len(names) == self.n_columns:
+            return self.label_position
+        raise DataError(f"the labels are missing: there is no column {self.label!r} among {', '.join(names[:20])}")
 
     def raw(self, table: Table) -> Floats:
         """The features of a table before they are scaled."""

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import column_or_1d
 
 from ..certificate import Certificate, certify
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
+from ..explanation import Explanations
 from .encoding import Encoding, Field, Scaling
-from .errors import speaking_of
-from .reading import Format, read, read_table
-from .table import Table
+from .reading import ReadOptions, read_chosen, read_table, refuse_old
+from .table import Table, speaking_of
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "fruit.csv"
     ...     _ = path.write_text(fruit)
-    ...     model = TableModel(InterpolatingClassifier(random_state=0)).fit(path, target="fruit")
+    ...     model = TableModel(InterpolatingClassifier(random_state=0)).fit(path, label="fruit")
     ...     model.predict(path), model.certify(path).holds
     (array(['apple', 'banana', 'apple'], dtype='<U6'), True)
     >>> model.features_
@@ -70,30 +71,40 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, classifier: InterpolatingClassifier | None = None, *, scale: Scaling = "standard") -> None:
         self.classifier, self.scale = classifier, scale
 
-    def fit(self, data: Any, target: str | None = None) -> TableModel:
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect of this estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, *, label: str | None = None, **old: Any) -> TableModel:
         """Learn the encoding of a table, and build the network.
 
         Parameters
         ----------
-        data : Table, path or frame
-            A table with labels, or what :func:`read_table` makes one of.
-        target : str, optional
-            The column that holds the labels, where ``data`` is not a Table yet.
+        X : Table, path, frame or matrix
+            A table, or what :func:`read_table` makes one of.
+        y : array of shape (n_samples,), optional
+            The labels, where they are not in the table.
+        label : str, optional
+            The column that holds the labels, where ``X`` is a file or a frame.
 
         Returns
         -------
         TableModel
             Itself. If the data are refused, it is left as it was.
         """
-        if isinstance(data, Table) and target is not None:
-            raise ParameterError("target goes with a file or a frame: this table has been read already")
-        table = data if isinstance(data, Table) else read_table(data, target=target)
-        if table.labels is None:
-            raise ParameterError(f"say which column of {table.name} holds the labels: target=...")
+        refuse_old("fit", old)
+        if isinstance(X, Table) and label is not None:
+            raise ParameterError("label goes with a file or a frame: this table has been read already")
+        if label is not None and y is not None:
+            raise ParameterError("labels are given twice: leave out y, or label")
+        table = X if isinstance(X, Table) else read_table(X, label=label)
+        labels = _labels(table, y, "name their column with label=..., or pass them as y")
         encoding = Encoding.learn(table, self.scale)
         classifier = clone(self.classifier or InterpolatingClassifier())
         with speaking_of(table):
-            classifier.fit(encoding.encode(table), table.labels)
+            classifier.fit(encoding.encode(table), labels)
         self.classifier_, self.encoding_ = classifier, encoding
         return self
 
@@ -108,6 +119,18 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def columns(self) -> tuple[Field, ...]:
         """Name, kind and categories of each column, in the order of the features."""
         return self._encoding.fields
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns it takes."""
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Their names, if they have names of their own."""
+        if not self._encoding.header:
+            raise AttributeError("the columns have no names")
+        return np.array([field.name for field in self.columns], dtype=object)
 
     @property
     def features_(self) -> tuple[str, ...]:
@@ -135,63 +158,110 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("this TableModel is not fitted yet: call fit first")
         return self.encoding_
 
-    def read(self, source: Any, *, labels: bool = False, form: Format | None = None) -> Table:
+    def read(self, source: Any, *, labels: bool = False, form: ReadOptions | None = None) -> Table:
         """Read the columns that this model takes: by name where there are names, by position otherwise.
 
         Parameters
         ----------
-        source : path, "-" or frame
+        source : path, "-", frame or matrix
         labels : bool
             Whether to read the labels too. Other columns are passed over.
-        form : Format, optional
+        form : ReadOptions, optional
             Separator, header, and what becomes of empty cells.
         """
         encoding = self._encoding
-        return read(source, form or Format(), lambda names, header: encoding.choose(names, header, labels))
+        return read_chosen(source, form or ReadOptions(), lambda names, header: encoding.choose(names, header, labels))
 
-    def encode(self, data: Any) -> Floats:
-        """The points of a table; of a path or frame, what :meth:`read` makes of it."""
-        table = data if isinstance(data, Table) else self.read(data)
+    def encode(self, X: Any) -> Floats:
+        """The points of a table; of a path, frame or matrix, what :meth:`read` makes of it."""
+        table = X if isinstance(X, Table) else self.read(X)
         return self._encoding.encode(table)
 
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row.
 
         Parameters
         ----------
-        data : Table, path or frame
+        X : Table, path, frame or matrix
         """
-        X = self.encode(data)
-        return np.asarray(self.classifier_.predict(X))
+        points = self.encode(X)
+        return np.asarray(self.classifier_.predict(points))
 
-    def certify(self, data: Any, **options: Any) -> Certificate:
-        """Prove, from the network and a table with labels, that every row is classified correctly.
+    def decision_function(self, X: Any) -> Floats:
+        """How clearly each class claims every row; see ``InterpolatingClassifier.decision_function``.
 
         Parameters
         ----------
-        data : Table, path or frame
-        **options
-            Of :func:`exactfit.certify`.
+        X : Table, path, frame or matrix
         """
-        table = data if isinstance(data, Table) else self.read(data, labels=True)
-        if table.labels is None:
-            raise ParameterError(f"{table.name} was read without labels: there is nothing to certify")
-        labels = _as_classes(table.labels, self.classes_)
-        return certify(self.classifier_, self.encode(table), labels, **options)
+        points = self.encode(X)
+        return np.asarray(self.classifier_.decision_function(points))
 
-    def explain(self, data: Any) -> Any:
+    def abstains(self, X: Any) -> NDArray[np.bool_]:
+        """Which rows no class or several classes claim; see ``InterpolatingClassifier.abstains``.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+        """
+        points = self.encode(X)
+        return np.asarray(self.classifier_.abstains(points))
+
+    def explain(self, X: Any) -> Explanations:
         """What stands behind the answer for every row; see ``InterpolatingClassifier.explain``.
 
         Parameters
         ----------
-        data : Table, path or frame
+        X : Table, path, frame or matrix
         """
-        X = self.encode(data)
-        return self.classifier_.explain(X)
+        points = self.encode(X)
+        return self.classifier_.explain(points)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the rows that are classified as their labels say.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+        y : array of shape (n_samples,), optional
+            The labels; those of the table by default.
+        sample_weight : array of shape (n_samples,), optional
+        """
+        table, labels = self._labelled(X, y)
+        return float(np.average(self.predict(table) == labels, weights=sample_weight))
+
+    def certify(self, X: Any, y: Any = None, **options: Any) -> Certificate:
+        """Prove, from the network and a table with labels, that every row is classified correctly.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+        y : array of shape (n_samples,), optional
+            The labels; those of the table by default.
+        **options
+            Of :func:`exactfit.certify`.
+        """
+        table, labels = self._labelled(X, y)
+        return certify(self.classifier_, self.encode(table), labels, **options)
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any]]:
+        """A table, and its labels as the model has them."""
+        table = X if isinstance(X, Table) else self.read(X, labels=y is None)
+        labels = column_or_1d(_labels(table, y, "read it with labels=True, or pass them as y"))
+        return table, _as_classes(labels, self.classes_)
+
+
+def _labels(table: Table, y: Any, remedy: str) -> Any:
+    """The labels that were given, or those of the table."""
+    if isinstance(y, str):
+        raise ParameterError(f"y must hold a label for each row; a column is named by label={y!r}")
+    if y is None and table.labels is None:
+        raise ParameterError(f"{table.name} was read without labels: {remedy}")
+    return table.labels if y is None else y
 
 
 def _as_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels of a file as the model has them: 3 is "3" where some labels are text."""
+    """Labels as the model has them: 3 is "3" where some labels are text."""
     if labels.dtype.kind == classes.dtype.kind:
         return labels
     by_text = {str(label): label for label in classes.tolist()}

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
 
 from .._support.progress import Progress, progress_bar
-from ..exceptions import DataError, ParameterError
-from .arrays import LABELS, read_frame, read_npz, read_parquet
-from .raw import Choice, Choose, Raw
-from .table import Table
-from .text import read_text
+from ..construct.recipe import check_choice
+from ..exceptions import DataError, MissingDependencyError, ParameterError
+from .table import Choice, Choose, Column, Kind, Raw, Table, place
+from .text import EXACT_INTEGERS, Cells, beyond_float64, read_text
 
 Missing = Literal["error", "drop-rows"]
 MISSING: tuple[Missing, ...] = get_args(Missing)
 STANDARD_INPUT = "-"
-SHOWN_NAMES = 20
-LARGE_BYTES = 2**24
-
-OPEN: dict[str, Callable[[Path, Choose], Raw]] = {".npz": read_npz, ".parquet": read_parquet}
+LABELS = "y"  # the array of labels in an NPZ file
+SHOWN_NAMES = 20  # columns that a message lists
+LARGE_BYTES = 2**24  # 16 MiB: from here on reading takes so long that somebody may wonder
 
 
 @dataclass(frozen=True)
-class Format:
+class ReadOptions:
     """How a file is to be read, whatever is wanted from it.
 
     Attributes
@@ -51,8 +53,8 @@ class Format:
 
 
 def read_table(
-    source: Any, *, target: str | None = None, drop: Collection[str] = (), categorical: Collection[str] = (),
-    separator: str = ",", header: bool = True, missing: Missing = "error", verbose: bool = False,
+    source: Any, *, label: str | None = None, drop: Collection[str] = (), categorical: Collection[str] = (),
+    separator: str = ",", header: bool = True, missing: Missing = "error", verbose: bool = False, **old: Any,
 ) -> Table:  # fmt: skip
     r"""Read a table from a file, from standard input or from a frame.
 
@@ -62,9 +64,9 @@ def read_table(
 
     Parameters
     ----------
-    source : path, "-", or frame (pandas, polars, pyarrow)
-        ``"-"`` is text from standard input.
-    target : str, optional
+    source : path, "-", frame (pandas, polars, pyarrow) or matrix
+        ``"-"`` is text from standard input. The columns of a matrix are named 0, 1, ...
+    label : str, optional
         The column that holds the labels: integers if all are written so, else text. Of an
         NPZ file ``"y"``, which need not be said.
     drop, categorical : collections of str
@@ -97,20 +99,31 @@ def read_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "fruit.csv"
     ...     _ = path.write_text("weight,colour,fruit\n182,red,apple\n118,yellow,banana\n")
-    ...     table = exactfit.read_table(path, target="fruit")
+    ...     table = exactfit.read_table(path, label="fruit")
     >>> [(column.name, column.kind) for column in table.columns]
     [('weight', 'numeric'), ('colour', 'categorical')]
     >>> table.labels.tolist()
     ['apple', 'banana']
     """
-    form = Format(separator, header, missing, verbose)
-    return read(source, form, lambda names, has_header: choose(names, has_header, target, drop, categorical))
+    refuse_old("read_table", old)
+    form = ReadOptions(separator, header, missing, verbose)
+    return read_chosen(source, form, lambda names, has_header: all_but(names, has_header, label, drop, categorical))
 
 
-def read(source: Any, form: Format, chosen: Choose) -> Table:
+def refuse_old(function: str, old: Collection[str]) -> None:
+    """Say what became of ``target``; refuse other keywords as Python does."""
+    if "target" in old:
+        raise ParameterError(
+            "the column that holds the labels is named by label=..., not target= "
+            "(target= of InterpolatingClassifier names the class that gets detectors)"
+        )
+    for name in old:
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def read_chosen(source: Any, form: ReadOptions, chosen: Choose) -> Table:
     """The table of a file, with the columns that ``chosen`` picks from all names."""
-    if form.missing not in MISSING:
-        raise ParameterError(f"missing must be one of {', '.join(MISSING)}, got {form.missing!r}")
+    check_choice("missing", form.missing, MISSING)
     name = name_of(source)
     with progress_bar(form.verbose and _is_large(source)) as progress:
         raw = _open(source, name, form, chosen, progress)
@@ -122,8 +135,8 @@ def read(source: Any, form: Format, chosen: Choose) -> Table:
         rows=np.arange(raw.n_rows),
         lines=raw.lines,
         labels=raw.labels,
-        target=raw.target,
-        target_position=raw.names.index(raw.target) if raw.target in raw.names else None,
+        label=raw.label,
+        label_position=raw.names.index(raw.label) if raw.label in raw.names else None,
         header=raw.header,
         n_columns=len(raw.names),
     )
@@ -134,8 +147,12 @@ def read(source: Any, form: Format, chosen: Choose) -> Table:
 def name_of(source: Any) -> str:
     """What messages call a source."""
     if not isinstance(source, str | os.PathLike):
-        return "the frame"
+        return "the frame" if _is_frame(source) else "the matrix"
     return "standard input" if source == STANDARD_INPUT else Path(source).name
+
+
+def _is_frame(source: Any) -> bool:
+    return hasattr(source, "columns") or hasattr(source, "to_pandas")
 
 
 def _is_large(source: Any) -> bool:
@@ -144,9 +161,11 @@ def _is_large(source: Any) -> bool:
     return is_file and os.path.getsize(source) >= LARGE_BYTES
 
 
-def _open(source: Any, name: str, form: Format, chosen: Choose, progress: Progress) -> Raw:
-    if hasattr(source, "columns") or hasattr(source, "to_pandas"):
+def _open(source: Any, name: str, form: ReadOptions, chosen: Choose, progress: Progress) -> Raw:
+    if _is_frame(source):
         return read_frame(source, name, chosen)
+    if not isinstance(source, str | os.PathLike):
+        return read_matrix(source, name, chosen)
     if source == STANDARD_INPUT:
         return read_text(sys.stdin.buffer, name, form.separator, form.header, chosen, progress)
     path = Path(source)
@@ -156,20 +175,20 @@ def _open(source: Any, name: str, form: Format, chosen: Choose, progress: Progre
         return read_text(file, name, form.separator, form.header, chosen, progress)
 
 
-def choose(
-    names: Sequence[str], header: bool, target: str | None, drop: Collection[str], categorical: Collection[str]
+def all_but(
+    names: Sequence[str], header: bool, label: str | None, drop: Collection[str], categorical: Collection[str]
 ) -> Choice:
     """All columns but the labels and those to drop."""
-    if target is None and not header and LABELS in names:  # the labels of an NPZ file
-        target = LABELS
-    for name in (*drop, *categorical, *([] if target is None else [target])):
+    if label is None and not header and LABELS in names:  # the labels of an NPZ file
+        label = LABELS
+    for name in (*drop, *categorical, *([] if label is None else [label])):
         if name not in names:
             raise ParameterError(no_column(name, names))
-    if target in drop or target in categorical:
-        raise ParameterError(f"column {target!r} holds the labels: it cannot be dropped or be a category")
-    kept = {k: name for k, name in enumerate(names) if name != target and name not in drop}
+    if label in drop or label in categorical:
+        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped or be a category")
+    kept = {k: name for k, name in enumerate(names) if name != label and name not in drop}
     kinds: dict[int, Any] = {k: "categorical" if name in categorical else None for k, name in kept.items()}
-    return Choice(kinds, None if target is None else list(names).index(target))
+    return Choice(kinds, None if label is None else list(names).index(label))
 
 
 def no_column(name: str, names: Sequence[str]) -> str:
@@ -194,7 +213,7 @@ def _refuse_infinite(table: Table) -> None:
 def _without_gaps(table: Table, raw: Raw, missing: Missing) -> Table:
     gaps = [(column.name, column.empty) for column in table.columns]
     if raw.unlabelled is not None:
-        gaps.append((str(raw.target), raw.unlabelled))
+        gaps.append((str(raw.label), raw.unlabelled))
     gaps = [(name, empty) for name, empty in gaps if empty.any()]
     if not gaps:
         return table
@@ -210,7 +229,162 @@ def _gaps_text(table: Table, gaps: list[tuple[str, Any]]) -> str:
     count = sum(int(empty.sum()) for _, empty in gaps)
     name, first = min(gaps, key=lambda gap: int(gap[1].argmax()))
     cells = "1 empty cell" if count == 1 else f"{count} empty cells"
+    cells += "" if table.lines is not None else " (None or NaN)"
     return (
         f"{table.name} has {cells}, the first in {table.place(int(first.argmax()))}, "
         f"column {name!r}: fill them, or leave such rows out with --missing drop-rows (missing='drop-rows' in Python)"
     )
+
+
+def read_npz(path: Path, choose: Choose) -> Raw:
+    """Arrays X and, where labels are asked for, y."""
+    X, y = _load(path)
+    names = tuple(str(k) for k in range(X.shape[1]))
+    choice = choose(names if y is None else (*names, LABELS), False)
+    columns = tuple(_typed(names[k], k, X[:, k], kind) for k, kind in sorted(choice.kinds.items()) if k < len(names))
+    wanted = y if choice.label is not None else None
+    labels, unlabelled = (None, None) if wanted is None else typed_labels(wanted, path.name)
+    label = None if labels is None else LABELS
+    return Raw(names, False, columns, len(X), None, label, labels, unlabelled)
+
+
+def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            X, y = arrays["X"], arrays.get(LABELS)
+    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path.name} must hold an array of numbers X and an array of labels y ({error})") from error
+    _check_shapes(path.name, X, y)
+    return X, y
+
+
+def _check_shapes(name: str, X: NDArray[Any], y: NDArray[Any] | None) -> None:
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        raise DataError(f"{name}: X must be a matrix of numbers, got shape {X.shape} of {X.dtype}")
+    if y is not None and y.shape != (len(X),):
+        raise DataError(f"{name}: there must be a label for each row of X, got shapes {X.shape} and {y.shape}")
+
+
+def read_parquet(path: Path, choose: Choose) -> Raw:
+    """A Parquet file, by way of pandas."""
+    try:
+        import pandas as pd
+        import pyarrow
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"reading {path.name} needs pandas and pyarrow: pip install pandas pyarrow"
+        ) from error
+    try:
+        with path.open("rb") as file:  # Python's own words for a file that is not there
+            frame = pd.read_parquet(file)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
+    return read_frame(frame, path.name, choose)
+
+
+def read_matrix(matrix: Any, name: str, choose: Choose) -> Raw:
+    """An array, or what NumPy makes one of; text and objects in it are read as cells of a file are."""
+    try:
+        X = check_array(matrix, dtype=None, ensure_all_finite=False, input_name="X")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read: {error}") from error
+    names = tuple(str(k) for k in range(X.shape[1]))
+    kinds = choose(names, False).kinds
+    return Raw(names, False, tuple(_from_array(names[k], k, X[:, k], kinds[k]) for k in sorted(kinds)), len(X))
+
+
+def _from_array(title: str, position: int, values: NDArray[Any], kind: Kind | None) -> Column:
+    if values.dtype.kind in "biuf":
+        return _typed(title, position, values, kind)
+    cells = ["" if _is_gap(cell) else str(cell) for cell in values.tolist()]
+    return _from_cells(title, position, cells, kind)
+
+
+def _is_gap(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def read_frame(frame: Any, name: str, choose: Choose) -> Raw:
+    """A pandas frame, or what can be made into one (polars, pyarrow)."""
+    frame = frame if hasattr(frame, "iloc") else frame.to_pandas()
+    names = tuple(str(column) for column in frame.columns)
+    if len(set(names)) < len(names):
+        raise DataError(f"{name} has columns of the same name: give each column its own")
+    if not len(frame):
+        raise DataError(f"{name} has no rows")
+    choice = choose(names, True)
+    columns = tuple(_from_series(frame.iloc[:, k], k, choice.kinds[k]) for k in sorted(choice.kinds))
+    label, labels, unlabelled = _series_labels(frame, choice, names, name)
+    return Raw(names, True, columns, len(frame), None, label, labels, unlabelled)
+
+
+def _series_labels(frame: Any, choice: Choice, names: Sequence[str], name: str) -> tuple[Any, Any, Any]:
+    if choice.label is None:
+        return None, None, None
+    series = frame.iloc[:, choice.label]
+    empty = series.isna().to_numpy()
+    filled = series[~empty].to_numpy()
+    labels, _ = typed_labels(filled, name)
+    spread = np.zeros(len(frame), dtype=labels.dtype)
+    spread[~empty] = labels
+    return names[choice.label], spread, empty
+
+
+def typed_labels(y: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Labels as integers or text, and which are empty."""
+    filled = np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "b":
+        return y.astype(str), filled
+    if y.dtype.kind in "iu":
+        return y.astype(np.int64), filled
+    if y.dtype.kind == "f":
+        whole = np.isfinite(y) & (y == np.rint(y)) & (np.abs(y) < EXACT_INTEGERS)
+        if not (whole | np.isnan(y)).all():
+            raise DataError(f"{name}: labels must be integers or text, got the number {y[~whole & ~np.isnan(y)][0]}")
+        return np.where(whole, y, 0).astype(np.int64), np.isnan(y)
+    if y.dtype.kind == "O" and all(type(label) is int for label in y):
+        return y.astype(np.int64), filled
+    return np.array([str(label) for label in y.tolist()], dtype=str), filled
+
+
+def _from_series(series: Any, position: int, kind: Kind | None) -> Column:
+    title = str(series.name)
+    if series.dtype.kind in "iuf":
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if series.dtype.kind in "iu":
+            _refuse_rounded(title, series.dropna().to_numpy())
+        return _typed(title, position, values, kind)
+    empty = series.isna().to_numpy()
+    cells = ["" if gap else str(cell) for gap, cell in zip(empty, series.tolist(), strict=True)]
+    return _from_cells(title, position, cells, kind)
+
+
+def _from_cells(title: str, position: int, cells: Sequence[str], kind: Kind | None) -> Column:
+    gathered = Cells(title, position, kind, lambda row: place(row, None))
+    gathered.add(cells)
+    return gathered.column()
+
+
+def _refuse_rounded(title: str, integers: NDArray[Any]) -> None:
+    for integer in integers[np.abs(integers.astype(np.float64)) >= EXACT_INTEGERS].tolist():
+        if int(float(integer)) != integer:
+            raise beyond_float64(title, str(integer))
+
+
+def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None) -> Column:
+    """A column of numbers; as categories if it is said to be one."""
+    if values.dtype.kind in "iu":
+        _refuse_rounded(title, values)
+    numbers = np.asarray(values, dtype=np.float64)
+    if kind != "categorical":
+        return Column(title, position, numbers)
+    texts = ["" if math.isnan(number) else _as_written(number) for number in numbers.tolist()]
+    return _from_cells(title, position, texts, kind)
+
+
+def _as_written(number: float) -> str:
+    """A number as a text file would have it: whole numbers without a point."""
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+OPEN: dict[str, Callable[[Path, Choose], Raw]] = {".npz": read_npz, ".parquet": read_parquet}

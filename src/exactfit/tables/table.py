@@ -1,16 +1,21 @@
-"""A table: columns of numbers and of categories, labels, and where each row stood in its file."""
+"""A table: columns of numbers and of categories, labels, where each row stood in its file, and errors that say so."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError
+
 Kind = Literal["numeric", "categorical"]
 Rows = NDArray[np.int64]
+
+SHOWN_PAIRS = 5  # contradictory rows that a message lists: as many as fit into a few lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +29,10 @@ class Column:
     position: int
     values: NDArray[Any]
     categories: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        of = "" if self.categories is None else f" of {len(self.categories)} categories"
+        return f"<Column {self.name!r}: {len(self.values)} {'numbers' if self.categories is None else 'cells'}{of}>"
 
     @property
     def kind(self) -> Kind:
@@ -52,13 +61,13 @@ class Table:
         Those that were asked for, in the order of the file.
     labels : ndarray or None
         Integers or text, as read.
-    target : str or None
+    label : str or None
         Name of the column that held the labels.
     rows : ndarray of int64
         Where each row stood in the file, counted from 0 after the header.
     lines : ndarray of int64 or None
         The line on which it began, counted from 1; None for files without lines.
-    target_position : int or None
+    label_position : int or None
         And its position; None if it was no column (NPZ).
     header : bool
         Whether the columns have names of their own; positions stand in for them otherwise.
@@ -82,14 +91,18 @@ class Table:
     rows: Rows
     lines: Rows | None = None
     labels: NDArray[Any] | None = None
-    target: str | None = None
-    target_position: int | None = None
+    label: str | None = None
+    label_position: int | None = None
     header: bool = True
     n_columns: int = 0
     n_dropped: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        labels = "" if self.label is None else f", labels in {self.label!r}"
+        return f"<Table {self.name}: {len(self)} rows, {len(self.columns)} columns{labels}>"
 
     def place(self, row: int) -> str:
         """A row of this table as a reader of the file can find it."""
@@ -118,3 +131,73 @@ def place(row: int, line: int | None) -> str:
 
 def _listed(numbers: Rows) -> str:
     return " and ".join(str(number) for number in numbers.tolist())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns to read: from position to kind (None: as the cells say), and the position of the labels."""
+
+    kinds: dict[int, Kind | None]
+    label: int | None = None
+
+
+Choose = Callable[[Sequence[str], bool], Choice]
+"""From the names of all columns, and whether they are from a header, to the ones to read."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Raw:
+    """What every kind of file is read into, before rows with empty cells are dealt with.
+
+    ``unlabelled`` says which labels are empty cells.
+    """
+
+    names: tuple[str, ...]
+    header: bool
+    columns: tuple[Column, ...]
+    n_rows: int
+    lines: Rows | None = None
+    label: str | None = None
+    labels: NDArray[Any] | None = None
+    unlabelled: NDArray[Any] | None = None
+
+
+@contextmanager
+def speaking_of(table: Table) -> Iterator[None]:
+    """Name rows of the file, and make scikit-learn's complaints about data our own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.exceptions import ContradictoryLabelsError
+    >>> from exactfit.tables import Column, Table
+    >>> from exactfit.tables.table import speaking_of
+    >>> table = Table("a.csv", (), rows=np.array([0, 7]))
+    >>> try:
+    ...     with speaking_of(table):
+    ...         raise ContradictoryLabelsError([(0, 1)])
+    ... except ContradictoryLabelsError as error:
+    ...     error.pairs
+    ((0, 7),)
+    """
+    try:
+        yield
+    except ContradictoryLabelsError as error:
+        raise _contradiction(error, table) from error
+    except ExactfitError:
+        raise
+    except ValueError as error:
+        raise DataError(f"{table.name}: {error}") from error
+
+
+def _contradiction(error: ContradictoryLabelsError, table: Table) -> ContradictoryLabelsError:
+    named = ContradictoryLabelsError([(int(table.rows[a]), int(table.rows[b])) for a, b in error.pairs], error.exact_in)
+    shown = "; ".join(table.places(pair) for pair in error.pairs[:SHOWN_PAIRS])
+    more = len(error.pairs) - SHOWN_PAIRS
+    named.args = (
+        f"{table.name}: rows that are equal after encoding{f' in {error.exact_in}' if error.exact_in else ''} have "
+        f"different labels: {shown}{f'; and {more} more' if more > 0 else ''}. No function can fit both. Correct the "
+        "labels, add a column that tells the rows apart, or let the majority decide with --conflicts majority "
+        "(conflicts='majority' in Python)",
+    )
+    return named

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -20,14 +21,154 @@ from numpy.typing import NDArray
 from .._kernels.decimals import parse_decimals
 from .._support.progress import Progress
 from ..exceptions import DataError, ParameterError
-from .cells import EXACT_INTEGERS, Cells, labels_of
-from .raw import Choice, Choose, Raw
-from .table import place
+from .table import Choice, Choose, Column, Kind, Raw, place
+
+Floats = NDArray[np.float64]
 
 BOM = b"\xef\xbb\xbf"
-BLOCK_BYTES = 2**24
-BATCH_CELLS = 2**19
+BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
+BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 NO_SEPARATOR = '0123456789+-.eE"\r\n'
+EXACT_INTEGERS = 2.0**53  # below it float64 holds every integer
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LABEL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # integers as they are usually written, all within int64
+
+
+class Cells:
+    """Cells of one column, block by block.
+
+    The first filled cell decides whether the column is one of numbers or of categories, unless
+    its kind is given; the first that is not of this kind is an error.
+
+    Parameters
+    ----------
+    name : str
+    position : int
+        Of the column in its file.
+    kind : {"numeric", "categorical"} or None
+    place : function
+        From the index of a row to words for it.
+    """
+
+    def __init__(self, name: str, position: int, kind: Kind | None, place: Callable[[int], str]) -> None:
+        self.name, self.position, self.kind, self._place = name, position, kind, place
+        self._forced = kind is not None
+        self._pieces: list[NDArray[Any]] = []
+        self._codes: dict[str, int] = {}
+        self._n = 0
+        self._first = 0  # the row that decided on the kind
+
+    def add_numbers(self, numbers: Floats) -> None:
+        """A block of a column that is not one of categories."""
+        self.kind = "numeric"
+        self._append(numbers)
+
+    def add(self, cells: Sequence[str]) -> None:
+        """A block of cells as text."""
+        if self.kind is None:
+            self._decide(cells)
+        if self.kind == "categorical":
+            self._append(self._as_codes(cells))
+        elif self.kind == "numeric":
+            self._append(self._as_numbers(cells))
+        else:
+            self._append(np.full(len(cells), np.nan))
+
+    def _append(self, piece: NDArray[Any]) -> None:
+        self._pieces.append(piece)
+        self._n += len(piece)
+
+    def _decide(self, cells: Sequence[str]) -> None:
+        filled = next((k for k, cell in enumerate(cells) if cell and not cell.isspace()), None)
+        if filled is None:
+            return
+        self._first = self._n + filled
+        self.kind = "numeric" if parse(cells[filled]) is not None else "categorical"
+        if self.kind == "categorical":
+            self._pieces = [np.full(self._n, -1, dtype=np.int64)]  # all cells so far were empty
+
+    def _as_numbers(self, cells: Sequence[str]) -> Floats:
+        try:
+            numbers = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        except ValueError:
+            numbers = np.array([self._number(k, cell) for k, cell in enumerate(cells)])
+        else:
+            if "_" in "".join(cells):  # Python would read 1_000 as a number
+                numbers = np.array([self._number(k, cell) for k, cell in enumerate(cells)])
+        self._refuse_rounded(cells, numbers)
+        return numbers
+
+    def _number(self, k: int, cell: str) -> float:
+        if not cell or cell.isspace():
+            return np.nan
+        number = parse(cell)
+        if number is None:
+            raise self._mixed(self._n + k, f"the text {cell!r}", "numbers")
+        return number
+
+    def _refuse_rounded(self, cells: Sequence[str], numbers: Floats) -> None:
+        for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
+            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and int(cells[k]) != int(numbers[k]):
+                raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
+
+    def _as_codes(self, cells: Sequence[str]) -> NDArray[np.int64]:
+        for cell in dict.fromkeys(cells):
+            if cell not in self._codes:
+                self._codes[cell] = self._code(cell, cells)
+        return np.fromiter(map(self._codes.__getitem__, cells), dtype=np.int64, count=len(cells))
+
+    def _code(self, cell: str, cells: Sequence[str]) -> int:
+        if not cell or cell.isspace():
+            return -1
+        if not self._forced and parse(cell) is not None:
+            raise self._mixed(self._n + cells.index(cell), f"the number {cell.strip()}", "text")
+        return len(self._codes)
+
+    def _mixed(self, row: int, what: str, others: str) -> DataError:
+        before = "" if self._forced else f" ({self._place(self._first)} holds {others})"
+        return DataError(
+            f"column {self.name!r} is one of {others}{before}, but {self._place(row)} holds {what}: correct the cell, "
+            f"or make the column categorical with --categorical {self.name} (categorical=[{self.name!r}] in Python)"
+        )
+
+    def column(self) -> Column:
+        """All of it, with categories sorted."""
+        if self.kind != "categorical":
+            return Column(self.name, self.position, np.concatenate([np.empty(0), *self._pieces]))
+        found = [cell for cell, code in self._codes.items() if code >= 0]
+        categories = tuple(sorted(found))
+        rank = {cell: index for index, cell in enumerate(categories)}
+        ranks = np.full(len(self._codes) + 1, -1, dtype=np.int64)  # the last one is for -1
+        for cell in found:
+            ranks[self._codes[cell]] = rank[cell]
+        codes = np.concatenate([np.empty(0, dtype=np.int64), *self._pieces])
+        return Column(self.name, self.position, ranks[codes], categories)
+
+
+def parse(cell: str) -> float | None:
+    """The number that a cell holds, if it holds one."""
+    if "_" in cell:
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def beyond_float64(column: str, what: str) -> DataError:
+    """The error for an integer that float64 cannot hold."""
+    return DataError(
+        f"column {column!r} holds integers beyond 2**53, which float64 cannot hold exactly ({what}): scale it, or "
+        f"leave it out with --drop {column} (drop=[{column!r}] in Python) if it is an identifier"
+    )
+
+
+def labels_of(column: Column) -> NDArray[Any]:
+    """Labels from a column of categories: integers if all of them are written as integers are, else text."""
+    categories = column.categories or ()
+    whole = all(_LABEL.fullmatch(category) for category in categories)
+    names = np.array([int(category) for category in categories] if whole else categories)
+    return np.asarray(names[column.values] if categories else np.empty(len(column.values), dtype=np.int64))
 
 
 def check_separator(separator: str) -> str:
@@ -71,7 +212,7 @@ class _Reader:
     names: tuple[str, ...] = ()
     choice: Choice | None = None
     cells: list[Cells] = field(default_factory=list)
-    target: Cells | None = None
+    label: Cells | None = None
     lines: list[int] = field(default_factory=list)
     progress: Any = None
 
@@ -106,8 +247,8 @@ class _Reader:
         self.choice = self.choose(self.names, self.header)
         kinds = self.choice.kinds
         self.cells = [Cells(self.names[k], k, kinds[k], self._place) for k in sorted(kinds)]
-        if self.choice.target is not None:
-            self.target = Cells(self.names[self.choice.target], self.choice.target, "categorical", self._place)
+        if self.choice.label is not None:
+            self.label = Cells(self.names[self.choice.label], self.choice.label, "categorical", self._place)
         self.line += 1
 
     def _place(self, row: int) -> str:
@@ -125,8 +266,8 @@ class _Reader:
             self._count(range(self.line, self.line + len(numbers)))
             for cells in self.cells:
                 cells.add_numbers(numbers[:, cells.position])
-            if self.target is not None:
-                self.target.add(_cells_at(block, self.separator, self.target.position, len(self.names)))
+            if self.label is not None:
+                self.label.add(_cells_at(block, self.separator, self.label.position, len(self.names)))
             self.line += len(numbers)
             self.progress(self.file.tell())
 
@@ -161,7 +302,7 @@ class _Reader:
     def _add(self, batch: list[list[str]]) -> None:
         if batch:
             columns = list(zip(*batch, strict=True))
-            for cells in [*self.cells, *([self.target] if self.target else [])]:
+            for cells in [*self.cells, *([self.label] if self.label else [])]:
                 cells.add(columns[cells.position])
             self.progress(self.file.tell())
 
@@ -173,16 +314,16 @@ class _Reader:
         )
 
     def _finish(self) -> Raw:
-        target = self.target.column() if self.target else None
+        label = self.label.column() if self.label else None
         return Raw(
             names=self.names,
             header=self.header,
             columns=tuple(cells.column() for cells in self.cells),
             n_rows=len(self.lines),
             lines=np.array(self.lines, dtype=np.int64),
-            target=target.name if target else None,
-            labels=labels_of(target) if target else None,
-            unlabelled=target.empty if target else None,
+            label=label.name if label else None,
+            labels=labels_of(label) if label else None,
+            unlabelled=label.empty if label else None,
         )
 
 
