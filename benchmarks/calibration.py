@@ -11,7 +11,7 @@ from numba import njit
 
 from exactfit._kernels.compile import popcount
 from exactfit._kernels.cover import lowest_counts
-from exactfit._kernels.sides import decide_products
+from exactfit._kernels.sides import FilterPlanes, ScaledRows, WordBlock, decide_products
 
 REPEATS = 5
 ROUNDS = 12
@@ -101,11 +101,12 @@ def packing_rate(threads: int) -> float:
     products = rng.standard_normal((threads, 512, 1024), dtype=np.float32)
     ones, bounds, zeros = np.ones(512), np.full(1024, 1e-6), np.zeros(1024)
     words, doubts = np.zeros((threads, 16, 512), np.uint64), np.zeros((threads, 16, 512), np.uint64)
-    full = np.uint64(2**64 - 1)
+    planes, block = FilterPlanes(zeros, bounds, zeros), WordBlock(0, 0, np.uint64(2**64 - 1))
+    given = ScaledRows(ones, ones), planes, block
 
     def work(k: int) -> None:
         for _ in range(20):
-            decide_products(products[k], ones, ones, bounds, zeros, zeros, 0, 0, full, words[k], doubts[k])
+            decide_products(products[k], *given, words[k], doubts[k])
 
     run = _on_threads(work, threads)
     run()

@@ -16,9 +16,9 @@ from .exact_sums import quantum
 from .rounding import ENLARGE, FLOAT64, gamma
 
 LINEAR, STEP, RAMP = 0, 1, 2
-INEXACT = -(2**40)
-LARGEST_EXPONENT = 400
-SPLIT = 2.0**27 + 1.0
+INEXACT = -(2**40)  # a quantum below every format's lowest exponent, also after a few of them are added
+LARGEST_EXPONENT = 400  # two such powers and 53 digits multiply without overflow
+SPLIT = 2.0**27 + 1.0  # Dekker's: splits 53 digits into 26 and 26 and a sign
 
 
 class Units(NamedTuple):

@@ -19,6 +19,11 @@ def compiled(function: Function) -> Function:
         return njit(nogil=True)(function)
 
 
+def inlined(function: Function) -> Function:
+    """Compile into every caller: for steps of hot loops that must see the caller's arrays as its own."""
+    return njit(nogil=True, inline="always")(function)
+
+
 @intrinsic
 def popcount(_typing: Any, word: Any) -> Any:
     """Number of set bits of a uint64, as int64."""

@@ -8,9 +8,9 @@ from .compile import compiled, popcount
 from .counting import COLUMN_TILE, STRIDE, count_words
 from .values import sum_masked
 
-FEW = 32
+FEW = 32  # once at most one column in so many is left, counting only those beats counting whole vectors
 ONE = np.uint64(1)
-MOST = 2**63 - 1
+MOST = 2**63 - 1  # above every count: no limit yet
 
 
 @compiled

@@ -8,14 +8,61 @@ all of one sign, give at most (d + 2) 2^-53 of it, plus what underflows, far bel
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .compile import compiled
-from .sides import LIMBS, _add_product, _safe, _two_product, sign_of
+from .sides import LIMBS, _add_product, _safe, _two_product, sign_of_limbs
 
-TINY = 1e-290
-CHUNK = 64
+TINY = 1e-290  # above what underflow may take off a square: d * 2^-1074
+CHUNK = 64  # lower bounds at a time: 512 bytes, which stay in the first cache
+
+Floats = NDArray[np.float64]
+
+
+class BlockSide(NamedTuple):
+    """One side of a block of pairs: points, what the filter's bound needs of each, classes, and bounds of squares.
+
+    The filter takes ``left.norms[i] * right.norms[j]`` off a square; the error of its products is in one of them.
+    """
+
+    points: Floats
+    lows: Floats
+    norms: Floats
+    classes: NDArray[np.int64]
+    bounds: Floats
+
+
+class Errors(NamedTuple):
+    """How far a computed distance may be off: a share of its square, and by itself (where points are rounded)."""
+
+    share: float
+    slack: float
+
+
+class Found(NamedTuple):
+    """Room for pairs: places on the left and on the right, and computed squares."""
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    squares: Floats
+
+
+class Centres(NamedTuple):
+    """Points, and upper bounds of their norms around the filter's centre."""
+
+    points: Floats
+    norms: Floats
+
+
+class Margins(NamedTuple):
+    """What squares may err by: the filter's by share (a^2 + b^2) + slope a b of the norms a, b; others by a share."""
+
+    filter_share: float
+    filter_slope: float
+    share: float
 
 
 @compiled
@@ -51,59 +98,49 @@ def reach(value, share, slack):
 
 
 @compiled
-def scan(
-    products, left, right, low_left, low_right, norm_left, norm_right, class_left, class_right,
-    bound_left, bound_right, shared, triangle, share, slack, out_left, out_right, out_square,
-):  # fmt: skip
-    """Pairs of different classes in a block that may be as close as the bounds ask; returns how many.
+def scan(products, left, right, shared, triangle, errors, found):
+    """Pairs of different classes in a block that may be as close as the bounds ask; returns how many are found.
 
-    The products of centred points give a lower bound of every square:
-    ``low_left[i] + low_right[j] - norm_left[i] * norm_right[j] - 2 <i, j>`` (errors are in the
-    lows and norms already). Where that does not exceed the bound of either point, the square is
-    computed directly, and the bounds improve on the way. With ``shared`` there is one bound for
-    all, ``bound_left[0]``. With ``triangle`` the block meets itself: only j > i.
+    The products of centred points give a lower bound of every square,
+    ``left.lows[i] + right.lows[j] - left.norms[i] * right.norms[j] - 2 <i, j>`` (what it may err by is in the lows
+    and norms already). A chunk at a time and without branches, so in whole vectors, nearly all pairs are ruled out.
+    Squares of others are computed directly, and the bounds improve on the way, which rules out more. With ``shared``
+    there is one bound for all, the first of each side. With ``triangle`` the block meets itself: only j > i.
     """
     n_blocks, n_left, n_right = products.shape
+    bounds, others = left.bounds, right.bounds
     lows = np.empty(CHUNK)
     count = 0
     for i in range(n_left):
-        first = i + 1 if triangle else 0
-        for start in range(first, n_right, CHUNK):
+        for start in range(i + 1 if triangle else 0, n_right, CHUNK):
             size = min(CHUNK, n_right - start)
-            line, norms = low_right[start : start + size], norm_right[start : start + size]
+            line, norms = right.lows[start : start + size], right.norms[start : start + size]
             for c in range(size):
-                lows[c] = low_left[i] + line[c] - norm_left[i] * norms[c]
+                lows[c] = left.lows[i] + line[c] - left.norms[i] * norms[c]
             for k in range(n_blocks):
                 block = products[k, i, start : start + size]
                 for c in range(size):
                     lows[c] -= 2.0 * np.float64(block[c])
             hits = 0
             if shared:
-                bound = bound_left[0]
                 for c in range(size):
-                    hits += lows[c] <= bound
+                    hits += lows[c] <= bounds[0]
             else:
-                own, theirs = bound_left[i], bound_right[start : start + size]
+                theirs = others[start : start + size]
                 for c in range(size):
-                    hits += (lows[c] <= own) | (lows[c] <= theirs[c])
-            if hits == 0:
-                continue
-            for c in range(size):
+                    hits += (lows[c] <= bounds[i]) | (lows[c] <= theirs[c])
+            for c in range(size if hits else 0):
                 j = start + c
-                if class_left[i] == class_right[j]:
+                a, b = (0, 0) if shared else (i, j)
+                if left.classes[i] == right.classes[j] or (lows[c] > bounds[a] and lows[c] > others[b]):
                     continue
-                at_left, at_right = (0, 0) if shared else (i, j)
-                if lows[c] > bound_left[at_left] and lows[c] > bound_right[at_right]:
-                    continue
-                square = direct(left[i], right[j])
-                low = square * (1.0 - share) - TINY
-                if low > bound_left[at_left] and low > bound_right[at_right]:
-                    continue
-                out_left[count], out_right[count], out_square[count] = i, j, square
-                count += 1
-                high = reach(square, share, slack)
-                bound_left[at_left] = min(bound_left[at_left], high)
-                bound_right[at_right] = min(bound_right[at_right], high)
+                square = direct(left.points[i], right.points[j])
+                low = square * (1.0 - errors.share) - TINY
+                if low <= bounds[a] or low <= others[b]:
+                    found.left[count], found.right[count], found.squares[count] = i, j, square
+                    count += 1
+                    high = reach(square, errors.share, errors.slack)
+                    bounds[a], others[b] = min(bounds[a], high), min(others[b], high)
     return count
 
 
@@ -123,23 +160,24 @@ def pair_squares(left, right, out):
 
 
 @compiled
-def settle(values, left, right, norm_left, norm_right, share_filter, slope, share, limits, rows, columns):
-    """Compute squares directly where the filter cannot tell them from the row's limit.
+def settle_squares(values, limits, left, right, margins, rows, columns):
+    """Replace the filter's squares by direct ones where it cannot tell them from the row's limit.
 
-    Returns how many even then are too close to tell, whose places go to ``rows`` and
-    ``columns`` as far as these hold them, and how many were computed directly.
+    So only close calls cost d operations. Returns how many even then are too close to tell, whose places go to
+    ``rows`` and ``columns`` as far as these hold them, and how many were computed directly.
     """
     count, n_direct = 0, 0
     for i in range(values.shape[0]):
-        limit = limits[i]
+        limit, a = limits[i], left.norms[i]
         for j in range(values.shape[1]):
-            a, b = norm_left[i], norm_right[j]
-            if abs(values[i, j] - limit) > share_filter * (a * a + b * b) + slope * (a * b) + TINY:
+            b = right.norms[j]
+            error = margins.filter_share * (a * a + b * b) + margins.filter_slope * (a * b) + TINY
+            if abs(values[i, j] - limit) > error:
                 continue
-            square = direct(left[i], right[j])
+            square = direct(left.points[i], right.points[j])
             n_direct += 1
             values[i, j] = square
-            if abs(square - limit) <= share * (square + limit) + TINY:
+            if abs(square - limit) <= margins.share * (square + limit) + TINY:
                 if count < rows.shape[0]:
                     rows[count], columns[count] = i, j
                 count += 1
@@ -157,7 +195,11 @@ def _add_clean(total, x, y):
 
 @compiled
 def _clean_square(x, y):
-    """Squared distance, and whether no operation on the way was rounded."""
+    """Squared distance, and whether no operation on the way was rounded.
+
+    Every difference, product and sum is checked by its exact remainder (Knuth, Dekker): on data
+    of few digits all are zero, and then this cheap square is the exact one.
+    """
     total = 0.0
     for j in range(x.shape[0]):
         h = x[j] - y[j]
@@ -187,8 +229,8 @@ def _add_square(limbs, x, y, sign):
 
 
 @compiled
-def compare(a, b, c, d, limbs):
-    """Sign of |a - b| - |c - d|, exactly, for points as given."""
+def compare_distances(a, b, c, d, limbs):
+    """Sign of |a - b| - |c - d|, exactly, for points as given: by clean squares, else by a long accumulator."""
     first, clean = _clean_square(a, b)
     if clean:
         second, clean = _clean_square(c, d)
@@ -197,7 +239,7 @@ def compare(a, b, c, d, limbs):
     limbs[:] = 0
     _add_square(limbs, a, b, 1.0)
     _add_square(limbs, c, d, -1.0)
-    return sign_of(limbs)
+    return sign_of_limbs(limbs)
 
 
 @compiled
@@ -207,7 +249,7 @@ def first_closest(left, right, starts, winners):
     for g in range(winners.shape[0]):
         best = starts[g]
         for k in range(starts[g] + 1, starts[g + 1]):
-            if compare(left[k], right[k], left[best], right[best], limbs) < 0:
+            if compare_distances(left[k], right[k], left[best], right[best], limbs) < 0:
                 best = k
         winners[g] = best
 
@@ -217,7 +259,7 @@ def compare_pairs(a, b, c, d, signs):
     """Sign of |a[k] - b[k]| - |c[k] - d[k]| for every k, exactly."""
     limbs = np.zeros(LIMBS, np.int64)
     for k in range(signs.shape[0]):
-        signs[k] = compare(a[k], b[k], c[k], d[k], limbs)
+        signs[k] = compare_distances(a[k], b[k], c[k], d[k], limbs)
 
 
 @compiled
@@ -247,7 +289,7 @@ def clean_dots(left, right, dots, clean):
 def largest_of_components(projections, centres, indptr, members, out):
     """out[c, k] = max over the members x of component c of |projections[x, k] - projections[centre, k]|.
 
-    A centre of -1 stands for the origin.
+    Components are rows of a CSR matrix, ``members`` its indices. A centre of -1 stands for the origin.
     """
     n_draws = projections.shape[1]
     for c in range(out.shape[0]):

@@ -16,9 +16,9 @@ import numpy as np
 
 from .compile import compiled, popcount
 
-BINS = 140
-OFFSET = 2272
-LOW_HALF = np.int64(2**27 - 1)
+BINS = 140  # digits of 32 bits: products end below bit 2048 + 2272 = 135 * 32, the others are for carries
+OFFSET = 2272  # bits below the point: a multiple of 32 not less than 2252
+LOW_HALF = np.int64(2**27 - 1)  # products of such halves, and sums of two of them, fit in int64
 LOW_DIGIT = np.int64(2**32 - 1)
 
 

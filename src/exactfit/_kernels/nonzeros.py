@@ -1,4 +1,4 @@
-"""Products of points that are mostly zeros: only what is not zero is multiplied."""
+"""Products of points that are mostly zeros: rows as a CSR matrix, multiplied a feature at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .compile import compiled
 
 @compiled
 def find_nonzeros(rows, starts, features, values):
-    """What is not zero, row by row: that of row r stands at starts[r]..starts[r + 1], in the order of features."""
+    """The rows as a CSR matrix: ``starts`` is its indptr, ``features`` its indices, ``values`` its data."""
     k = 0
     for r in range(rows.shape[0]):
         starts[r] = k
@@ -22,9 +22,10 @@ def find_nonzeros(rows, starts, features, values):
 
 @compiled
 def multiply_nonzeros(starts, features, values, lines, block, total):
-    """Products of points with hyperplanes, added to ``total`` for every ``block`` features of a point.
+    """Products of points, rows of a CSR matrix, with hyperplanes, added to ``total`` for every ``block`` features.
 
-    ``lines[j]`` holds weight j of all hyperplanes.
+    ``lines[j]`` holds weight j of all hyperplanes: so the inner loop runs along hyperplanes, in whole vectors,
+    and eight features at a time spare seven of eight passes over the sums.
     """
     part = np.empty(lines.shape[1], np.float32)
     for r in range(total.shape[0]):

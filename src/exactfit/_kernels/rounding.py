@@ -29,7 +29,7 @@ class Format(NamedTuple):
 FLOAT64 = Format(2.0**-53, 2.0**-1022, -1022, 2.0**1022, 53, 2.0**-967)
 FLOAT32 = Format(2.0**-24, 2.0**-126, -126, 2.0**126, 24, 2.0**-100)
 
-ENLARGE = 1.0 + 2.0**-40
+ENLARGE = 1.0 + 2.0**-40  # more than the few roundings that a bound itself suffers
 
 
 @compiled

@@ -11,7 +11,10 @@ from .values import sum_masked
 
 @compiled
 def best_slack_counts(words, start, stop, masks, limits, spans, classes, out):
-    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span."""
+    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span.
+
+    Half a unit off, so that no score is zero: it is positive exactly where a detector fires.
+    """
     counts = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .compile import compiled, popcount
 
-TILE = 128
+TILE = 128  # children a tile: 1 KiB of words; large enough for whole vectors, small enough to be skipped whole
 
 
 class Scan(NamedTuple):

@@ -7,21 +7,46 @@ then replaces every doubtful bit by the exact one.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .compile import compiled
 
 LARGEST = np.finfo(np.float64).max
-SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450
-TINY = 1e-300
-PIECE = 256
+SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of two such numbers, and their remainders, are normal numbers
+TINY = 1e-300  # above what underflow may take off a sum of products: d * 2^-1074
+PIECE = 256  # points at a time: 2 KiB for each feature, so that up to 16 of them stay in the first cache
 FINITE_BOUND = 1e250  # bounds are above 1e-16 of what they bound: no entry below this one is infinite
 ALL = np.uint64(2**64 - 1)
-LOW_27 = np.int64(2**27 - 1)
-LOW_32 = np.int64(2**32 - 1)
-LIMBS = 144
-LIMB_OFFSET = 2304
+LOW_27 = np.int64(2**27 - 1)  # lower half of a 53-bit whole number; products of halves fit in int64
+LOW_32 = np.int64(2**32 - 1)  # what a limb of the long accumulator holds once carries are resolved
+LIMBS = 144  # of 32 bits: the largest product is below bit 2048 + 2304 = 136 * 32, the others are for carries
+LIMB_OFFSET = 2304  # bits below the point: the smallest product is a multiple of 2^-2252
+
+
+class ScaledRows(NamedTuple):
+    """Of every point of a tile: the power of two that it was scaled by, and a bound of its norm in that scale."""
+
+    factors: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+
+class FilterPlanes(NamedTuple):
+    """Of some hyperplanes: biases around the points' origin, and what an entry may err by (see ``decide_products``)."""
+
+    offsets: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    doubts: NDArray[np.float64]
+
+
+class WordBlock(NamedTuple):
+    """Where bits go: the first word and the first column, and which bits of the last word are hyperplanes."""
+
+    first_word: int
+    start: int
+    tail: np.uint64
 
 
 @compiled
@@ -87,25 +112,26 @@ def scale_rows(rows, origin, columns, scaled, factors, norms):
 
 
 @compiled
-def decide_products(products, factors, norms, slopes, offsets, doubts, first_word, start, tail, words, open_bits):
+def decide_products(products, rows, planes, block, words, open_bits):
     """Side and doubt from float32 products.
 
-    The value of an entry is its product plus ``offsets[j] * factors[r]``; it is in doubt
-    unless its size exceeds ``norms[r] * slopes[j] + factors[r] * doubts[j]``.
+    The value of an entry is its product plus ``planes.offsets[j] * rows.factors[r]``; it is in doubt
+    unless its size exceeds ``rows.norms[r] * planes.slopes[j] + rows.factors[r] * planes.doubts[j]``.
+    64 entries at a time, so that both words come from loops without branches, in vector registers.
     """
     n_rows, n_columns = products.shape
     values = np.empty(64)
     for r in range(n_rows):
-        factor, norm = factors[r], norms[r]
+        factor, norm = rows.factors[r], rows.norms[r]
         for w in range(n_columns // 64):
             low = 64 * w
-            offset, slope, error = offsets[low : low + 64], slopes[low : low + 64], doubts[low : low + 64]
+            offset, slope = planes.offsets[low : low + 64], planes.slopes[low : low + 64]
             product = products[r, low : low + 64]
             for i in range(64):
                 values[i] = offset[i] * factor + np.float64(product[i])
-            used = tail if low + 64 == n_columns else ALL
-            words[first_word + w, start + r] = signs(values) & used
-            open_bits[w, r] = in_doubt(values, norm, slope, factor, error) & used
+            used = block.tail if low + 64 == n_columns else ALL
+            words[block.first_word + w, block.start + r] = signs(values) & used
+            open_bits[w, r] = in_doubt(values, norm, slope, factor, planes.doubts[low : low + 64]) & used
 
 
 @compiled
@@ -289,11 +315,11 @@ def _exact_sign(x, w, b, limbs):
             _add_product(limbs, a, x[j])
     if b != 0.0:
         _add_product(limbs, b, 1.0)
-    return sign_of(limbs)
+    return sign_of_limbs(limbs)
 
 
 @compiled
-def sign_of(limbs):
+def sign_of_limbs(limbs):
     """Sign of a long accumulator: carries resolved from the lowest limb up."""
     carry = np.int64(0)
     nonzero = False
@@ -308,6 +334,7 @@ def sign_of(limbs):
 
 @compiled
 def _add_product(limbs, a, b):
+    """Add a * b: whole numbers of 53 bits, multiplied in halves."""
     a_part, a_exponent = math.frexp(a)
     b_part, b_exponent = math.frexp(b)
     negative = (a_part < 0.0) != (b_part < 0.0)

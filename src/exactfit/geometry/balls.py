@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import TINY, compare_pairs, settle
+from .._kernels.distances import TINY, Centres, Margins, compare_pairs, settle_squares
 from .._support.threads import Threads, single_threaded_blas
 from ..construct.evidence import Columns, Pieces
 from .exact import exact_square
@@ -87,14 +87,14 @@ class Balls:
         values: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
         values *= -2.0
         values += left.lows[:, None] + right.lows[None, :]
-        points = left.points, right.points, left.norms, right.norms
         # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
-        errors = 6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share
+        margins = Margins(6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share)
+        given = values, self.squares[anchors], Centres(left.points, left.norms), Centres(right.points, right.norms)
         rows, places = np.empty(DOUBTS, dtype=np.int64), np.empty(DOUBTS, dtype=np.int64)
-        count, n_direct = settle(values, *points, *errors, self.squares[anchors], rows, places)
+        count, n_direct = settle_squares(*given, margins, rows, places)
         if count > DOUBTS:
             rows, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-            settle(values, *points, *errors, self.squares[anchors], rows, places)
+            settle_squares(*given, margins, rows, places)
         if single and n_direct > CROWDED * values.size:
             self.single = False  # too coarse for these data; float64 from now on
         inside = self._inside(anchors[rows[:count]], columns[places[:count]])

@@ -88,22 +88,26 @@ class _Blocks:
 
     def _meet(self, left: Side, right: Side, at: tuple[int, int], to: tuple[int, int], single: bool) -> None:
         cloud, contest = self.cloud, self.contest
-        products = cloud.products(left, right)
         size = len(left.lows) * len(right.lows)
-        found_left, found_right = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
-        squares = np.empty(size)
-        bound_left, bound_right = contest.bounds_of(self.order[slice(*at)]), contest.bounds_of(self.order[slice(*to)])
+        found = kernels.Found(np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size))
+        bounds, others = (contest.bounds_of(self.order[slice(*part)]) for part in (at, to))
         if right is left and not contest.shared:
-            bound_right = bound_left
+            others = bounds
         count = kernels.scan(
-            products, left.points, right.points, left.lows, right.lows, left.norms, right.norms * cloud.slope(single),
-            self.codes[slice(*at)], self.codes[slice(*to)], bound_left, bound_right, contest.shared, right is left,
-            cloud.share, cloud.slack, found_left, found_right, squares,
-        )  # fmt: skip
+            cloud.products(left, right),
+            kernels.BlockSide(left.points, left.lows, left.norms, self.codes[slice(*at)], bounds),
+            kernels.BlockSide(
+                right.points, right.lows, right.norms * cloud.slope(single), self.codes[slice(*to)], others
+            ),
+            contest.shared,
+            right is left,
+            kernels.Errors(cloud.share, cloud.slack),
+            found,
+        )
         if single and count > CROWDED * size:
             self.single = False  # too coarse for these data; float64 from now on
-        here, there = self.order[at[0] + found_left[:count]], self.order[to[0] + found_right[:count]]
-        contest.add(Pairs(here, there, squares[:count].copy()))
+        here, there = self.order[at[0] + found.left[:count]], self.order[to[0] + found.right[:count]]
+        contest.add(Pairs(here, there, found.squares[:count].copy()))
 
 
 class _Contest:

@@ -333,8 +333,8 @@ class _HighDimension(_Filter):
         open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
         tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
         first_word = part.start // WORD_BITS
-        kernels.decide_products(
-            products, factors, norms, self.slopes[part], self.offsets[part], self.doubts[part],
-            first_word, start, tail, self.words, open_bits,
-        )  # fmt: skip
+        rows = kernels.ScaledRows(factors, norms)
+        planes = kernels.FilterPlanes(self.offsets[part], self.slopes[part], self.doubts[part])
+        block = kernels.WordBlock(first_word, start, tail)
+        kernels.decide_products(products, rows, planes, block, self.words, open_bits)
         self.settle(tile, first_word, start, open_bits)

@@ -1,0 +1,25 @@
+"""The one instruction NumPy does not lend kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_inputs import ALL
+from numba.core.errors import TypingError
+
+from exactfit._kernels.compile import compiled, popcount
+
+
+@compiled
+def call_popcount(word):
+    return popcount(word)
+
+
+@pytest.mark.parametrize("word", [0, 1, 2**63, ALL, 2**63 - 1, 0x0123456789ABCDEF, 0xAAAAAAAAAAAAAAAA])
+def test_popcount(word):
+    assert call_popcount(np.uint64(word)) == word.bit_count()
+
+
+def test_popcount_takes_words_only():
+    with pytest.raises((TypeError, TypingError), match="popcount takes uint64"):
+        call_popcount(np.int64(3))
