@@ -21,6 +21,7 @@ import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, app, main, options
 from exactfit.persistence import container
+from exactfit.tables import Encoding
 
 SOURCE = Path(exactfit.__file__).parents[1]
 FRUIT = "weight,colour,fruit\n182,red,apple\n118,yellow,banana\n171,green,apple\n120,yellow,pear\n90,red,pear\n"
@@ -257,10 +258,10 @@ def test_tables_are_drawn_on_terminals_that_are_wide_or_narrow(
 
 
 def test_describe(capsys: Capture) -> None:
-    out, _ = output_of(["describe", "fruit.csv", "--label", "fruit", "--time-budget", "0.5"], capsys)
+    out, _ = output_of(["describe", "fruit.csv", "--label", "fruit", "--time-limit", "0.5"], capsys)
     assert out.startswith("5 points, 4 features, 3 labels\n")
     plain = json.loads(
-        output_of(["describe", "fruit.csv", "--label", "fruit", "--time-budget", "1e-9", "--json"], capsys)[0]
+        output_of(["describe", "fruit.csv", "--label", "fruit", "--time-limit", "1e-9", "--json"], capsys)[0]
     )
     assert plain["sizes"] == {"apple": 2, "banana": 1, "pear": 2}
     assert plain["left_out"]
@@ -363,6 +364,26 @@ def test_fit_says_what_is_wrong(
 
 def test_a_folder_is_no_table(capsys: Capture) -> None:
     assert "'.' is a folder" in error_of(["fit", ".", "--label", "y", "-o", "m"], capsys, ExitCode.USAGE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "fruit.csv", "--label", "fruit", "-o", "again", "--noise", "0.2"],
+        ["predict", "m.exactfit", "fruit.csv"],
+        ["certify", "m.exactfit", "fruit.csv"],
+        ["explain", "m.exactfit", "fruit.csv"],
+        ["suspects", "fruit.csv", "--label", "fruit", "--k", "2"],
+    ],
+)
+def test_a_command_encodes_its_table_once(
+    command: list[str], model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    encode = Encoding.encode
+    monkeypatch.setattr(Encoding, "encode", lambda self, table: calls.append(len(table)) or encode(self, table))
+    output_of(command, capsys)
+    assert calls == [5]
 
 
 @pytest.mark.parametrize("given", [["--target", "fruit"], ["--target=fruit"]])

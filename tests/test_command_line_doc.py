@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from exactfit.cli import main
-from exactfit.cli.state import MEANINGS
+from exactfit.cli.output import MEANINGS
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
 

@@ -25,7 +25,8 @@ def test_digits_are_all_of_them() -> None:
 
 @pytest.mark.parametrize("name", list(demo.DATA))
 def test_exhibits_are_fitted_and_certified(name: str) -> None:
-    shown = demo.exhibit(name, seed=1)
+    shown = demo.exhibit(name, random_state=1)
+    assert repr(shown) == f"<Exhibit {shown.headline()}>"
     network = shown.model.network_
     assert shown.certificate.holds
     assert shown.certificate.proof == "recomputed"

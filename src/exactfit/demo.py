@@ -15,8 +15,6 @@ from .estimators import InterpolatingClassifier
 
 Data = tuple[NDArray[np.float64], NDArray[Any]]
 
-PICTURE_SIZE = 6.4, 4.6
-
 
 def two_moons() -> Data:
     """The paper's Two Moons: 1000 points in the plane, scaled to largest norm 1."""
@@ -47,6 +45,9 @@ class Exhibit:
     model: InterpolatingClassifier
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        return f"<Exhibit {self.headline()}>"
+
     def sizes(self) -> dict[str, int]:
         """How large the network is."""
         network = self.model.network_
@@ -63,14 +64,14 @@ class Exhibit:
         return f"{self.name}: {n_points} points, {n_features} features, {len(self.model.classes_)} classes"
 
 
-def exhibit(name: str, seed: int = 0) -> Exhibit:
+def exhibit(name: str, random_state: int = 0) -> Exhibit:
     """Fit one of the data sets of ``DATA`` with the default options, and certify the network.
 
     Parameters
     ----------
     name : {"Two Moons", "Digits"}
-    seed : int
-        Of the hyperplanes and of the order of candidates; the data do not depend on it.
+    random_state : int
+        For the hyperplanes and the order of candidates; the data do not depend on it.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def exhibit(name: str, seed: int = 0) -> Exhibit:
     True
     """
     X, y = DATA[name]()
-    model = InterpolatingClassifier(random_state=seed).fit(X, y)
+    model = InterpolatingClassifier(random_state=random_state).fit(X, y)
     return Exhibit(name, X, y, model, certify(model, X, y))
 
 
@@ -94,7 +95,7 @@ def draw(shown: Exhibit, folder: Path) -> Path:
     with style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=PICTURE_SIZE)
+        figure = Figure(figsize=(6.4, 4.6))
         ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots(), resolution=600)
         sizes = shown.sizes()
         ax.set_title(f"{shown.name}: {sizes['hyperplanes']} hyperplanes, {sizes['detectors']} detectors")

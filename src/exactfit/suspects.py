@@ -18,10 +18,10 @@ from .geometry.problem import Problem, at_work
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-SHOWN = 10
-SHOWN_CONFLICTS = 3
+SHOWN = 10  # rows that str() and to_dict() list unless told otherwise
+SHOWN_CONFLICTS = 3  # nearest rows of other labels in a line of it
 _TABLE = "{:>7}  {:<8} {:>6} {:>7} {:>8} {:>11} {:>10}  {}"
-NOBODY = -1
+NOBODY = -1  # in place of a row, where there is no such row
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,10 @@ class Suspects:
 
     def __len__(self) -> int:
         return len(self.score)
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(str, self.top(SHOWN_CONFLICTS).tolist()))
+        return f"<Suspects: {len(self)} rows, the most suspicious {first}>"
 
     def top(self, m: int) -> Rows:
         """The ``m`` most suspicious rows, the most suspicious first, ties by row."""

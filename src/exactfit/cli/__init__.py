@@ -2,15 +2,15 @@
 
 Data go to standard output, messages to standard error, colours to terminals only.
 
-A new command is a function in one of these files with ``@command(...)``. It imports what it
+A new command is a function in one of these files and a line in its ``COMMANDS``. It imports what it
 needs inside, so that ``exactfit --help`` stays quick, and raises: ``main`` turns errors into one
 line and an exit code.
 """
 
 from __future__ import annotations
 
+from .model_commands import DEMO
+from .output import ExitCode
 from .program import app, main
-from .showing import DEMO
-from .state import ExitCode
 
 __all__ = ["DEMO", "ExitCode", "app", "main"]

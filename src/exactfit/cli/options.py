@@ -6,20 +6,18 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ..exceptions import ParameterError
-from .state import MEANINGS, ExitCode, say, state
+from .output import MEANINGS, ExitCode, notify, show_progress, state
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators import InterpolatingClassifier
-    from ..tables import ReadOptions, Table
-
-Function = TypeVar("Function", bound=Callable[..., None])
+    from ..tables import Encoding, ReadOptions, Table, TableModel
 
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
 CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
@@ -51,14 +49,10 @@ class Common:
     debug: Debug = False
 
 
-def command(app: typer.Typer, example: str, name: str | None = None) -> Callable[[Function], Function]:
+def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
     """Make a function a command: records among its parameters become options; an example ends its help."""
-
-    def add(function: Function) -> Function:
-        app.command(name or function.__name__, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
-        return function
-
-    return add
+    name = function.__name__.removesuffix("_command")
+    app.command(name, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
 
 
 def _spread(function: Callable[..., None]) -> Callable[..., None]:
@@ -119,7 +113,6 @@ ModelFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="A file that exactfit fit wrote.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Scale = Annotated[str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same result; another one each time by default.")]
 
@@ -158,7 +151,7 @@ class Output:
             typer.echo(text, nl=not text.endswith("\n"))
         else:
             write_whole(self.output, (text if text.endswith("\n") else f"{text}\n").encode(), what)
-            say(f"{self.output}: written")
+            notify(f"{self.output}: written")
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -168,9 +161,10 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the cells of a file are to be read."""
+class Source:
+    """A table, and how its cells are to be read."""
 
+    data: DataFile
     separator: Annotated[str, typer.Option(help="Between the cells: a character, or tab.")] = ","
     no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are 0, 1, ...")] = (
         False
@@ -183,10 +177,14 @@ class Reading:
 
         return ReadOptions(self.separator, not self.no_header, self.missing, show_progress())  # type: ignore[arg-type]
 
+    def read_for(self, model: TableModel, labels: bool = False) -> Table:
+        """The columns that a model takes."""
+        return _told(model.read(str(self.data), labels=labels, form=self.form()))
+
 
 @dataclass(frozen=True)
-class Columns:
-    """What the columns of a table are."""
+class LabelledSource(Source):
+    """A table with labels, and what its columns are."""
 
     label: Annotated[
         str | None, typer.Option(help="The column that holds the labels; y for .npz, where it need not be said.")
@@ -198,32 +196,39 @@ class Columns:
         list[str] | None,
         typer.Option(metavar="NAME", help="A column of categories that look like numbers; may be repeated."),
     ] = None
+    scale: Annotated[
+        str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")
+    ] = "standard"
 
-    def read(self, data: Path, reading: Reading) -> tuple[Table, NDArray[Any]]:
-        """The table, and its labels."""
-        from ..tables import read_table
+    def encoded(self) -> Encoded:
+        """The table, its labels, and the points that a network is fitted to: read and encoded once."""
+        from ..tables import Encoding, read_table
 
-        if self.label is None and data.suffix != ".npz":
+        if self.label is None and self.data.suffix != ".npz":
             raise ParameterError("say which column holds the labels: --label NAME")
         chosen: dict[str, Any] = {"label": self.label, "drop": self.drop or (), "categorical": self.categorical or ()}
-        table = read_table(str(data), **chosen, **asdict(reading.form()))
+        table = _told(read_table(str(self.data), **chosen, **asdict(self.form())))
         if table.labels is None:
             raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
-        tell_dropped(table)
-        return table, table.labels
+        encoding = Encoding.learn(table, self.scale)  # type: ignore[arg-type]
+        return Encoded(table, encoding, encoding.encode(table), table.labels)
 
 
-def tell_dropped(table: Table) -> None:
-    """Say how many rows were left out."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoded:
+    """A table, how its rows become points, those points, and their labels."""
+
+    table: Table
+    encoding: Encoding
+    X: NDArray[Any]
+    labels: NDArray[Any]
+
+
+def _told(table: Table) -> Table:
+    """The table, once it is said how many rows were left out."""
     if table.n_dropped:
-        say(f"{table.name}: {table.n_dropped} rows with empty cells are left out")
-
-
-def show_progress() -> bool:
-    """Whether somebody watches: at a terminal, and not asked to be quiet."""
-    import sys
-
-    return sys.stderr.isatty() and not state().quiet
+        notify(f"{table.name}: {table.n_dropped} rows with empty cells are left out")
+    return table
 
 
 @dataclass(frozen=True)
@@ -259,7 +264,7 @@ class Estimator:
 
         options = asdict(self)
         options |= {
-            "width": self.width if self.width == "adaptive" else number("--width", self.width, int),
+            "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
             "max_bias": bias_of(self.max_bias),
             "target": as_label(options.pop("target_class"), labels),
             "n_jobs": options.pop("jobs"),
@@ -269,7 +274,7 @@ class Estimator:
         return InterpolatingClassifier(**options)
 
 
-def number(name: str, text: str, kind: type) -> Any:
+def as_number(name: str, text: str, kind: type) -> Any:
     """A number that may also be a word."""
     try:
         return kind(text)
@@ -279,11 +284,11 @@ def number(name: str, text: str, kind: type) -> Any:
 
 def bias_of(text: str) -> Any:
     """The word radius, or a number."""
-    return text if text == "radius" else number("--max-bias", text, float)
+    return text if text == "radius" else as_number("--max-bias", text, float)
 
 
 def as_label(text: str | None, labels: NDArray[Any]) -> Any:
     """A label as the table has it: 3 where labels are integers, "3" where they are text."""
     if text in (None, "all") or labels.dtype.kind not in "iu":
         return text
-    return number("--target-class", str(text), int)
+    return as_number("--target-class", str(text), int)

@@ -1,14 +1,18 @@
-"""What commands print: tables for people, JSON for programs."""
+"""How commands speak and end: tables for people, JSON for programs, messages unless quiet, and exit codes."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import tell
+from .._support.console import say, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +21,63 @@ if TYPE_CHECKING:
     from ..demo import Exhibit
     from ..tables import TableModel
 
-SHOWN = 10
+SHOWN = 10  # labels, or categories of a column, that a line lists
+
+
+class ExitCode(IntEnum):
+    """How the program ends."""
+
+    FINE = 0
+    FAILS = 1
+    USAGE = 2
+    DATA = 3
+    BUG = 70
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS = {
+    ExitCode.FINE: "fine",
+    ExitCode.FAILS: "the claim does not hold: a certificate fails, or no interpolating network came out",
+    ExitCode.USAGE: "usage: an option, a missing package, a file that cannot be read or written",
+    ExitCode.DATA: "bad data: a table or a model file that cannot be used",
+    ExitCode.BUG: "a mistake in exactfit itself",
+    ExitCode.INTERRUPTED: "interrupted",
+    ExitCode.PIPE_CLOSED: "whoever read the output stopped reading",
+}
+
+
+@dataclass
+class State:
+    """Options that any command takes."""
+
+    debug: bool = False
+    quiet: bool = False
+
+
+_state: ContextVar[State] = ContextVar("state")
+
+
+def begin() -> State:
+    """A new state, for a new run."""
+    _state.set(State())
+    return _state.get()
+
+
+def state() -> State:
+    """The state of this run."""
+    return _state.get()
+
+
+def notify(text: str, style: str | None = "dim") -> None:
+    """A message, unless there are to be none."""
+    if not state().quiet:
+        say(text, style)
+
+
+def show_progress() -> bool:
+    """Whether somebody watches: at a terminal, and not asked to be quiet."""
+    return sys.stderr.isatty() and not state().quiet
 
 
 def json_text(plain: Any) -> str:
@@ -36,7 +96,7 @@ def print_json(plain: Any) -> None:
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:
     """Names and values, aligned, below a headline."""
-    width = max(13, *map(len, pairs))
+    width = max(13, *map(len, pairs))  # as wide as a certificate's lines, which follow
     for name, value in pairs.items():
         tell(f"  {name:<{width}}  {value}")
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from .._support import console as _console
+from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
-from . import data, experiments, models, showing
-from .options import Debug, Quiet
-from .state import MEANINGS, ExitCode, State, begin, say
+from . import data_commands, lab_commands, model_commands
+from .options import CODES, Debug, Quiet, add_command
+from .output import MEANINGS, ExitCode, State, begin, notify
 
 # The first entry that fits decides.
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
@@ -60,8 +60,13 @@ def _options(
     """Options that stand before a command; their callbacks do the work."""
 
 
-for _room in (models, data, showing, experiments):
-    _room.register(app)
+for _commands in (model_commands.COMMANDS, data_commands.COMMANDS, lab_commands.COMMANDS):
+    for _function, _example in _commands.items():
+        add_command(app, _function, _example)
+_trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
+for _function, _example in lab_commands.TRIALS.items():
+    add_command(_trials, _function, _example)
+app.add_typer(_trials, name="trials")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,13 +99,13 @@ def _end(error: Exception, state: State) -> int:
     if state.debug:
         traceback.print_exception(error)
     code, message = _explain(error)
-    _console.say(f"exactfit: {' '.join(message.split())}", "red")
+    say(f"exactfit: {' '.join(message.split())}", "red")
     return code
 
 
 def _tell_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """A warning in one line, without the code that gave it."""
-    say(f"exactfit: {' '.join(str(message).split())}", "yellow")
+    notify(f"exactfit: {' '.join(str(message).split())}", "yellow")
 
 
 def _run(given: list[str]) -> int:
@@ -116,7 +121,7 @@ def _run(given: list[str]) -> int:
     except BrokenPipeError:
         code = _pipe_closed()
     if code == ExitCode.INTERRUPTED:
-        _console.say("exactfit: interrupted", "red")
+        say("exactfit: interrupted", "red")
     return int(code or ExitCode.FINE)
 
 

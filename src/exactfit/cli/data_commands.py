@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Columns, DataFile, Jobs, Json, Reading, Scale, as_label, bias_of, command, show_progress
-from .state import ExitCode
+from .options import Jobs, Json, LabelledSource, as_label, bias_of
+from .output import ExitCode, json_text, print_json, print_rows, show_progress
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -26,22 +26,12 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to a program."""
-    command(app, "exactfit describe train.csv --label label --time-budget 60")(describe)
-    command(app, "exactfit compare train.csv --label label --time-limit 10")(compare)
-    command(app, "exactfit suspects train.csv --label label --top 20")(suspects)
-
-
-def describe(
-    data: DataFile,
-    columns: Columns,
-    reading: Reading,
-    scale: Scale = "standard",
+def describe_command(
+    source: LabelledSource,
     target_class: Annotated[str | None, typer.Option(metavar="LABEL", help="The class that gets detectors.")] = None,
     max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius",
-    center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = False,
-    time_budget: Annotated[
+    center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = True,
+    time_limit: Annotated[
         float | None, typer.Option(min=0, help="Seconds; what is not done in time is left out.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
@@ -51,17 +41,16 @@ def describe(
     """Measure what the size of a network for this table depends on, and forecast that size."""
     from ..geometry.describe import describe as described
     from ..tables.table import speaking_of
-    from .output import json_text
 
-    table, labels = columns.read(data, reading)
-    with speaking_of(table):
+    given = source.encoded()
+    with speaking_of(given.table):
         description = described(
-            points(table, scale),
-            labels,
+            given.X,
+            given.labels,
             max_bias=bias_of(max_bias),
-            target=as_label(target_class, labels),
+            target=as_label(target_class, given.labels),
             center=center,
-            time_budget=time_budget,
+            time_budget=time_limit,
             random_state=seed,
             n_jobs=jobs,
             verbose=show_progress(),
@@ -69,11 +58,8 @@ def describe(
     typer.echo(json_text(description.to_dict()) if json else str(description))
 
 
-def compare(
-    data: DataFile,
-    columns: Columns,
-    reading: Reading,
-    scale: Scale = "standard",
+def compare_command(
+    source: LabelledSource,
     construction: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="One of the rows, or several by repeating; all by default.")
     ] = None,
@@ -86,12 +72,11 @@ def compare(
     """Build networks for this table by every published construction, and put them side by side."""
     from ..lab import compare as compared
     from ..tables.table import speaking_of
-    from .output import json_text
 
-    table, labels = columns.read(data, reading)
-    with speaking_of(table):
+    given = source.encoded()
+    with speaking_of(given.table):
         comparison = compared(
-            points(table, scale), labels, construction or "all", time_limit,
+            given.X, given.labels, construction or "all", time_limit,
             conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
     typer.echo(json_text(comparison.to_dict()) if json else str(comparison))
@@ -99,11 +84,8 @@ def compare(
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
 
 
-def suspects(
-    data: DataFile,
-    columns: Columns,
-    reading: Reading,
-    scale: Scale = "standard",
+def suspects_command(
+    source: LabelledSource,
     top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
     width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512,
     k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10,
@@ -114,16 +96,15 @@ def suspects(
     """List the rows whose labels look wrong, most suspicious first."""
     from ..suspects import find_suspects
     from ..tables.table import speaking_of
-    from .output import print_json, print_rows
 
-    table, labels = columns.read(data, reading)
-    with speaking_of(table):
+    given = source.encoded()
+    with speaking_of(given.table):
         found = find_suspects(
-            points(table, scale), labels, width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress()
+            given.X, given.labels, width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress()
         )
-    listed = [_in_file(one, table) for one in found.to_dict(top)["suspects"]]
+    listed = [_in_file(one, given.table) for one in found.to_dict(top)["suspects"]]
     if json:
-        print_json({"rows": len(table), "suspects": listed})
+        print_json({"rows": len(given.table), "suspects": listed})
     else:
         print_rows(list(SHOWN), [[show(one[name]) for name, show in SHOWN.items()] for one in listed])
 
@@ -133,8 +114,9 @@ def _in_file(one: dict[str, Any], table: Table) -> dict[str, Any]:
     return one | {"row": int(table.rows[one["row"]]), "conflicts": table.rows[one["conflicts"]].tolist()}
 
 
-def points(table: Table, scale: str) -> Any:
-    """The points that a network would be fitted to."""
-    from ..tables import Encoding
-
-    return Encoding.learn(table, scale).encode(table)  # type: ignore[arg-type]
+# Each with an example, which ends its help.
+COMMANDS: dict[Callable[..., None], str] = {
+    describe_command: "exactfit describe train.csv --label label --time-limit 60",
+    compare_command: "exactfit compare train.csv --label label --time-limit 10",
+    suspects_command: "exactfit suspects train.csv --label label --top 20",
+}

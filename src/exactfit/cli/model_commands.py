@@ -1,10 +1,11 @@
-"""Commands about models: ``fit``, ``predict``, ``certify``, ``explain``, ``export`` and ``info``."""
+"""Commands about models: ``fit``, ``predict``, ``certify``, ``explain``, ``export``, ``info`` and ``demo``."""
 
 from __future__ import annotations
 
 import csv
 import io
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,89 +13,72 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
-from .options import (
-    Columns,
-    DataFile,
-    Estimator,
-    Jobs,
-    Json,
-    ModelFile,
-    NewFile,
-    Output,
-    Reading,
-    Scale,
-    command,
+from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, Source
+from .output import (
+    ExitCode,
+    json_text,
+    notify,
+    print_certificate,
+    print_exhibit,
+    print_json,
+    print_model,
     show_progress,
-    tell_dropped,
 )
-from .state import ExitCode, say
 
 if TYPE_CHECKING:
+    from ..demo import Exhibit
     from ..tables import Table, TableModel
+
+DEMO = Path("exactfit-demo")
 
 Rows = Annotated[
     list[int] | None, typer.Option("--row", min=0, help="A row of the table, from 0; may be repeated; all by default.")
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to a program."""
-    command(app, "exactfit fit train.csv --label label -o model.exactfit")(fit)
-    command(app, "exactfit predict model.exactfit new.csv -o answers.csv")(predict)
-    command(app, "exactfit certify model.exactfit train.csv")(certify)
-    command(app, "exactfit explain model.exactfit new.csv --row 0")(explain)
-    command(app, "exactfit export model.exactfit -o model.onnx")(export)
-    command(app, "exactfit info model.exactfit")(info)
-
-
-def fit(
-    data: DataFile, columns: Columns, new: NewFile, reading: Reading, estimator: Estimator, scale: Scale = "standard",
-    json: Json = False,
-) -> None:  # fmt: skip
+def fit_command(source: LabelledSource, new: NewFile, estimator: Estimator, json: Json = False) -> None:
     """Build a network that fits every row of a table; certify and save it."""
+    from ..certificate import certify
     from ..demo import Exhibit
     from ..persistence import save
     from ..tables import TableModel
-    from .output import print_exhibit, print_json
+    from ..tables.table import speaking_of
 
     new.check()
-    table, labels = columns.read(data, reading)
-    say(f"{table.name}: building and certifying (the first run compiles, which takes a while) ...")
+    given = source.encoded()
+    notify(f"{given.table.name}: building and certifying (the first run compiles, which takes a while) ...")
     began = time.perf_counter()
-    model = TableModel(estimator.classifier(labels), scale=scale).fit(table)  # type: ignore[arg-type]
+    with speaking_of(given.table):
+        classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
     seconds = time.perf_counter() - began
-    given_up = model.classifier_.certificate_.given_up
-    certificate = model.classifier_.certificate_ = model.certify(
-        table, given_up=given_up, n_jobs=estimator.jobs, verbose=show_progress()
-    )
-    save(model, new.output)
-    shown = Exhibit(table.name, model.encode(table), labels, model.classifier_, certificate)
+    classifier.certificate_ = certify(
+        classifier, given.X, given.labels,
+        given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
+    )  # fmt: skip
+    save(TableModel.of(classifier, given.encoding, source.scale), new.output)  # type: ignore[arg-type]
+    shown = Exhibit(given.table.name, given.X, given.labels, classifier, classifier.certificate_)
     if json:
-        sizes = {"rows": len(table), "features": len(model.features_), "classes": len(model.classes_), **shown.sizes()}
-        print_json(
-            {
-                "data": table.name,
-                "model": str(new.output),
-                **sizes,
-                "seconds": seconds,
-                "certificate": certificate.to_dict(),
-            }
-        )
+        print_json(_fit_report(shown, new.output, seconds))
     else:
         print_exhibit(shown, {"seconds": f"{seconds:.2f}"})
         tell(f"model: {new.output}")
-    if not certificate.holds:
+    if not shown.certificate.holds:
         raise typer.Exit(ExitCode.FAILS)
 
 
-def predict(model: ModelFile, data: DataFile, output: Output, reading: Reading, json: Json = False) -> None:
-    """Print the label of every row of a table, as CSV; columns are found by name, or by position without a header."""
-    from .output import json_text
+def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
+    """What fitting came to, as JSON can hold it."""
+    rows, features = shown.X.shape
+    sizes = {"rows": rows, "features": features, "classes": len(shown.model.classes_), **shown.sizes()}
+    certificate = shown.certificate.to_dict()
+    return {"data": shown.name, "model": str(path), **sizes, "seconds": seconds, "certificate": certificate}
 
+
+def predict_command(model: ModelFile, source: Source, output: Output, json: Json = False) -> None:
+    """Print the label of every row of a table, as CSV; columns are found by name, or by position without a header."""
     output.check()
-    fitted = load_table_model(model)
-    table = fitted.read(str(data), form=reading.form())
-    tell_dropped(table)
+    fitted = _load(model)
+    table = source.read_for(fitted)
     labels = fitted.predict(table).tolist()
     if json:
         output.write(json_text({"rows": table.rows, "predictions": labels}), "the predictions")
@@ -102,20 +86,16 @@ def predict(model: ModelFile, data: DataFile, output: Output, reading: Reading, 
         output.write(_as_csv(["row", "prediction"], zip(table.rows.tolist(), labels, strict=True)), "the predictions")
 
 
-def certify(
+def certify_command(
     model: ModelFile,
-    data: DataFile,
-    reading: Reading,
+    source: Source,
     arithmetic: Annotated[str, typer.Option(help="exact, or in every evaluation in float64 or float32.")] = "exact",
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
     """Prove, from network and data alone, that every row is classified as its label says."""
-    from .output import print_certificate, print_json
-
-    fitted = load_table_model(model)
-    table = fitted.read(str(data), labels=True, form=reading.form())
-    tell_dropped(table)
+    fitted = _load(model)
+    table = source.read_for(fitted, labels=True)
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
     rows = [int(row) for row in table.rows[certificate.errors]]
     if json:
@@ -124,24 +104,15 @@ def certify(
         print_certificate(certificate)
     if not certificate.holds:
         if rows[0] < len(table):
-            say(f"the first row in error is {table.place(int(certificate.errors[0]))} of {table.name}", "red")
+            notify(f"the first row in error is {table.place(int(certificate.errors[0]))} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
 
 
-def explain(
-    model: ModelFile,
-    data: DataFile,
-    output: Output,
-    reading: Reading,
-    row: Rows = None,
-    json: Json = False,
-) -> None:
+def explain_command(model: ModelFile, source: Source, output: Output, row: Rows = None, json: Json = False) -> None:
     """Say which detectors and training rows stand behind each answer, and what came closest."""
-    from .output import json_text
-
     output.check()
-    fitted = load_table_model(model)
-    table = chosen_rows(fitted.read(str(data), form=reading.form()), row)
+    fitted = _load(model)
+    table = _chosen_rows(source.read_for(fitted), row)
     found = list(zip(table.rows.tolist(), fitted.explain(table), strict=True))
     if json:
         text = json_text([{"row": row, **one.to_dict()} for row, one in found])
@@ -150,7 +121,7 @@ def explain(
     output.write(text, "the explanations")
 
 
-def export(
+def export_command(
     model: ModelFile,
     new: NewFile,
     dtype: Annotated[
@@ -163,22 +134,20 @@ def export(
     new.check()
     if new.output.suffix != ".onnx":
         raise ParameterError(f"exports are ONNX files: give a name that ends in .onnx, not {new.output.name!r}")
-    to_onnx(load_table_model(model), dtype, path=new.output)  # type: ignore[arg-type]
+    to_onnx(_load(model), dtype, path=new.output)  # type: ignore[arg-type]
     tell(f"model: {new.output}")
 
 
-def info(model: ModelFile, json: Json = False) -> None:
+def info_command(model: ModelFile, json: Json = False) -> None:
     """Print what a model file holds: columns, labels, sizes, options and certificate."""
-    from .output import print_json, print_model
-
-    fitted = load_table_model(model)
+    fitted = _load(model)
     if json:
-        print_json(model_info(fitted))
+        print_json(_model_info(fitted))
     else:
         print_model(model.name, fitted)
 
 
-def load_table_model(path: Path) -> TableModel:
+def _load(path: Path) -> TableModel:
     """The model of a file."""
     from ..persistence import load
     from ..tables import TableModel
@@ -191,7 +160,7 @@ def load_table_model(path: Path) -> TableModel:
     return model
 
 
-def model_info(fitted: TableModel) -> dict[str, Any]:
+def _model_info(fitted: TableModel) -> dict[str, Any]:
     """All of a model but its network's numbers, as JSON can hold it."""
     from ..network.activations import as_activation
 
@@ -212,7 +181,7 @@ def model_info(fitted: TableModel) -> dict[str, Any]:
     }
 
 
-def chosen_rows(table: Table, rows: list[int] | None) -> Table:
+def _chosen_rows(table: Table, rows: list[int] | None) -> Table:
     """The rows that were asked for, or all."""
     import numpy as np
 
@@ -230,3 +199,33 @@ def _as_csv(header: list[str], rows: Any) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def demo_command(
+    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+) -> None:
+    """Fit Two Moons and handwritten digits; print sizes and certificates, draw a picture."""
+    from .. import demo as show
+
+    shown = []
+    for name in show.DATA:
+        notify(f"{name}: building and certifying (the first run compiles, which takes a while) ...")
+        shown.append(show.exhibit(name, seed))
+        print_exhibit(shown[-1])
+        tell("")
+    tell(f"picture: {show.draw(shown[0], output)}")
+    if not all(each.certificate.holds for each in shown):
+        raise typer.Exit(ExitCode.FAILS)
+
+
+# Each with an example, which ends its help.
+COMMANDS: dict[Callable[..., None], str] = {
+    fit_command: "exactfit fit train.csv --label label -o model.exactfit",
+    predict_command: "exactfit predict model.exactfit new.csv -o answers.csv",
+    certify_command: "exactfit certify model.exactfit train.csv",
+    explain_command: "exactfit explain model.exactfit new.csv --row 0",
+    export_command: "exactfit export model.exactfit -o model.onnx",
+    info_command: "exactfit info model.exactfit",
+    demo_command: "exactfit demo -o pictures --seed 3",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +11,11 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ParameterError
-from .options import CODES, command
-from .state import ExitCode, say
+from .output import ExitCode, notify
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
     from ..lab.reproducing import Plan, Reproduced
-
-trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
 
 Scale = Annotated[str, typer.Option(help="quick, paper, or committed (the part whose results are kept in results/).")]
 
@@ -75,14 +73,7 @@ class Sweeping:
         )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to a program."""
-    command(app, "exactfit reproduce two-moons")(reproduce)
-    command(app, "exactfit sweep my.toml")(sweep)
-    app.add_typer(trials, name="trials")
-
-
-def reproduce(
+def reproduce_command(
     experiment: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
     sweeping: Sweeping,
     scale: Scale = "quick",
@@ -106,7 +97,7 @@ def reproduce(
         raise typer.Exit(ExitCode.FAILS)
 
 
-def sweep(
+def sweep_command(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="An experiment as TOML.")],
     sweeping: Sweeping,
     scale: Annotated[str, typer.Option(help="A scale that the file has; paper stands for all of it.")] = "paper",
@@ -123,10 +114,12 @@ def _carry_out(experiment: Experiment, plan: Plan) -> int:
     """Run, tell what was written; how many trials failed."""
     from ..lab import reproduce as reproduced
 
-    done = reproduced(experiment, plan, say)
+    done = reproduced(experiment, plan, notify)
     _print_files(done)
     if done.report.failed:
-        say(f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red")
+        notify(
+            f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red"
+        )
     return done.report.failed
 
 
@@ -135,8 +128,7 @@ def _print_files(done: Reproduced) -> None:
         tell(str(path))
 
 
-@command(trials, "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl")
-def merge(
+def merge_command(
     output: Annotated[Path, typer.Argument(dir_okay=False, help="A store (.jsonl), or packed (.csv.gz); replaced.")],
     inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
@@ -148,8 +140,7 @@ def merge(
     tell(f"{output}: {len(merged.rows)} trials")
 
 
-@command(trials, "exactfit trials summary results/mnist.trials.csv.gz")
-def summary(
+def summary_command(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A store or packed trials.")],
     output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
 ) -> None:
@@ -163,8 +154,7 @@ def summary(
         write_summary(output, read_trials(file))
 
 
-@command(trials, "exactfit trials cost results/*.trials.csv.gz")
-def cost(
+def cost_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print how many trials each file holds, and the core-hours that they took."""
@@ -175,8 +165,7 @@ def cost(
         tell(f"{path.name}: {len(rows)} trials, {rows['seconds'].sum() / 3600:.4g} core-hours")
 
 
-@command(trials, "exactfit trials published results/*.trials.csv.gz")
-def published(
+def published_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
@@ -186,3 +175,16 @@ def published(
     for path in files:
         for found in agreements(read_trials(path)):
             tell(str(found))
+
+
+# Each with an example, which ends its help.
+COMMANDS: dict[Callable[..., None], str] = {
+    reproduce_command: "exactfit reproduce two-moons",
+    sweep_command: "exactfit sweep my.toml",
+}
+TRIALS: dict[Callable[..., None], str] = {
+    merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",
+    summary_command: "exactfit trials summary results/mnist.trials.csv.gz",
+    cost_command: "exactfit trials cost results/*.trials.csv.gz",
+    published_command: "exactfit trials published results/*.trials.csv.gz",
+}
