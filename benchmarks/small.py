@@ -15,7 +15,7 @@ from rich.table import Table
 
 from exactfit import InterpolatingClassifier, fixed_width
 from exactfit.construct.fixed import hyperplane_source
-from exactfit.construct.one_vs_rest import choose_targets
+from exactfit.data import choose_targets
 
 from . import dense
 from .cases import CASES, Case

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
+from exactfit._support.options import seed_sequence
 from exactfit.construct import Construction, Recipe, adaptive_width, cover, fixed_width, mutual
 from exactfit.construct.evidence import ClassOrder
-from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
-from exactfit.construct.one_vs_rest import choose_targets
+from exactfit.construct.hyperplanes import ORDER, stream
+from exactfit.data import choose_targets
 from exactfit.network.detectors import class_slack
 
 from . import dense

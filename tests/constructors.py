@@ -9,6 +9,7 @@ both mean all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,7 @@ def _fixed(recipe: Recipe, width: int, X: NDArray[Any], y: NDArray[Any], rng: An
 
 
 def _adaptive(recipe: Recipe, min_width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
-    return adaptive_width(X, y, recipe, rng, min_width=min_width)
+    return adaptive_width(X, y, replace(recipe, min_width=min_width), rng)
 
 
 def _make(activation: str | Activation, width: str, selection: str, law: str, target: str) -> tuple[str, Build]:

@@ -25,7 +25,16 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_moons
 
 import exactfit
-from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, extend, fixed_width, read_table
+from exactfit import (
+    InterpolatingClassifier,
+    Recipe,
+    TableModel,
+    adaptive_width,
+    certify,
+    extend,
+    fixed_width,
+    read_table,
+)
 from exactfit.constructions import CONSTRUCTORS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -147,13 +156,17 @@ def written_out(data: str, width: int | None, seed: int) -> Built:
     """By the functions, not by the estimator."""
     X, y, new = DATA[data]()
     codes = np.unique(y, return_inverse=True)[1]
-    made = adaptive_width(X, codes, rng=seed) if width is None else fixed_width(X, codes, width, rng=seed)
+    made = (
+        adaptive_width(X, codes, random_state=seed)
+        if width is None
+        else fixed_width(X, codes, width, random_state=seed)
+    )
     return _bare(made.network, certify(made.network, X, codes), X, new)
 
 
 def extended() -> Built:
     X, y, new = moons()
-    made = adaptive_width(X[:60], y[:60], rng=0, min_width=300)
+    made = adaptive_width(X[:60], y[:60], recipe=Recipe(min_width=300), random_state=0)
     extension = extend(made, [(X[60:130], y[60:130]), (X[130:], y[130:])], training=(X[:60], y[:60]))
     return _bare(extension.construction.network, extension.certificate, X, new)
 

@@ -40,7 +40,7 @@ class Base:
     randomized: ClassVar[bool] = True
 
     def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
-        return fixed_width(X, y, WIDTH, rng=random_state)
+        return fixed_width(X, y, WIDTH, random_state=random_state)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Narrow(Base):
     name: ClassVar[str] = "narrow"
 
     def construct(self, X, y, random_state=None):
-        return fixed_width(X, y, 1, rng=random_state)
+        return fixed_width(X, y, 1, random_state=random_state)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Spy(Base):
     name: ClassVar[str] = "spy"
 
     def construct(self, X, y, random_state=None):
-        np.savez(self.path, X=X, y=y, rng=random_state)
+        np.savez(self.path, X=X, y=y, random_state=random_state)
         X[:] = 0.0  # what one does to its points is nobody else's business
         raise DataError("seen enough")
 
@@ -240,7 +240,7 @@ def test_points_to_build_on_are_four_fifths_of_each_class(spied: tuple[Compariso
 
 def test_a_row_tells_what_one_finds_without_it(spied: tuple[Comparison, list[Any]]) -> None:
     comparison, (given, _) = spied
-    network = fixed_width(given["X"], given["y"], WIDTH, rng=3).network
+    network = fixed_width(given["X"], given["y"], WIDTH, random_state=3).network
     certificate = exactfit.certify(network, given["X"], given["y"])
     row = comparison["good"]
     assert row.certified == certificate.holds is True

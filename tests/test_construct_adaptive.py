@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ def interpolates(made, X, y):
 @given(problems(), recipes(), min_widths, seeds)
 def test_threshold_networks_are_the_twins(problem, recipe, min_width, seed):
     X, y = problem
-    made = adaptive_width(X, y, recipe, seed, min_width=min_width)
+    made = adaptive_width(X, y, replace(recipe, min_width=min_width), seed)
     event("rescued" if made.trace.n_rescued else "drawn")
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
     assert interpolates(made, X, y)
@@ -40,7 +42,7 @@ def test_threshold_networks_are_the_twins(problem, recipe, min_width, seed):
 @given(problems(kinds=FOR_VALUES), recipes(activation="relu"), min_widths, seeds)
 def test_relu_networks_are_the_twins(problem, recipe, min_width, seed):
     X, y = problem
-    made = adaptive_width(X, y, recipe, seed, min_width=min_width)
+    made = adaptive_width(X, y, replace(recipe, min_width=min_width), seed)
     event("rescued" if made.trace.n_rescued else "drawn")
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
     assert interpolates(made, X, y)
@@ -88,7 +90,7 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
 
     def digest(points, n_jobs):
         recipe = Recipe(activation=activation, selection=selection, n_jobs=n_jobs)
-        made = adaptive_width(points, y, recipe, rng=5)
+        made = adaptive_width(points, y, recipe, random_state=5)
         return made.network.digest, made.trace.witnesses.tolist()
 
     expected = digest(X, 1)
@@ -124,27 +126,27 @@ def test_close_pairs_are_interpolated(gap, activation, size, options):
     for d in (1, 2, 20):
         X, y = pairs_at_distance(gap, size, 15, d, d)
         assert (X[:15] != X[15:]).any(axis=1).all()
-        assert interpolates(adaptive_width(X, y, Recipe(activation=activation, **options), rng=d), X, y)
+        assert interpolates(adaptive_width(X, y, Recipe(activation=activation, **options), random_state=d), X, y)
 
 
 @pytest.mark.parametrize("gap", [1e-20, 1e-60, 1e-200, 1e-300])
 def test_relu_tells_points_apart_that_lie_close_to_zero(gap):
     X, y = np.array([[0.0, 1.0], [gap, 1.0], [1.0, 0.3]]), np.array([0, 1, 0])
-    assert interpolates(adaptive_width(X, y, Recipe(activation="relu", target="all"), rng=0), X, y)
+    assert interpolates(adaptive_width(X, y, Recipe(activation="relu", target="all"), random_state=0), X, y)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
 @pytest.mark.parametrize("law", ["gaussian", "bisector"])
 def test_relu_on_data_of_any_size(size, law):
     X, y = size * np.array([[1.0, 1.0], [2.0, 1.0], [0.5, 0.3], [0.9, 1.1]]), np.array([0, 1, 0, 1])
-    made = adaptive_width(X, y, Recipe(activation="relu", target="all", hyperplanes=law), rng=0)
+    made = adaptive_width(X, y, Recipe(activation="relu", target="all", hyperplanes=law), random_state=0)
     assert interpolates(made, X, y)
     assert made.trace.n_rescued == 0 or size < 1e-299  # where the allowance for underflow is no longer small
 
 
 def test_the_ends_of_float64():
     X, y = np.array([[0.0], [5e-324], [-5e-324], [8e307], [-8e307]]), np.array([0, 1, 1, 0, 1])
-    assert interpolates(adaptive_width(X, y, Recipe(target="all"), rng=0), X, y)
+    assert interpolates(adaptive_width(X, y, Recipe(target="all"), random_state=0), X, y)
 
 
 # ---- Widths ----------------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ def hard_problem():
 @pytest.mark.parametrize("target", [1, "all"])
 def test_the_width_is_where_the_last_pair_is_separated(seed, target):
     X, y = hard_problem()
-    made = adaptive_width(X, y, Recipe(target=target), rng=seed)
+    made = adaptive_width(X, y, Recipe(target=target), random_state=seed)
     width = made.network.widths[0]
     assert (made.trace.n_drawn, made.trace.n_rescued) == (width, 0)
     bits = made.network.layers[0](X).to_bool()
@@ -172,28 +174,28 @@ def test_the_width_is_where_the_last_pair_is_separated(seed, target):
 
 def test_min_width_draws_on_and_changes_nothing_before():
     X, y = hard_problem()
-    needed = adaptive_width(X, y, rng=0).network.widths[0]
+    needed = adaptive_width(X, y, random_state=0).network.widths[0]
     for min_width in (1, needed - 1, needed, needed + 1, needed + 200):
-        made = adaptive_width(X, y, rng=0, min_width=min_width)
+        made = adaptive_width(X, y, recipe=Recipe(min_width=min_width), random_state=0)
         assert made.network.widths[0] == max(needed, min_width)
-        same = fixed_width(X, y, max(needed, min_width), rng=0)
+        same = fixed_width(X, y, max(needed, min_width), random_state=0)
         assert made.network.digest == same.network.digest
 
 
 def test_max_width_allows_what_is_needed_and_nothing_less():
     X, y = hard_problem()
-    made = adaptive_width(X, y, rng=0)
+    made = adaptive_width(X, y, random_state=0)
     needed = made.network.widths[0]
     assert needed > 64
     assert needed % 64
-    assert adaptive_width(X, y, rng=0, max_width=needed).network.digest == made.network.digest
+    assert adaptive_width(X, y, recipe=Recipe(max_width=needed), random_state=0).network.digest == made.network.digest
     with pytest.raises(WidthLimitError, match=f"max_width={needed - 1} .*still unseparated. Raise max_width"):
-        adaptive_width(X, y, rng=0, max_width=needed - 1)
+        adaptive_width(X, y, recipe=Recipe(max_width=needed - 1), random_state=0)
 
 
 def test_the_error_counts_the_open_pairs_of_groups():
     X, y = hard_problem()
-    bits = fixed_width(X, y, 64, Recipe(target=1), rng=0).network.layers[0](X).to_bool()
+    bits = fixed_width(X, y, 64, Recipe(target=1), random_state=0).network.layers[0](X).to_bool()
     open_pairs = {
         (bits[a].tobytes(), bits[b].tobytes())
         for a in range(60)
@@ -202,7 +204,7 @@ def test_the_error_counts_the_open_pairs_of_groups():
     }
     assert open_pairs
     with pytest.raises(WidthLimitError) as caught:
-        adaptive_width(X, y, Recipe(target=1), rng=0, max_width=64)
+        adaptive_width(X, y, Recipe(target=1, max_width=64), random_state=0)
     message = str(caught.value)
     assert (
         f"with 64 hyperplanes, max_width=64 leaves no room, and {len(open_pairs)} pairs of groups of points" in message
@@ -215,7 +217,7 @@ def test_memory_bounds_the_width_where_nobody_else_does(monkeypatch):
     X, y = hard_problem()
     monkeypatch.setattr(adaptive, "largest_width", lambda *_: 64)
     with pytest.raises(WidthLimitError, match=r"max_width=64 \(what memory allows\)"):
-        adaptive_width(X, y, rng=0)
+        adaptive_width(X, y, random_state=0)
 
 
 @pytest.mark.parametrize("max_width", [64, 100, 1500, 2000])
@@ -224,12 +226,15 @@ def test_without_rescue_close_pairs_reach_the_limit(max_width):
     at_least_the_close_ones = "1[2-9]" if max_width < 1000 else "12"
     message = f"max_width={max_width} leaves no room, and {at_least_the_close_ones} pairs of groups of points"
     with pytest.raises(WidthLimitError, match=message):
-        adaptive_width(X, y, rng=0, rescue=False, max_width=max_width)
+        adaptive_width(X, y, recipe=Recipe(rescue=False, max_width=max_width), random_state=0)
 
 
 def test_without_rescue_the_loop_is_the_papers():
     X, y = hard_problem()
-    assert adaptive_width(X, y, rng=0, rescue=False).network.digest == adaptive_width(X, y, rng=0).network.digest
+    assert (
+        adaptive_width(X, y, recipe=Recipe(rescue=False), random_state=0).network.digest
+        == adaptive_width(X, y, random_state=0).network.digest
+    )
 
 
 # ---- Rescue ----------------------------------------------------------------------------------------------
@@ -237,7 +242,7 @@ def test_without_rescue_the_loop_is_the_papers():
 
 def test_rescue_begins_when_draws_stall_and_not_before():
     X, y = PROBLEMS["close pairs"]()
-    made = adaptive_width(X, y, rng=0)
+    made = adaptive_width(X, y, random_state=0)
     assert (made.trace.n_drawn, made.trace.n_rescued) == (1024, 12)
     assert made.network.widths[0] == 1036
     weights, bias = made.network.layers[0].weights.values[1024:], made.network.layers[0].bias[1024:]
@@ -251,7 +256,7 @@ def test_rescue_begins_when_draws_stall_and_not_before():
 @pytest.mark.parametrize(("min_width", "drawn"), [(1000, 1024), (1025, 1536), (1536, 1536), (1537, 2048)])
 def test_rescue_waits_for_min_width(min_width, drawn):
     X, y = PROBLEMS["close pairs"]()
-    made = adaptive_width(X, y, rng=0, min_width=min_width)
+    made = adaptive_width(X, y, recipe=Recipe(min_width=min_width), random_state=0)
     assert made.trace.n_drawn == drawn
 
 
@@ -262,7 +267,7 @@ def test_draws_go_on_while_they_halve_the_open_pairs():
     near = X + 0.005
     near[0] = np.nextafter(X[0], 2)
     X, y = np.concatenate([X, near]), np.repeat([0, 1], 400)
-    made = adaptive_width(X, y, Recipe(target=1), rng=0)
+    made = adaptive_width(X, y, Recipe(target=1), random_state=0)
     assert made.trace.n_drawn > 1024
     assert made.trace.n_drawn % 512 == 0
     opened = {}
@@ -278,14 +283,14 @@ def test_draws_go_on_while_they_halve_the_open_pairs():
 
 def test_cuts_have_to_fit_below_max_width_too():
     X, y = PROBLEMS["close pairs"]()
-    assert adaptive_width(X, y, rng=0, max_width=1036).trace.n_rescued == 12
+    assert adaptive_width(X, y, recipe=Recipe(max_width=1036), random_state=0).trace.n_rescued == 12
     with pytest.raises(WidthLimitError, match="with 1024 hyperplanes, max_width=1035 leaves no room"):
-        adaptive_width(X, y, rng=0, max_width=1035)
+        adaptive_width(X, y, recipe=Recipe(max_width=1035), random_state=0)
 
 
 def test_cuts_of_real_values_are_scaled_by_powers_of_two():
     X, y = PROBLEMS["close pairs"]()
-    made = adaptive_width(X, y, Recipe(activation="relu"), rng=0)
+    made = adaptive_width(X, y, Recipe(activation="relu"), random_state=0)
     weights = made.network.layers[0].weights.values[1024:]
     scales = weights[weights != 0].astype(np.float64)
     assert len(scales) == made.trace.n_rescued == 12
@@ -300,13 +305,13 @@ def test_where_rounding_leaves_no_gap_cuts_widen_it():
         X = np.array([[1.0, 1.0], [1.0 + 2.0**-48, 1.0], [0.3, 0.2], [0.1, 0.9]])
         y = np.array([0, 1, 0, 1])
         recipe = Recipe(activation="relu", target="all", max_bias=0.0, hyperplanes="bisector")
-        made = adaptive_width(X, y, recipe, rng=seed)
+        made = adaptive_width(X, y, recipe, random_state=seed)
         assert interpolates(made, X, y)
         if made.trace.n_rescued and made.trace.n_drawn < 1024:
             n_widened += 1
             naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed))
             with pytest.raises(NoGapError, match=r"no room for a limit at rows .*use activation=\"threshold\""):
-                adaptive_width(X, y, recipe, rng=seed, rescue=False)
+                adaptive_width(X, y, replace(recipe, rescue=False), random_state=seed)
     assert n_widened > 3
 
 
@@ -319,7 +324,7 @@ def test_where_rounding_leaves_no_gap_cuts_widen_it():
 def test_it_always_interpolates(problem, activation, selection):
     X, y = PROBLEMS[problem]()
     for target in (None, "all"):
-        made = adaptive_width(X, y, Recipe(activation=activation, selection=selection, target=target), rng=6)
+        made = adaptive_width(X, y, Recipe(activation=activation, selection=selection, target=target), random_state=6)
         assert interpolates(made, X, y)
         assert made.trace.n_rejected == 0
         assert made.trace.coverage.sum() == np.isin(y, made.trace.detector_classes).sum()
@@ -330,7 +335,7 @@ def test_it_always_interpolates(problem, activation, selection):
 def test_alternating_points_need_a_detector_for_every_centre(activation, seed):
     along = np.arange(15) / 14
     X, y = along[:, None] * [3.0, -4.0] + 0.1, (np.arange(15) + 1) % 2
-    made = adaptive_width(X, y, Recipe(activation=activation, target=1, selection="greedy"), rng=seed)
+    made = adaptive_width(X, y, Recipe(activation=activation, target=1, selection="greedy"), random_state=seed)
     assert interpolates(made, X, y)
     assert len(made.trace.anchors) == 8
 
@@ -338,7 +343,7 @@ def test_alternating_points_need_a_detector_for_every_centre(activation, seed):
 def test_contradictory_labels_are_refused_with_their_pairs():
     X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [-0.0, 0.0], [0.0, -0.0]])
     with pytest.raises(ContradictoryLabelsError) as caught:
-        adaptive_width(X, np.array([0, 1, 1, 0, 1]), rng=0)
+        adaptive_width(X, np.array([0, 1, 1, 0, 1]), random_state=0)
     assert caught.value.pairs == ((0, 2), (3, 4))
 
 
@@ -346,7 +351,7 @@ def test_labels_at_random_far_from_the_origin():
     """Gaussian hyperplanes around the origin would need tens of thousands; around the mean they do not."""
     rng = np.random.default_rng(7)
     X, y = rng.normal(100, 1, (60, 5)), rng.integers(0, 2, 60)
-    made = adaptive_width(X, y, rng=0)
+    made = adaptive_width(X, y, random_state=0)
     assert interpolates(made, X, y)
     assert made.network.widths[0] < 2000
 
@@ -354,7 +359,7 @@ def test_labels_at_random_far_from_the_origin():
 def test_progress_is_told():
     told = []
     X, y = hard_problem()
-    made = adaptive_width(X, y, Recipe(progress=lambda *step: told.append(step)), rng=0)
+    made = adaptive_width(X, y, random_state=0, progress=lambda *step: told.append(step))
     drawn = [done for what, done, total in told if what == "hyperplanes" and total is None]
     assert drawn == list(range(64, made.network.widths[0] + 64, 64))
     n = int((y == made.trace.detector_classes[0]).sum())

@@ -79,7 +79,7 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
 
     def digest(points, n_jobs):
         recipe = Recipe(activation=activation, selection=selection, n_jobs=n_jobs)
-        made = fixed_width(points, y, 130, recipe, rng=5)
+        made = fixed_width(points, y, 130, recipe, random_state=5)
         return made.network.digest, made.trace.witnesses.tolist(), made.trace.coverage.tolist()
 
     expected = digest(X, 1)
@@ -96,9 +96,9 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
 def test_two_fits_at_once_do_not_disturb_each_other():
     X, y = PROBLEMS["three classes"]()
     recipe = Recipe(n_jobs=2, selection="greedy")
-    alone = [fixed_width(X, y, 300, recipe, rng=seed).network.digest for seed in range(8)]
+    alone = [fixed_width(X, y, 300, recipe, seed).network.digest for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda seed: fixed_width(X, y, 300, recipe, rng=seed).network.digest, range(8)))
+        together = list(pool.map(lambda seed: fixed_width(X, y, 300, recipe, seed).network.digest, range(8)))
     assert together == alone
 
 
@@ -111,7 +111,7 @@ def test_two_fits_at_once_do_not_disturb_each_other():
 @pytest.mark.parametrize("width", [1, 20, 300])
 def test_detectors_fire_on_their_anchors_and_never_on_the_rest(problem, activation, selection, width):
     X, y = PROBLEMS[problem]()
-    made = fixed_width(X, y, width, Recipe(activation=activation, selection=selection, target="all"), rng=2)
+    made = fixed_width(X, y, width, Recipe(activation=activation, selection=selection, target="all"), random_state=2)
     fired, trace = fires(made, X), made.trace
     assert fired[trace.anchors, np.arange(len(trace.anchors))].all()
     assert (y[trace.anchors] == trace.detector_classes).all()
@@ -127,7 +127,7 @@ def test_detectors_fire_on_their_anchors_and_never_on_the_rest(problem, activati
 
 def test_limits_are_the_smallest_counts_and_witnesses_attain_them():
     X, y = PROBLEMS["three classes"]()
-    made = fixed_width(X, y, 100, rng=0)
+    made = fixed_width(X, y, 100, random_state=0)
     first, detectors, _ = made.network.layers
     bits = first(X).to_bool()
     for anchor, limit, witness, mask in zip(
@@ -140,14 +140,16 @@ def test_limits_are_the_smallest_counts_and_witnesses_attain_them():
 
 def test_one_target_of_two_is_silent_about_the_other():
     X, y = PROBLEMS["two moons"]()
-    made = fixed_width(X, y, 300, Recipe(target=0), rng=0)
+    made = fixed_width(X, y, 300, Recipe(target=0), random_state=0)
     assert set(made.trace.detector_classes.tolist()) == {0}
     assert ((made.network(X)[:, 0] < 0) == (y == 0)).all()
 
 
 def test_a_network_without_detectors_says_so():
     X, y = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0])
-    made = fixed_width(X, y, 1, Recipe(max_bias=0.0, center=False), rng=0)  # one ray: nothing can be told apart
+    made = fixed_width(
+        X, y, 1, Recipe(max_bias=0.0, center=False), random_state=0
+    )  # one ray: nothing can be told apart
     assert made.network.widths == (1, 0, 1)
     assert made.outcome is Outcome.POINTS_MISSED
     assert made.trace.uncovered.tolist() == [1]
@@ -157,7 +159,7 @@ def test_a_network_without_detectors_says_so():
 def test_progress_is_told():
     told = []
     X, y = PROBLEMS["two moons"]()
-    fixed_width(X, y, 100, Recipe(target="all", progress=lambda *step: told.append(step)), rng=0)
+    fixed_width(X, y, 100, Recipe(target="all"), random_state=0, progress=lambda *step: told.append(step))
     done = [step[1] for step in told]
     assert done == sorted(done)
     assert told[-1] == ("detectors", 60, 60), "over both classes"
@@ -186,7 +188,9 @@ def test_alternating_points_need_a_detector_for_every_centre(activation, selecti
     for seed in range(6):
         for width in (50, 300, 1500):
             X, y = alternating_line(6, 3, d, seed)
-            made = fixed_width(X, y, width, Recipe(activation=activation, selection=selection, target=1), rng=seed)
+            made = fixed_width(
+                X, y, width, Recipe(activation=activation, selection=selection, target=1), random_state=seed
+            )
             if made.outcome.interpolates:
                 n_interpolated += 1
                 assert len(made.trace.anchors) >= 6
@@ -198,7 +202,7 @@ def test_parallel_lines_need_every_point_as_an_anchor():
     along = np.linspace(-1, 1, 10)
     X = np.concatenate([np.column_stack([along, np.full(10, height)]) for height in (0.05, -0.05)])
     recipe = Recipe(max_bias=1.0, center=False, target=1)
-    made = [fixed_width(X, np.repeat([0, 1], 10), 2000, recipe, rng=seed) for seed in range(30)]
+    made = [fixed_width(X, np.repeat([0, 1], 10), 2000, recipe, random_state=seed) for seed in range(30)]
     assert all(one.outcome.interpolates for one in made)
     missing = [set(range(10, 20)) - set(one.trace.anchors.tolist()) for one in made]
     assert set().union(*missing) <= {10, 19}
@@ -212,7 +216,7 @@ def test_the_limit_shape_is_the_ball_that_reaches_to_the_rest():
     rest = rest[np.linalg.norm(rest - anchor, axis=1) > 0.5]
     X, y = np.concatenate([anchor, rest]), np.repeat([1, 0], [1, len(rest)])
     far = np.linalg.norm(X, axis=1).max()
-    made = fixed_width(X, y, 100_000, Recipe(max_bias=5 * far, center=False), rng=1)
+    made = fixed_width(X, y, 100000, Recipe(max_bias=5 * far, center=False), random_state=1)
     points = rng.uniform(-1, 1, (2000, 2))
     inside = np.linalg.norm(points - anchor, axis=1) < np.linalg.norm(rest - anchor, axis=1).min()
     assert 0.1 < inside.mean() < 0.4
@@ -239,7 +243,7 @@ def test_two_moons_as_published(width, max_bias, probability, detectors):
     X, y = make_moons(1000, noise=0.05, random_state=0)
     X /= np.linalg.norm(X, axis=1).max()
     recipe = Recipe(max_bias=max_bias, center=False, target=1)
-    made = [fixed_width(X, y, width, recipe, rng=seed, check=False) for seed in range(RUNS)]
+    made = [fixed_width(X, y, width, recipe, random_state=seed) for seed in range(RUNS)]
     rate = np.mean([one.outcome.interpolates for one in made])
     counts = np.array([len(one.trace.anchors) for one in made])
     pooled = (rate * RUNS + probability * PUBLISHED_RUNS) / (RUNS + PUBLISHED_RUNS)

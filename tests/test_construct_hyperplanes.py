@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import problems, seeds
 
+from exactfit._support.options import seed_sequence
 from exactfit.construct import Recipe
 from exactfit.construct.fixed import hyperplane_source
-from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, mean, radius, seed_sequence, stream
+from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, mean, radius, stream
 from exactfit.exceptions import DataError
 
 RECIPES = st.builds(

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit.construct import labels
-from exactfit.construct.labels import conflict_pairs, conflicts, majority_labels, refuse_conflicts, refuse_not_finite
+from exactfit.data import conflict_pairs, conflicts, finite_points, majority_labels, refuse_conflicts
+from exactfit.data import equal as labels
 from exactfit.exceptions import ContradictoryLabelsError, DataError
 
 few_values = st.lists(
@@ -99,5 +99,5 @@ def test_points_that_are_not_finite_are_refused_by_row(wrong):
     X[4500, 1] = wrong
     for same in (X, sp.csr_array(X), X.astype(np.float32)):
         with pytest.raises(DataError, match="row 4500 of X holds NaN or infinity"):
-            refuse_not_finite(same)
-    refuse_not_finite(X[:4500])
+            finite_points(same)
+    finite_points(X[:4500])

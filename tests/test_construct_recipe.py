@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,8 +17,8 @@ X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 1, 0, 1])
 
 BUILDS = {
-    "fixed": lambda X, y, recipe=None, **options: fixed_width(X, y, 64, recipe, rng=0, **options),
-    "adaptive": lambda X, y, recipe=None, **options: adaptive_width(X, y, recipe, rng=0, **options),
+    "fixed": lambda X, y, recipe=None, **options: fixed_width(X, y, 64, recipe, random_state=0, **options),
+    "adaptive": lambda X, y, recipe=None, **options: adaptive_width(X, y, recipe, random_state=0, **options),
 }
 both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 
@@ -104,7 +106,7 @@ def test_the_check_for_contradictions_can_be_left_out(build):
 
 
 def test_without_the_check_a_fixed_width_just_misses_contradictions():
-    made = fixed_width(np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1]), 64, Recipe(target=0), rng=0, check=False)
+    made = fixed_width(np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1]), 64, Recipe(target=0), random_state=0)
     assert made.trace.uncovered.tolist() == [0]
 
 
@@ -185,7 +187,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
     ):
         fixed_width(X, Y, 10**15)
     with pytest.raises(TooLargeError, match="choose a smaller width"):
-        adaptive_width(X, Y, min_width=10**15)
+        adaptive_width(X, Y, recipe=Recipe(min_width=10**15))
 
 
 def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
@@ -207,7 +209,7 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
     monkeypatch.setattr(memory, "machine_memory", lambda: room)
     memory.refuse_too_large(640, X)
     assert memory.largest_width(X, "float32") < memory.largest_width(X)
-    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, r, min_width=640)):
+    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError):
             build(Recipe(exact_in="float32"))
 
@@ -219,11 +221,13 @@ def test_memory_is_guessed_where_the_system_does_not_tell(monkeypatch):
 
 @pytest.mark.parametrize("rng", [7, np.int64(7), np.random.SeedSequence(7)])
 def test_equal_seeds_give_equal_networks(rng):
-    assert fixed_width(X, Y, 64, rng=rng).network.digest == fixed_width(X, Y, 64, rng=7).network.digest
+    assert fixed_width(X, Y, 64, None, rng).network.digest == fixed_width(X, Y, 64, None, 7).network.digest
 
 
 def test_other_seeds_give_other_networks():
-    digests = {fixed_width(X, Y, 64, rng=seed).network.digest for seed in [*range(5), None, None]}
+    digests = {fixed_width(X, Y, 64, None, seed).network.digest for seed in [*range(5), None, None]}
     assert len(digests) == 7
     generator = np.random.default_rng(0)
-    assert fixed_width(X, Y, 64, rng=generator).network.digest != fixed_width(X, Y, 64, rng=generator).network.digest
+    assert (
+        fixed_width(X, Y, 64, None, generator).network.digest != fixed_width(X, Y, 64, None, generator).network.digest
+    )

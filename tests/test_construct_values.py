@@ -120,7 +120,7 @@ def test_limits_are_right_for_exact_values_too(problem, selection):
     X, y = rng.uniform(0.5, 1, (8, 2)), np.arange(8) % 2
     if problem == "one ulp":
         X[1::2] = np.nextafter(X[::2], 2)
-    made = adaptive_width(X, y, Recipe(activation="relu", target="all", selection=selection), rng=0)
+    made = adaptive_width(X, y, Recipe(activation="relu", target="all", selection=selection), random_state=0)
     assert made.outcome.interpolates
     first, detectors, _ = made.network.layers
     W, B, masks = first.weights.values.astype(np.float64), first.bias, detectors.weights.bits.to_bool()
@@ -199,7 +199,9 @@ def test_scaled_cuts_cost_no_accuracy():
 def test_values_that_overflow_are_refused_with_a_remedy(activation):
     X = 1.5e308 * np.array([[1.0, 0.0], [0.9, 0.1], [-0.5, 0.5], [0.1, -0.2]])
     with pytest.raises(DataError, match="negative or not finite on these data: scale the data down"):
-        fixed_width(X, np.array([0, 1, 0, 1]), 100, Recipe(activation=activation, max_bias=1.0, center=False), rng=0)
+        fixed_width(
+            X, np.array([0, 1, 0, 1]), 100, Recipe(activation=activation, max_bias=1.0, center=False), random_state=0
+        )
 
 
 def test_a_sum_that_overflows_downwards_is_refused_too():
@@ -220,11 +222,11 @@ def test_an_activation_that_turns_negative_is_refused():
 
     X, y = np.array([[1e6], [-1e6]]), np.array([0, 1])
     with pytest.raises(DataError, match="'falls' gives values that are negative"):
-        fixed_width(X, y, 10, Recipe(activation=Activation("falls", falls)), rng=0)
+        fixed_width(X, y, 10, Recipe(activation=Activation("falls", falls)), random_state=0)
 
 
 def test_points_that_values_cannot_tell_apart_are_refused_with_a_remedy():
     X, y = np.array([[1.0], [0.0], [5e-324]]), np.array([0, 1, 0])
     with pytest.raises(NoGapError, match='Use activation="threshold"'):
-        adaptive_width(X, y, Recipe(activation="relu"), rng=0)
-    assert adaptive_width(X, y, rng=0).outcome.interpolates
+        adaptive_width(X, y, Recipe(activation="relu"), random_state=0)
+    assert adaptive_width(X, y, random_state=0).outcome.interpolates

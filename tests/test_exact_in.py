@@ -61,7 +61,7 @@ def assert_right_everywhere(network, X, y, exact_in):
 @settings(max_examples=25)
 def test_a_bit_is_sure_only_outside_the_bound_and_then_no_evaluation_turns_it(exact_in, data):
     X, y = data.draw(problems(max_points=6))
-    made = fixed_width(rounded(X, exact_in), y, 10, data.draw(recipes()), data.draw(seeds), check=False)
+    made = fixed_width(rounded(X, exact_in), y, 10, data.draw(recipes()), data.draw(seeds))
     layer = made.network.layers[0]
     bias = layer.bias.astype(exact_in).astype(np.float64)
     planes = Hyperplanes(layer.weights.values, bias)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exactfit.certificate import data_digest
+from exactfit.data import data_digest
 from exactfit.demo import two_moons
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import images, load_dataset

@@ -14,7 +14,7 @@ import pytest
 from dask_cluster import dask_cluster
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit.certificate import data_digest
+from exactfit.data import data_digest
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import Dataset, backends
 from exactfit.lab import sweep as sweep_module

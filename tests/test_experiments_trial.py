@@ -12,11 +12,11 @@ from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
 from exactfit._support.threads import SERIAL
-from exactfit.certificate import data_digest
 from exactfit.construct import Recipe, mutual
 from exactfit.construct.evidence import ClassOrder, Counts
 from exactfit.construct.hyperplanes import Hyperplanes, mean
 from exactfit.construct.one_vs_rest import assemble, cover_classes
+from exactfit.data import data_digest
 from exactfit.exceptions import ParameterError
 from exactfit.lab import Dataset, load_dataset
 from exactfit.lab.trial import (
@@ -113,7 +113,7 @@ def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
     cell = Cell(130, 0.7, 1000)
     draw = Draw(moons.digest, Scheme(), 5)
     recipe = Recipe(max_bias=0.7, center=False, target=1)
-    made = fixed_width(moons.X, moons.y, 130, recipe, rng=draw.hyperplanes(cell))
+    made = fixed_width(moons.X, moons.y, 130, recipe, random_state=draw.hyperplanes(cell))
     planes = FirstLayers(Problem.of(moons), draw, [Cell(500, 0.7, 1000)]).hyperplanes(cell)
     assert (made.network.layers[0].weights.values == planes.weights).all()
     assert (made.network.layers[0].bias == planes.biases).all()
@@ -123,7 +123,7 @@ def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
     cell, scheme = Cell(70, 0.7, 200), Scheme(center=True)
     draw = Draw(digits.digest, scheme, 1)
     recipe = Recipe(max_bias=0.7, center=True)
-    made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, rng=draw.hyperplanes(cell))
+    made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, random_state=draw.hyperplanes(cell))
     planes = FirstLayers(Problem.of(digits), draw, [cell]).hyperplanes(cell)
     assert (made.network.layers[0].bias == planes.biases).all()
 

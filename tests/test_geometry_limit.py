@@ -23,7 +23,8 @@ from exactfit import (
     make_parallel_lines,
     separation,
 )
-from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
+from exactfit._support.options import seed_sequence
+from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.geometry import balls
 from exactfit.geometry.worst_cases import make_disc_moons
 

@@ -17,9 +17,10 @@ from sklearn.datasets import load_digits, make_moons
 from strategies import problems
 
 from exactfit import DataError, ParameterError, angular_separation, radius, separation
+from exactfit._support.threads import at_work
+from exactfit.data import Labelled
 from exactfit.geometry import points, search
 from exactfit.geometry.exact import exact_angle, exact_distance
-from exactfit.geometry.problem import Problem, at_work
 from exactfit.geometry.separation import nearest_other
 
 PATHS = {
@@ -74,7 +75,7 @@ def test_nearest_points_of_other_labels(path: str, problem: Any) -> None:
     X, y = problem
     with pytest.MonkeyPatch.context() as patch, at_work(2, False) as work:
         take_path(path, patch)
-        checked = Problem.of(X, y)
+        checked = Labelled.of(X, y)
         found = nearest_other(checked.X, checked.codes, work)
     assert found.rows.tolist() == naive.nearest_rows(X, y)
     distances = [exact_distance(X[i], X[j]) for i, j in enumerate(found.rows)]

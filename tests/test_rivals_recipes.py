@@ -8,7 +8,8 @@ from constructors import PROBLEMS
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import AssumptionError, ParameterError, TooLargeError, certify, limit_cover
-from exactfit.construct.hyperplanes import ORDER, seed_sequence, stream
+from exactfit._support.options import seed_sequence
+from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.constructions import (
     AdaptiveWidth,
     BallCover,

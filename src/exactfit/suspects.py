@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._inputs import check_random_state, seed_of
 from ._support.frames import as_frame
+from ._support.options import check_random_state, check_whole
+from ._support.threads import at_work
 from .construct.claims import Claims, drawn_patterns
-from .construct.recipe import check_whole
+from .data import Labelled
 from .geometry.neighbours import nearest_rows
-from .geometry.problem import Problem, at_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -174,10 +174,10 @@ def find_suspects(
     check_whole("width", width, at_least=1)
     check_whole("k", k, at_least=1)
     check_random_state(random_state)
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     points, codes = problem.X, problem.codes
     with at_work(n_jobs, verbose) as work:
-        patterns = drawn_patterns(points, width, seed_of(random_state), work.threads)
+        patterns = drawn_patterns(points, width, random_state, work.threads)
         counted = Claims.over(patterns, codes, work.threads, work.progress)
         own, conflicts, to_own, to_other = nearest_rows(points, codes, k, work.threads, work.progress)
     ratio = _ball_ratio(to_other[:, 0], own)

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from exactfit.certificate import Certificate, certify, data_digest
+from exactfit.certificate import Certificate, certify
+from exactfit.data import data_digest
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.network import Decoder, Dense, Masks, Network
 from exactfit.network.activations import Activation

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from exactfit.certificate import data_digest
+from exactfit.data import data_digest
 from exactfit.exceptions import DataError
 
 X = np.array([[0.5, -0.0, 3.0], [1.0, 2.0, 0.0], [0.0, 0.0, -7.25]])

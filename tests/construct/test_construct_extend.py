@@ -33,8 +33,8 @@ from exactfit import (
     extend,
     fixed_width,
 )
-from exactfit.certificate import data_digest
 from exactfit.construct import stream as streams
+from exactfit.data import data_digest
 from exactfit.geometry.worst_cases import make_disc_moons
 from exactfit.network import Masks
 from exactfit.network.sides import sides
@@ -117,7 +117,7 @@ def test_no_point_of_the_rest_is_ever_claimed() -> None:
 
 def test_witnesses_set_the_limits() -> None:
     training = moons(200, 0)
-    made = adaptive_width(*training, Recipe(), 0, min_width=128)
+    made = adaptive_width(*training, Recipe(min_width=128), 0)
     extended = extend(made, batches(), training=training)
     X, _ = joined(training, *batches())
     network = extended.construction.network

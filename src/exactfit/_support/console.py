@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> None:
     """Write as it is, never wrapped; with a style on terminals only (rich honours NO_COLOR)."""
@@ -14,3 +16,11 @@ def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> Non
 def say(text: str, style: str | None = "dim") -> None:
     """A message, not data."""
     tell(text, style, to_stderr=True)
+
+
+def outside() -> int:
+    """The ``stacklevel`` with which a warning of the caller names the line outside exactfit that led to it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "exactfit":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -6,12 +6,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from .options import check_n_jobs
+from .progress import Progress, progress_bar, silent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -180,3 +184,19 @@ class Threads:
 
 
 SERIAL = Threads(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Who does the work, and who hears of it."""
+
+    threads: Threads
+    progress: Progress = silent
+
+
+@contextmanager
+def at_work(n_jobs: int | None, verbose: bool = False) -> Iterator[Work]:
+    """Threads and a progress bar for the length of one call."""
+    check_n_jobs(n_jobs)
+    with progress_bar(bool(verbose)) as progress, Threads(n_jobs) as threads:
+        yield Work(threads, progress)

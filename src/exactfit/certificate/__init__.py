@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..data import data_digest
 from .checking import certify
-from .digest import data_digest
 from .record import Certificate
 
 __all__ = ["Certificate", "certify", "data_digest"]

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rounding import ENLARGE, FLOAT32, FLOAT64, Format
+from ..data import Floats, Points
 from ..network import Decoder, Network
 from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
 from .layers import ChainLayer, Reach, read_chain
 from .record import Effort, Flags, Method, Verdict, map_tiles, rounded_down
-from .rows import Floats, Points
 
 Codes = NDArray[np.int64]
 

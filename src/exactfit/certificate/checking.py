@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.progress import progress_bar
+from ..data import Points, as_labels, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
-from .digest import data_digest
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict
 from .relu import prove_relu
-from .rows import Points, as_labels, class_indices
 from .threshold import prove_threshold
 
 Codes = NDArray[np.int64]

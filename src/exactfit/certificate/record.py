@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .._support.progress import Progress, Steps, silent
 from .._support.threads import Threads, single_threaded_blas
+from ..data import Floats, Points
 from ..network.activations import Activation
-from .rows import Floats, Points
 
 Flags = NDArray[np.bool_]
 Found = TypeVar("Found")

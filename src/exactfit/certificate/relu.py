@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
+from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import RELU
 from ..network.detectors import Detectors, read_detectors
 from .error_bounds import FirstLayer, facts_of
 from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
-from .rows import Floats, Points
 
 Codes = NDArray[np.int64]
 

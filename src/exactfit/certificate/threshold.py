@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.certify import best_margins, examine
+from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import THRESHOLD
 from ..network.bits import n_words
 from ..network.detectors import Detectors, read_detectors
 from .error_bounds import FirstLayer, facts_of
 from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
-from .rows import Floats, Points
 
 Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import seed_sequence
 from .._support.progress import Progress, silent
 from .._support.threads import Threads
 from ..network.bits import BitMatrix
 from ..network.sides import sides
 from .evidence import ClassOrder, Counts, Evidence
-from .hyperplanes import Seed, Source, gaussian, seed_sequence
+from .hyperplanes import Source, gaussian
 from .memory import refuse_too_large
 from .mutual import foresee
 
@@ -28,10 +29,10 @@ MOST_ANCHORS = 256
 HEIGHTS_AT_ONCE = 2**22
 
 
-def drawn_patterns(X: Any, width: int, rng: Seed, threads: Threads) -> BitMatrix:
+def drawn_patterns(X: Any, width: int, random_state: Any, threads: Threads) -> BitMatrix:
     """Bits of all points over ``width`` hyperplanes of the paper's law, around the mean."""
     refuse_too_large(width, X)
-    planes = Source(seed_sequence(rng), gaussian(X, max_bias="radius", center=True)).first(width)
+    planes = Source(seed_sequence(random_state), gaussian(X, max_bias="radius", center=True)).first(width)
     return sides(X, planes.weights, planes.biases, threads=threads)
 
 

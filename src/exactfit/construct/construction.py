@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import Certificate
+from ..certificate.record import EVALUATED, method_of
 from ..network import Network
+from ..network.activations import as_activation
 from ..outcome import Outcome
 
 Rows = NDArray[np.int64]
@@ -45,7 +49,7 @@ class Trace:
     --------
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
-    >>> trace = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), rng=0).trace
+    >>> trace = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), random_state=0).trace
     >>> trace.anchors, trace.coverage, trace.n_rescued
     (array([1]), array([1]), 0)
     """
@@ -64,11 +68,21 @@ class Trace:
 class Construction:
     """A network, how its construction ended, and how it came about.
 
+    Attributes
+    ----------
+    network : Network
+    outcome : Outcome
+    trace : Trace
+    errors : ndarray of int64
+        Rows that the network gets wrong: those it missed, and those that lost to a majority.
+    given_up : ndarray of int64
+        Rows that ``noise`` gave up and that the network gets wrong.
+
     Examples
     --------
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
-    >>> made = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), rng=0)
+    >>> made = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), random_state=0)
     >>> made.outcome.interpolates, made.network.decide(np.array([[0.0], [1.0], [2.0]]))
     (True, array([0, 1, 0]))
     """
@@ -76,3 +90,32 @@ class Construction:
     network: Network
     outcome: Outcome
     trace: Trace
+    errors: Rows = field(default_factory=_no_rows)
+    given_up: Rows = field(default_factory=_no_rows)
+
+    def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
+        """What the cover step's own numbers prove of all points but those given up: nothing is computed again.
+
+        A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
+        In a format: float64 errs less than float32, on points that float32 holds too.
+        """
+        activation = as_activation(self.network.layers[0].activation or "threshold")
+        exact_slack = 0.5 if len(self.trace.anchors) else np.inf
+        holds = not len(self.errors)
+        safe = None if exact_in is None else holds
+        return Certificate(
+            holds=holds,
+            n_samples=n_samples,
+            n_errors=len(self.errors),
+            errors=self.errors,
+            slack=exact_slack if activation.is_threshold else np.nan,
+            proof="construction",
+            arithmetic=exact_in or "exact",
+            float64_safe=safe,
+            float32_safe=safe if exact_in == "float32" else None,
+            method=method_of(activation),
+            data_digest=digest,
+            network_digest=self.network.digest,
+            note=EVALUATED if activation.is_own else "",
+            given_up=self.given_up,
+        )

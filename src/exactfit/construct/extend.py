@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import check_whole
 from .._support.progress import Progress, progress_bar
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
+from ..data import Digest
 from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network
 from ..network.bits import BitMatrix
@@ -31,8 +33,7 @@ from ..outcome import Outcome
 from .construction import Construction
 from .heights import Measure, measure_of
 from .patterns import rounded
-from .recipe import check_whole
-from .stream import Batches, Codes, Floats, Stream, StreamDigest, tiles
+from .stream import Batches, Codes, Floats, Stream, tiles
 
 Rows = NDArray[np.int64]
 Tile = tuple[int, Floats, Codes]
@@ -67,9 +68,9 @@ class Extension:
     --------
     >>> import numpy as np
     >>> from exactfit import extend
-    >>> from exactfit.construct import adaptive_width
+    >>> from exactfit.construct import Recipe, adaptive_width
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> made = adaptive_width(X, y, rng=0, min_width=64)
+    >>> made = adaptive_width(X, y, Recipe(min_width=64), random_state=0)
     >>> extended = extend(made, [(np.array([[1.6], [0.9], [2.5]]), np.array([0, 1, 0]))], training=(X, y))
     >>> extended.n_uncovered, extended.certificate.holds
     (0, True)
@@ -145,7 +146,7 @@ def extend(
     >>> from exactfit.construct import fixed_width
     >>> from exactfit.geometry.worst_cases import make_disc_moons
     >>> X, y = make_disc_moons(200, noise=0.1, random_state=0)
-    >>> made = fixed_width(X, y, 200, rng=0)
+    >>> made = fixed_width(X, y, 200, random_state=0)
     >>> print(extend(made, lambda: (make_disc_moons(1000, noise=0.1, random_state=k) for k in (1, 2)), training=(X, y)))
     2,000 points streamed: 4 limits lowered, 0 detectors dropped, 5 left; 0 of 1,099 points to claim are without
     a detector
@@ -221,14 +222,15 @@ class _Passes:
     def lower(self, detectors: Detectors) -> _Lowered:
         """First pass: every limit becomes the minimum over all rest points."""
         limits, witnesses = detectors.limits.copy(), np.full(len(detectors.limits), -1)
-        digest, n_rows = StreamDigest(self.stream.labels), 0
+        digest, n_rows = Digest(), 0
         for X, codes in self.stream:
             for wave in _waves(X, codes, self.threads):
                 found = self.threads.map(partial(self._on_rest, detectors, limits), wave)
                 for (start, points, own), (lows, where) in zip(wave, found, strict=True):
                     better = lows < limits
                     limits[better], witnesses[better] = lows[better], n_rows + start + where[better]
-                    digest.add(points, own)
+                    digest.add_points(points)
+                    digest.add_labels(self.stream.named(own))
             n_rows += len(codes)
             self.progress("limits", n_rows, None)
         return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
@@ -246,15 +248,16 @@ class _Passes:
     def claim(self, detectors: Detectors, lowered: _Lowered, most: int) -> _Claimed:
         """Second pass: which points of the target classes the remaining detectors claim."""
         coverage, missed = np.zeros(len(detectors.limits), dtype=np.int64), [np.empty(0, dtype=np.int64)]
-        labels, shape = self.stream.labels, (lowered.n_rows, self.stream.n_features)
-        check, digest = StreamDigest(labels), StreamDigest(labels, shape)
+        check, digest = Digest(), Digest((lowered.n_rows, self.stream.n_features))
         n_rows = n_to_claim = n_uncovered = listed = 0
         for X, codes in self.stream:
             for wave in _waves(X, codes, self.threads):
                 found = self.threads.map(partial(self._on_targets, detectors), wave)
                 for (start, points, own), firsts in zip(wave, found, strict=True):
-                    check.add(points, own)
-                    digest.add(points, own)
+                    check.add_points(points)
+                    check.add_labels(self.stream.named(own))
+                    digest.add_points(points)
+                    digest.add_labels(self.stream.named(own))
                     coverage += np.bincount(firsts[firsts >= 0], minlength=len(coverage))
                     n_to_claim += int((firsts >= -1).sum())
                     here = n_rows + start + np.flatnonzero(firsts == -1)

@@ -23,7 +23,6 @@ Matrix = Any
 Floats = NDArray[np.float64]
 
 HYPERPLANES, ORDER = 0, 1
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +45,6 @@ class Hyperplanes:
         """These, then the others; float32 as long as all weights fit it."""
         weights = np.concatenate([self.weights, other.weights])
         return Hyperplanes(weights, np.concatenate([self.biases, other.biases]))
-
-
-def seed_sequence(rng: Seed) -> np.random.SeedSequence:
-    """The root of all random streams of one construction.
-
-    Examples
-    --------
-    >>> from exactfit.construct.hyperplanes import seed_sequence
-    >>> seed_sequence(7).entropy
-    7
-    """
-    if isinstance(rng, np.random.SeedSequence):
-        return rng
-    if isinstance(rng, np.random.Generator):
-        return np.random.SeedSequence(int(rng.integers(2**63)))
-    return np.random.SeedSequence(rng)
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:

@@ -10,19 +10,15 @@ loses more than half of its points in this way.
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.threads import Threads
-from ..exceptions import ParameterError
+from .._support.threads import Work
+from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
 from .claims import Claims, Codes, Rows, drawn_patterns
-from .hyperplanes import Seed
-from .labels import conflicts, majority_labels
-from .recipe import Recipe
 
 Matrix = Any
 
@@ -30,13 +26,7 @@ WIDTH = 2048
 ROUNDS = 8
 
 
-def check_noise(noise: Any) -> None:
-    """Refuse anything but a number in [0, 0.5)."""
-    if not isinstance(noise, numbers.Real) or isinstance(noise, bool) or not 0 <= float(noise) < 0.5:
-        raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {noise!r}")
-
-
-def points_to_give_up(X: Matrix, y: Codes, noise: float, recipe: Recipe, rng: Seed = None) -> Rows:
+def points_to_give_up(X: Matrix, y: Codes, noise: float, random_state: Any, work: Work) -> Rows:
     """Rows to give up, ascending: floor(noise * n_points) of them, fewer if classes are too small for that.
 
     Parameters
@@ -46,18 +36,17 @@ def points_to_give_up(X: Matrix, y: Codes, noise: float, recipe: Recipe, rng: Se
         Class codes.
     noise : float
         At least 0 and below 0.5.
-    recipe : Recipe
-        Its ``n_jobs`` and ``progress``.
-    rng : int, Generator, SeedSequence or None
+    random_state : int, RandomState, Generator, SeedSequence or None
         For the hyperplanes over which claims and support are counted.
+    work : Work
 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.construct import Recipe
+    >>> from exactfit._support.threads import SERIAL, Work
     >>> from exactfit.construct.noise import points_to_give_up
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
-    >>> points_to_give_up(X, np.array([0, 0, 1, 0, 1, 1, 1, 1]), 0.2, Recipe(), 0)
+    >>> points_to_give_up(X, np.array([0, 0, 1, 0, 1, 1, 1, 1]), 0.2, 0, Work(SERIAL))
     array([2])
     """
     budget = math.floor(noise * len(y))
@@ -66,8 +55,7 @@ def points_to_give_up(X: Matrix, y: Codes, noise: float, recipe: Recipe, rng: Se
     gone = np.zeros(len(y), dtype=bool)
     gone[_overruled(X, y)[:budget]] = True
     if gone.sum() < budget:
-        with Threads(recipe.n_jobs) as threads:
-            _give_up_least_claimed(drawn_patterns(X, WIDTH, rng, threads), y, budget, gone, recipe, threads)
+        _give_up_least_claimed(drawn_patterns(X, WIDTH, random_state, work.threads), y, budget, gone, work)
     return np.flatnonzero(gone).astype(np.int64)
 
 
@@ -76,17 +64,15 @@ def _overruled(X: Matrix, y: Codes) -> NDArray[np.intp]:
     return np.flatnonzero(majority_labels(conflicts(X, y), y) != y)
 
 
-def _give_up_least_claimed(
-    patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], recipe: Recipe, threads: Threads
-) -> None:
+def _give_up_least_claimed(patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], work: Work) -> None:
     before = int(gone.sum())
     for number in range(1, ROUNDS + 1):
         goal = before + (budget - before) * number // ROUNDS
         kept = np.flatnonzero(~gone)
-        found = Claims.over(patterns.take(kept), y[kept], threads)
+        found = Claims.over(patterns.take(kept), y[kept], work.threads)
         order = kept[np.lexsort((kept, found.support, found.claims))]
         gone[_spared(order, y, gone)[: goal - int(gone.sum())]] = True
-        recipe.progress("points given up", int(gone.sum()), budget)
+        work.progress("points given up", int(gone.sum()), budget)
 
 
 def _spared(order: NDArray[np.intp], y: Codes, gone: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.progress import Progress
+from .._support.progress import Progress, silent
 from .._support.threads import SERIAL, Threads
-from ..exceptions import DataError, ParameterError
+from ..data import Codes, Matrix
 from ..network import Decoder, Dense, Layer, Masks, Network
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
@@ -21,47 +20,16 @@ from .evidence import ClassOrder, Columns, Counts, Evidence
 from .hyperplanes import ORDER, Hyperplanes, stream
 from .mutual import foresee
 from .patterns import Patterns
-from .recipe import Recipe
+from .recipe import Options
 from .values import Values
-
-Matrix = Any
-Codes = NDArray[np.int64]
 
 WORTH_A_THREAD = 2**16
 
 
-def check_data(X: Matrix, y: Any) -> Codes:
-    """Class codes as int64; refuse data that no construction can use."""
-    codes = np.asarray(y)
-    if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] == 0:
-        raise DataError(f"X must have at least one row and one column, got shape {tuple(X.shape)}")
-    if codes.shape != (X.shape[0],):
-        raise DataError(f"y must hold one class code for each of the {X.shape[0]} rows of X, got shape {codes.shape}")
-    if codes.dtype.kind not in "iu" or codes.min() < 0:
-        raise DataError("y must hold class codes 0, 1, 2, ...")
-    sizes = np.bincount(codes)
-    if len(sizes) < 2 or not sizes.all():
-        raise DataError("y must hold at least two classes, with codes 0..K-1 all in use")
-    return codes.astype(np.int64)
-
-
-def choose_targets(y: Codes, target: Any) -> tuple[int, ...]:
-    """The classes that get detectors: all of them, or one of two."""
-    sizes = np.bincount(y)
-    if len(sizes) > 2 and target not in (None, "all"):
-        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(sizes)}")
-    if len(sizes) > 2 or target == "all":
-        return tuple(range(len(sizes)))
-    if target is None:
-        return (0,) if sizes[0] < sizes[1] else (1,)
-    if target not in (0, 1):
-        raise ParameterError(f"target must be a class code, 'all' or None, got {target!r}")
-    return (int(target),)
-
-
 def cover_classes(
-    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], recipe: Recipe, root: np.random.SeedSequence
-) -> list[Cover]:
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence,
+    progress: Progress = silent,
+) -> list[Cover]:  # fmt: skip
     """One cover for every target class, over the same first layer (Section 4.4).
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
@@ -69,16 +37,16 @@ def cover_classes(
     """
     threads = evidence.threads
     sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
-    tally = _Tally(recipe.progress, threads, int(sum(sizes.values())))
+    tally = _Tally(progress, threads, int(sum(sizes.values())))
 
     candidates = {k: order.target(k)[0] + stream(root, ORDER, k).permutation(sizes[k]) for k in targets}
     if len(targets) == len(order.starts) - 1:
-        evidence = foresee(evidence, [order.target(k) for k in targets], recipe.progress, _examined(candidates, recipe))
+        evidence = foresee(evidence, [order.target(k) for k in targets], progress, _examined(candidates, options))
 
     def work(k: int) -> Cover:
         target, rest = order.target(k), order.rest(k)
-        if recipe.selection == "greedy":
-            return greedy_cover(evidence, target, rest, candidates[k], recipe.greedy_memory, tally.of(k))
+        if options.selection == "greedy":
+            return greedy_cover(evidence, target, rest, candidates[k], options.greedy_memory, tally.of(k))
         return random_cover(evidence, target, rest, candidates[k], tally.of(k))
 
     queue = sorted(targets, key=lambda k: -sizes[k])
@@ -87,10 +55,10 @@ def cover_classes(
     return [covers[k] for k in targets]
 
 
-def _examined(candidates: dict[int, Columns], recipe: Recipe) -> list[Columns] | None:
+def _examined(candidates: dict[int, Columns], options: Options) -> list[Columns] | None:
     """The candidates of each class in order; None if all of them will be examined."""
     largest = max(map(len, candidates.values()))
-    all_at_once = recipe.selection == "greedy" and largest <= pool_capacity(recipe.greedy_memory, largest)
+    all_at_once = options.selection == "greedy" and largest <= pool_capacity(options.greedy_memory, largest)
     return None if all_at_once else list(candidates.values())
 
 
@@ -116,12 +84,12 @@ class _Tally:
 
 
 def gather_evidence(
-    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, recipe: Recipe, threads: Threads
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Options, threads: Threads
 ) -> Evidence:
     """Counts for the threshold, values for everything else; columns in class order."""
-    if recipe.s.is_threshold:
+    if options.s.is_threshold:
         return Counts(patterns.on, threads, patterns.maybe)
-    return Values(X, order.rows, planes, patterns.maybe, recipe.s, threads, recipe.exact_in)
+    return Values(X, order.rows, planes, patterns.maybe, options.s, threads, options.exact_in)
 
 
 def assemble(

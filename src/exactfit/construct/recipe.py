@@ -1,51 +1,125 @@
-"""The options that all of the paper's constructions share, checked once."""
+"""The options of the paper's constructions: written once, taken by functions, estimator, command line and files."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from .._support.progress import Progress, silent
+from .._support.options import check_choice, check_flag, check_n_jobs, check_whole, is_whole
 from ..exceptions import ParameterError
 from ..network.activations import Activation, as_activation
 
 LAWS = ("gaussian", "bisector")
 SELECTIONS = ("random", "greedy")
+CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Options of the paper's constructions.
+def shell(text: str, kind: Any = str, **settings: Any) -> dict[str, Any]:
+    """What the command line says of an option, and the type that it reads it as."""
+    return {"help": text, "kind": kind, **settings}
+
+
+@dataclass(eq=False, repr=False)
+class Options:
+    """Options of the paper's constructions, not checked yet: :class:`Recipe` and the estimator are such records.
 
     Parameters
     ----------
-    max_bias : "radius" or float >= 0
-        lambda: biases are uniform on [-lambda, lambda]; ``"radius"`` takes the
+    width : "adaptive" or int, default="adaptive"
+        Hyperplanes in the first layer: as many as it takes (Algorithm 1 of the paper), or
+        so many (Algorithm 2, which may miss points and then warns).
+    min_width : int, default=0
+        Adaptive only: draw at least so many. More hyperplanes mean fewer detectors.
+    max_width : int or None, default=None
+        Adaptive only: give up beyond so many (None: what memory allows).
+    max_bias : "radius" or float, default="radius"
+        Biases are uniform on [-max_bias, max_bias], the paper's lambda; ``"radius"`` takes the
         largest norm of the data (as drawn upon, that is after centring).
-    center : bool
-        Draw around the mean of the data instead of the origin (which is the paper's).
-    hyperplanes : {"gaussian", "bisector"}
-        The paper's law, or perpendicular bisectors of random opposite-label pairs.
-    activation : str, Activation or named function
-    selection : {"random", "greedy"}
-        Anchors in the paper's random order, or always the one that claims most.
-    greedy_memory : int
-        Bytes that greedy selection may use for coverage rows.
-    target : int, "all" or None
-        Class index to build detectors for; ``"all"`` for every class. None: with two
-        classes the rarer one (the last on a tie), else every class.
-    exact_in : {None, "float64", "float32"}
-        Be right in every evaluation in this format, not only in exact arithmetic: points, weights
-        and biases are rounded to it, and a bit counts only where no order of sums can turn it.
-    n_jobs : int or None
-        Threads, as in scikit-learn.
-    progress : callable
-        Called as ``progress(what, done, total)``.
+    center : bool, default=True
+        Draw hyperplanes around the mean of the data; False is the paper's choice.
+    hyperplanes : {"gaussian", "bisector"}, default="gaussian"
+        The paper's law, or perpendicular bisectors of random pairs of different labels.
+    rescue : bool, default=True
+        Adaptive only: when random draws stall, finish with coordinate cuts.
+    activation : {"threshold", "relu"}, Activation or named function, default="threshold"
+    selection : {"random", "greedy"}, default="random"
+        Anchors in random order (the paper), or always the one that claims most.
+    greedy_memory : int, default=2**28
+        Bytes for greedy selection's coverage rows.
+    target : label, "all" or None, default=None
+        Two classes only: the class that gets detectors. None: the rarer one, the last of
+        the sorted labels on a tie. ``"all"``: both.
+    conflicts : {"raise", "majority"}, default="raise"
+        Equal points with different labels: an error, or the majority's label (with a warning).
+    noise : float, default=0.0
+        Give up at most this fraction of the training points, below 0.5: those whose labels look wrong
+        (see ``exactfit.construct.noise``). The network is the one of the others.
+    exact_in : {None, "float64", "float32"}, default=None
+        None: every answer is the one of exact arithmetic on the stored numbers. A format: every
+        training point is also right in every IEEE evaluation in that format, in any order of sums,
+        fused or not, so that exports stay exact. Points are rounded to the format first, here and
+        in ``predict``; points that become equal by it must have equal labels.
+    n_jobs : int or None, default=None
+        Threads, BLAS included. Changes no result.
+    """
+
+    width: Literal["adaptive"] | int = field(
+        default="adaptive", metadata=shell("Hyperplanes: adaptive, or a number (which may miss points).")
+    )
+    _: KW_ONLY
+    min_width: int = field(default=0, metadata=shell("Adaptive: at least so many hyperplanes.", int, min=0))
+    max_width: int | None = field(
+        default=None, metadata=shell("Adaptive: give up beyond so many hyperplanes.", int | None, min=1)
+    )
+    max_bias: Literal["radius"] | float = field(
+        default="radius", metadata=shell("Largest bias: radius (of the data), or a number.")
+    )
+    center: bool = field(default=True, metadata=shell("Draw hyperplanes around the mean of the data.", bool))
+    hyperplanes: str = field(default="gaussian", metadata=shell("gaussian (the paper's), or bisector."))
+    rescue: bool = field(
+        default=True, metadata=shell("Adaptive: finish with cuts when random hyperplanes stall.", bool)
+    )
+    activation: str | Activation | Callable[..., Any] = field(default="threshold", metadata=shell("threshold or relu."))
+    selection: str = field(
+        default="random", metadata=shell("Anchors: random (the paper's), or greedy (fewer, slower).")
+    )
+    greedy_memory: int = field(default=2**28, metadata=shell("Bytes that greedy selection may use.", int))
+    target: Any = field(
+        default=None,
+        metadata=shell("Two classes: the one that gets detectors, or all.", str | None, metavar="LABEL"),
+    )
+    conflicts: str = field(default="raise", metadata=shell("Equal rows with different labels: raise, or majority."))
+    noise: float = field(
+        default=0.0,
+        metadata=shell("Rows that may be given up, as a fraction: labels may be wrong.", float, min=0, max=0.5),
+    )
+    exact_in: Literal["float64", "float32"] | None = field(
+        default=None,
+        metadata=shell("Stay exact in every evaluation in float64 or float32.", str | None, metavar="FORMAT"),
+    )
+    n_jobs: int | None = field(
+        default=None, metadata=shell("Threads; -1 for all cores. Changes no result.", int | None)
+    )
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the width is found, not given."""
+        return isinstance(self.width, str)
+
+    @property
+    def s(self) -> Activation:
+        """The activation, as the paper writes it."""
+        return as_activation(self.activation)
+
+
+@dataclass
+class Recipe(Options):
+    """Options of the paper's constructions, checked when they are written down; see :class:`Options` for each.
 
     Examples
     --------
@@ -56,66 +130,55 @@ class Recipe:
     exactfit.exceptions.ParameterError: selection must be one of 'random', 'greedy', got 'best'
     """
 
-    max_bias: Literal["radius"] | float = "radius"
-    center: bool = True
-    hyperplanes: str = "gaussian"
-    activation: str | Activation | Callable[..., Any] = "threshold"
-    selection: str = "random"
-    greedy_memory: int = 2**28
-    target: int | Literal["all"] | None = None
-    exact_in: Literal["float64", "float32"] | None = None
-    n_jobs: int | None = None
-    progress: Progress = silent
-
     def __post_init__(self) -> None:
-        check_choice("hyperplanes", self.hyperplanes, LAWS)
-        check_choice("selection", self.selection, SELECTIONS)
-        check_whole("greedy_memory", self.greedy_memory, at_least=1)
-        if not isinstance(self.center, bool | np.bool_):
-            raise ParameterError(f"center must be True or False, got {self.center!r}")
-        if self.n_jobs is not None and (not _is_whole(self.n_jobs) or self.n_jobs == 0):
-            raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {self.n_jobs!r}")
-        self._check_max_bias()
-        object.__setattr__(self, "activation", as_activation(self.activation))
-        self._check_exact_in()
-
-    def _check_max_bias(self) -> None:
-        value = self.max_bias
-        if isinstance(value, str):
-            if value != "radius":
-                raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {value!r}")
-        elif not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-            raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {value!r}")
-
-    def _check_exact_in(self) -> None:
-        if self.exact_in is None:
-            return
-        if self.exact_in not in FORMATS:
-            raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {self.exact_in!r}")
-        if self.s.is_own:
-            raise ParameterError(
-                f"exact_in={self.exact_in!r} needs an activation whose rounding is known: "
-                f"use 'threshold' or 'relu', or exact_in=None with {self.s.name!r}"
-            )
-
-    @property
-    def s(self) -> Activation:
-        """The activation, as the paper writes it."""
-        return as_activation(self.activation)
+        check_options(self)
 
 
-def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuse anything but one of the allowed strings."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+def check_options(options: Options) -> None:
+    """Refuse options that cannot be; each message says what would be right."""
+    _check_widths(options)
+    _check_max_bias(options.max_bias)
+    check_flag("center", options.center)
+    check_flag("rescue", options.rescue)
+    check_choice("hyperplanes", options.hyperplanes, LAWS)
+    check_choice("selection", options.selection, SELECTIONS)
+    check_choice("conflicts", options.conflicts, CONFLICTS)
+    check_whole("greedy_memory", options.greedy_memory, at_least=1)
+    check_n_jobs(options.n_jobs)
+    _check_noise(options.noise)
+    _check_exact_in(options)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+def _check_widths(options: Options) -> None:
+    width, largest = options.width, options.max_width
+    if not (isinstance(width, str) and width == "adaptive") and not (is_whole(width) and int(width) >= 1):
+        raise ParameterError(f"width must be 'adaptive' or a whole number >= 1, got {width!r}")
+    smallest = check_whole("min_width", options.min_width, at_least=0)
+    if largest is not None and check_whole("max_width", largest, at_least=1) < smallest:
+        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
 
 
-def check_whole(name: str, value: object, *, at_least: int) -> int:
-    """Refuse anything but a whole number that is large enough."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < at_least:
-        raise ParameterError(f"{name} must be a whole number >= {at_least}, got {value!r}")
-    return int(value)
+def _check_max_bias(value: Any) -> None:
+    if isinstance(value, str):
+        if value != "radius":
+            raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {value!r}")
+    elif not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+        raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {value!r}")
+
+
+def _check_noise(noise: Any) -> None:
+    if not isinstance(noise, numbers.Real) or isinstance(noise, bool) or not 0 <= float(noise) < 0.5:
+        raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {noise!r}")
+
+
+def _check_exact_in(options: Options) -> None:
+    activation = options.s
+    if options.exact_in is None:
+        return
+    if options.exact_in not in FORMATS:
+        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {options.exact_in!r}")
+    if activation.is_own:
+        raise ParameterError(
+            f"exact_in={options.exact_in!r} needs an activation whose rounding is known: "
+            f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"
+        )

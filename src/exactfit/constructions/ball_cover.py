@@ -30,17 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
-from .._support.threads import Threads
+from .._support.options import Seed, check_choice, seed_sequence
+from .._support.threads import Threads, Work, at_work
 from ..construct import Construction, Recipe, Trace
 from ..construct.cover import Cover
 from ..construct.evidence import ClassOrder, Columns, Pieces
-from ..construct.hyperplanes import Seed, seed_sequence
-from ..construct.one_vs_rest import choose_targets, cover_classes, output_layer
-from ..construct.recipe import check_choice
+from ..construct.one_vs_rest import cover_classes, output_layer
+from ..data import Rows, choose_targets
 from ..exceptions import AssumptionError
 from ..geometry.balls import Balls
 from ..geometry.points import U64, Cloud
-from ..geometry.problem import Rows, Work, at_work
 from ..geometry.separation import nearest_other
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD

@@ -8,11 +8,9 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed
 from ..construct import Construction
-from ..construct.hyperplanes import Seed
-from ..construct.labels import refuse_conflicts, refuse_not_finite
-from ..construct.one_vs_rest import check_data
-from ..geometry.problem import distinct_rows
+from ..data import Labelled, distinct_rows, refuse_conflicts
 from ..network.sides import dense_rows
 
 Matrix = Any
@@ -58,7 +56,7 @@ class Constructor(Protocol):
     randomized: ClassVar[bool]
 
     @property
-    def activation(self) -> str:
+    def activation(self) -> Any:
         """Of the hidden layers; an option for some."""
         ...
 
@@ -133,10 +131,7 @@ def distinct_points(X: Matrix, y: Any) -> Points:
     >>> points.X.ravel(), points.y, points.rows
     (array([2., 1.]), array([1, 0]), array([0, 1]))
     """
-    codes = check_data(X, y)
-    refuse_not_finite(X)
-    refuse_conflicts(X, codes)
-    rows, _ = distinct_rows(X, codes)
-    dense = dense_rows(X, rows)
-    dense += 0.0  # -0.0 is 0.0
-    return Points(dense, codes[rows], rows, int(codes.max()) + 1)
+    data = Labelled.of_codes(X, y)
+    refuse_conflicts(data.X, data.codes)
+    rows, _ = distinct_rows(data.X, data.codes)
+    return Points(dense_rows(data.X, rows), data.codes[rows], rows, len(data.classes))

@@ -33,10 +33,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
-from ..construct.recipe import check_whole
+from ..construct.hyperplanes import ORDER, stream
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
 from .base import Codes, Floats, Labels, Matrix, Points, distinct_points

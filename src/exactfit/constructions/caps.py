@@ -25,9 +25,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed
 from .._support.threads import Threads, single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed, mean
+from ..construct.hyperplanes import mean
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU

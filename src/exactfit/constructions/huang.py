@@ -24,9 +24,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from .._support.options import Seed, check_whole
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed
-from ..construct.recipe import check_whole
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..outcome import Outcome

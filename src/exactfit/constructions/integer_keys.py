@@ -15,8 +15,9 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
-from ..construct.hyperplanes import Seed, seed_sequence, stream
+from ..construct.hyperplanes import stream
 from ..network.dyadic import DIGITS, Dyadic, object_array, odd_parts
 from ..network.sides import row_tiles
 from .base import Floats, Points

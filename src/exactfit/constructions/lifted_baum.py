@@ -28,12 +28,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction
-from ..construct.hyperplanes import Hyperplanes, Seed, Source, gaussian, seed_sequence
-from ..construct.labels import conflict_pairs, conflicts
-from ..construct.recipe import check_whole
+from ..construct.hyperplanes import Hyperplanes, Source, gaussian
 from ..construct.rescue import coordinate_cuts
+from ..data import conflict_pairs, conflicts
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS

@@ -20,8 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
-from ..construct.hyperplanes import Seed, seed_sequence, stream
+from ..construct.hyperplanes import stream
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer
 from ..network.sides import dense_rows, row_tiles

@@ -26,11 +26,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
+from ..construct.hyperplanes import ORDER, stream
 from ..construct.one_vs_rest import output_layer
-from ..construct.recipe import check_whole
 from ..exceptions import AssumptionError, TooLargeError
 from ..network import Decoder, Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD

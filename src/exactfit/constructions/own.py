@@ -11,10 +11,10 @@ Float64: always; sides are exact and counts are integers (for ReLU, see ``constr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
+from .._support.options import Seed
 from ..construct import Construction, Recipe, adaptive_width, fixed_width
-from ..construct.hyperplanes import Seed
 from .base import Codes, Labels, Matrix
 
 CITATION = "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
@@ -34,19 +34,11 @@ def own_size(n_hyperplanes: int, n_detectors: int, n_features: int, n_outputs: i
     return units, weights + units
 
 
-@dataclass(frozen=True)
-class AdaptiveWidth:
+@dataclass
+class AdaptiveWidth(Recipe):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
-    Parameters
-    ----------
-    activation : {"threshold", "relu"}
-    selection : {"random", "greedy"}
-    target : int, "all" or None
-    hyperplanes : {"gaussian", "bisector"}
-    min_width : int
-    n_jobs : int or None
-        All as in :class:`exactfit.construct.Recipe` and :func:`exactfit.construct.adaptive_width`.
+    Its options are those of :class:`exactfit.construct.Recipe`, all but ``width``.
 
     Examples
     --------
@@ -57,42 +49,23 @@ class AdaptiveWidth:
     array([0, 1, 0])
     """
 
-    activation: str = "threshold"
-    selection: str = "random"
-    target: int | Literal["all"] | None = None
-    hyperplanes: str = "gaussian"
-    min_width: int = 0
-    n_jobs: int | None = None
-
     name: ClassVar[str] = "adaptive-width"
     citation: ClassVar[str] = CITATION
     labels: ClassVar[tuple[Labels, ...]] = ("binary", "multiclass")
     assumptions: ClassVar[str] = "none"
     randomized: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _recipe(self)
-
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        return adaptive_width(X, y, _recipe(self), random_state, min_width=self.min_width)
+        return adaptive_width(X, y, self, random_state)
 
 
-@dataclass(frozen=True)
-class FixedWidth:
+@dataclass
+class FixedWidth(Recipe):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
-    Unlike all others it may miss points; its outcome says so.
-
-    Parameters
-    ----------
-    width : int
-    activation : {"threshold", "relu"}
-    selection : {"random", "greedy"}
-    target : int, "all" or None
-    hyperplanes : {"gaussian", "bisector"}
-    n_jobs : int or None
-        All as in :class:`exactfit.construct.Recipe` and :func:`exactfit.construct.fixed_width`.
+    Its options are those of :class:`exactfit.construct.Recipe`. Unlike all others it may miss points;
+    its outcome says so.
 
     Examples
     --------
@@ -103,32 +76,12 @@ class FixedWidth:
     (100, 1, 1)
     """
 
-    width: int
-    activation: str = "threshold"
-    selection: str = "random"
-    target: int | Literal["all"] | None = None
-    hyperplanes: str = "gaussian"
-    n_jobs: int | None = None
-
     name: ClassVar[str] = "fixed-width"
     citation: ClassVar[str] = CITATION
     labels: ClassVar[tuple[Labels, ...]] = ("binary", "multiclass")
     assumptions: ClassVar[str] = "the width is large enough"
     randomized: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _recipe(self)
-
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
-        return fixed_width(X, y, self.width, _recipe(self), random_state)
-
-
-def _recipe(options: Any) -> Recipe:
-    return Recipe(
-        activation=options.activation,
-        selection=options.selection,
-        target=options.target,
-        hyperplanes=options.hyperplanes,
-        n_jobs=options.n_jobs,
-    )
+        return fixed_width(X, y, self.width, self, random_state)  # type: ignore[arg-type]  # "adaptive" is refused there

@@ -28,8 +28,8 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed
 from ..exceptions import ParameterError
 from ..outcome import Outcome
 from .base import Codes, Labels, Matrix, distinct_points

@@ -31,11 +31,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed, check_choice, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
-from ..construct.one_vs_rest import choose_targets, output_layer
-from ..construct.recipe import check_choice, check_whole
+from ..construct.hyperplanes import ORDER, stream
+from ..construct.one_vs_rest import output_layer
+from ..data import choose_targets
 from ..exceptions import AssumptionError, TooLargeError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation

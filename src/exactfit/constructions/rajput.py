@@ -31,8 +31,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._support.options import Seed, seed_sequence
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Hyperplanes, Seed, Source, gaussian, seed_sequence, stream
+from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
 from ..construct.rescue import Stall, coordinate_cuts
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD

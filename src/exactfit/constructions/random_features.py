@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
+from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed, Source, gaussian, mean, radius, seed_sequence
+from ..construct.hyperplanes import Source, gaussian, mean, radius
 from ..construct.memory import machine_memory
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from .._support.options import Seed
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed
 from ..exceptions import ParameterError
 from ..outcome import Outcome
 from .base import Codes, Labels, Matrix, distinct_points

@@ -36,10 +36,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, Seed, mean, seed_sequence, stream
-from ..construct.recipe import check_whole
+from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, mean, stream
 from ..exceptions import AssumptionError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD

@@ -26,9 +26,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from .._support.options import Seed, check_whole
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Seed
-from ..construct.recipe import check_whole
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..construct.hyperplanes import Seed
-from ..construct.labels import refuse_conflicts
+from .._support.options import Seed, check_number
+from .._support.threads import at_work
+from ..data import Labelled, refuse_conflicts
 from ..exceptions import ContradictoryLabelsError, ParameterError
 from .covering import MutualCovering, check_max_bias, cover_mutually
 from .covering_build import CoverOptions
-from .problem import Problem, at_work, check_number
 from .separation import closest_pair
 
 
@@ -161,12 +161,12 @@ def bounds(
       time: 9,300 pair tests at most, 100 counts for the second layer
     """
     eta, constants = check_eta(eta), constants or Constants()
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         if covering is None:
             options = CoverOptions(check_max_bias(problem.X, max_bias, center), 1.0, random_state=random_state)
-            covering = cover_mutually(problem, problem.targets(target), options, work)
+            covering = cover_mutually(problem, problem.targets(target, one_of_many=True), options, work)
         elif not isinstance(covering, MutualCovering):
             raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
         gap, pair = closest_pair(problem.X, problem.codes, work)
@@ -183,7 +183,7 @@ def check_eta(eta: Any) -> float:
     return value
 
 
-def n_pairs(problem: Problem, labels: list[Any]) -> int:
+def n_pairs(problem: Labelled, labels: list[Any]) -> int:
     """Pairs of a target point and a point of the rest, over all targets."""
     codes = [int(np.flatnonzero(problem.classes == label)[0]) for label in labels]
     sizes = np.bincount(problem.codes).tolist()
@@ -210,7 +210,7 @@ def theorem_terms(
 
 
 def theorem_sizes(
-    problem: Problem, covering: MutualCovering, separation: float, eta: float, constants: Constants
+    problem: Labelled, covering: MutualCovering, separation: float, eta: float, constants: Constants
 ) -> Bounds:
     """All bounds from a covering and the separation of the data."""
     labels = [pair.label for pair in covering.pairs]

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..construct import Recipe, adaptive_width, fixed_width
-from ..construct.hyperplanes import Seed, seed_sequence
-from ..construct.labels import refuse_conflicts
+from .._support.options import Seed, check_number, check_whole, seed_sequence
+from .._support.threads import Work, at_work
+from ..construct import Recipe
+from ..construct.build import build
 from ..construct.memory import largest_width
-from ..construct.recipe import check_whole
+from ..data import Labelled, refuse_conflicts
 from ..exceptions import DataError, ParameterError
 from .bounds import Constants, n_pairs, termination_scale, theorem_terms
 from .covering import MutualCovering
 from .limit import cover_in_the_limit
 from .points import Floats
-from .problem import Problem, Work, at_work, check_number
 from .separation import nearest_other, radius
 
 ADAPTIVE, FIXED = 2, 3
@@ -193,7 +193,7 @@ def calibrate(
     >>> calibration.detectors(150).extrapolated, calibration.detectors(800).extrapolated
     (False, True)
     """
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     options = CalibrationOptions(
         check_whole("repeats", repeats, at_least=2), check_number("confidence", confidence, above=0.0, at_most=0.9999),
         seed_sequence(random_state),
@@ -221,17 +221,17 @@ def _check_widths(widths: Any) -> list[int]:
 
 
 def calibrate_problem(
-    problem: Problem, widths: list[int] | None, recipe: Recipe, target: Any, covering: MutualCovering | None,
+    problem: Labelled, widths: list[int] | None, recipe: Recipe, target: Any, covering: MutualCovering | None,
     options: CalibrationOptions, work: Work,
 ) -> Calibration:  # fmt: skip
     """Build the networks, then fit curve and constants."""
-    targets = problem.targets(target)
-    code: Any = "all" if len(targets) > 1 else targets[0]
+    targets = problem.targets(target, one_of_many=True)
+    label: Any = "all" if len(targets) > 1 else problem.classes[targets[0]]
     if len(problem.classes) > 2:
         if len(targets) == 1:
             raise ParameterError(f"target={target!r} needs a problem of two classes, this one has more")
-        code = None
-    recipe = replace(recipe, target=code, n_jobs=work.threads.count, progress=work.progress)
+        label = None
+    recipe = replace(recipe, target=label, n_jobs=work.threads.count)
     adaptive = _adaptive_fits(problem, recipe, options)
     if widths is None:
         first, most = math.ceil(np.median([fit.width for fit in adaptive])), largest_width(problem.X)
@@ -253,16 +253,16 @@ def _child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 
-def _adaptive_fits(problem: Problem, recipe: Recipe, options: CalibrationOptions) -> list[Fit]:
+def _adaptive_fits(problem: Labelled, recipe: Recipe, options: CalibrationOptions) -> list[Fit]:
     made = [
-        adaptive_width(problem.X, problem.codes, recipe, _child(options.root, ADAPTIVE, k), check=False)
+        build(problem, replace(recipe, width="adaptive"), _child(options.root, ADAPTIVE, k))
         for k in range(options.repeats)
     ]
     return [Fit(one.network.widths[0], one.network.widths[1], 0) for one in made]
 
 
 def _fixed_fits(
-    problem: Problem, widths: list[int], recipe: Recipe, options: CalibrationOptions, work: Work
+    problem: Labelled, widths: list[int], recipe: Recipe, options: CalibrationOptions, work: Work
 ) -> list[Fit]:
     """Networks of every width; those that miss more than a few points are of another kind and left out."""
     fits = []
@@ -270,7 +270,7 @@ def _fixed_fits(
     for at, width in enumerate(widths):
         for k in range(options.repeats):
             work.progress("networks", at * options.repeats + k, total)
-            made = fixed_width(problem.X, problem.codes, width, recipe, _child(options.root, FIXED, at, k), check=False)
+            made = build(problem, replace(recipe, width=width), _child(options.root, FIXED, at, k))
             fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
     kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(problem.codes)]
     if len({fit.width for fit in kept}) < 2:
@@ -320,7 +320,7 @@ def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, tuple[floa
 
 
 def _fit_constants(
-    problem: Problem, targets: tuple[int, ...], recipe: Recipe, separation: float, adaptive: list[Fit],
+    problem: Labelled, targets: tuple[int, ...], recipe: Recipe, separation: float, adaptive: list[Fit],
     curve: tuple[float, float, float], fits: list[Fit], covering: MutualCovering | None,
 ) -> tuple[Constants, tuple[str, ...]]:  # fmt: skip
     """Constants that make the bounds, at eta = 1/2, what was seen in the median."""

@@ -18,13 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._support.options import Seed, check_number, check_whole
+from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..construct.hyperplanes import Seed
-from ..construct.labels import refuse_conflicts
-from ..construct.recipe import check_whole
+from ..data import Labelled, Matrix, refuse_conflicts
 from ..exceptions import ParameterError
 from .covering_build import ClassCover, CoverOptions, PairBuilder
-from .problem import Matrix, Problem, Work, at_work, check_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +160,8 @@ def mutual_covering(
     >>> covering.n_target, covering.n_rest, covering.separation
     (5, 4, 0.125)
     """
-    problem = Problem.of(X, y)
-    targets = problem.targets(target)
+    problem = Labelled.of(X, y)
+    targets = problem.targets(target, one_of_many=True)
     reach = check_max_bias(problem.X, max_bias, center)
     constant = check_number("constant", constant, above=0.0)
     options = CoverOptions(
@@ -190,7 +189,7 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     return reach
 
 
-def cover_mutually(problem: Problem, targets: tuple[int, ...], options: CoverOptions, work: Work) -> MutualCovering:
+def cover_mutually(problem: Labelled, targets: tuple[int, ...], options: CoverOptions, work: Work) -> MutualCovering:
     """Mutual coverings of every target against the rest."""
     pairs = []
     for k in targets:

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
+from .._support.options import Seed, seed_sequence
+from .._support.threads import Work
 from ..construct.cover import greedy_cover
 from ..construct.evidence import ClassOrder
-from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Codes, Matrix, Rows
 from .balls import Balls, ClosedBalls
 from .exact import exact_distance
 from .mean_width import MeanWidth, mean_widths
 from .points import Cloud, Floats
-from .problem import Codes, Matrix, Rows, Work
 from .separation import VANISHING, closest_pair, nearest_other
 
 CENTERS_AT_ONCE = 64

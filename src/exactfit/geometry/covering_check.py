@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .._support.threads import SERIAL
+from .._support.options import check_number
+from .._support.threads import SERIAL, Work
 from ..construct import hyperplanes
+from ..data import Codes, Labelled, Matrix, Rows
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
 from .balls import ClosedBalls
@@ -25,7 +27,6 @@ from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
 from .exact import exact_square
 from .points import Cloud, Floats
-from .problem import Codes, Matrix, Problem, Rows, Work, check_number
 from .separation import closest_pair, nearest_other
 
 CLEAR = 1e-11
@@ -139,7 +140,7 @@ def is_mutual_covering(
     >>> print(exactfit.is_mutual_covering(X, y, exactfit.mutual_covering(X, y)))
     a mutual covering: all conditions hold
     """
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     if covering is not None:
         if not isinstance(covering, MutualCovering):
             raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
@@ -198,8 +199,8 @@ def _check_max_bias(X: Matrix, reach: float, center: bool) -> Iterator[Failure]:
 class _Checker:
     """All conditions on one target against the rest."""
 
-    def __init__(self, problem: Problem, proposal: _Proposal, max_bias: float, constant: float) -> None:
-        (code,) = problem.targets(proposal.label) if proposal.label is not None else _no_target()
+    def __init__(self, problem: Labelled, proposal: _Proposal, max_bias: float, constant: float) -> None:
+        (code,) = problem.targets(proposal.label, one_of_many=True) if proposal.label is not None else _no_target()
         self.X, self.proposal, self.max_bias, self.constant = problem.X, proposal, max_bias, constant
         self.codes: Codes = (problem.codes == code).astype(np.int64)
         self.label = problem.classes.tolist()[code]

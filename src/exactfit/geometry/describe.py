@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from .._support.options import Seed, check_number, seed_sequence
 from .._support.progress import Progress
+from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
-from ..construct.hyperplanes import Seed, seed_sequence
-from ..construct.labels import refuse_conflicts
+from ..data import Labelled, Rows, refuse_conflicts
 from ..exceptions import ParameterError
 from .bounds import Bounds, Constants, check_eta, theorem_sizes
 from .calibration import Calibration, CalibrationOptions, calibrate_problem
@@ -21,7 +22,6 @@ from .covering_build import CoverOptions
 from .limit import LimitCover, cover_in_the_limit
 from .mean_width import MeanWidth, mean_widths
 from .points import Floats
-from .problem import Problem, Rows, Work, at_work, check_number
 from .separation import ClosestPair, Nearest, narrowest_pair, nearest_other
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -215,9 +215,9 @@ def describe(
     left out, the time budget was used up: distances, limit forecast, mean widths, angles, covering, calibration,
     bounds
     """
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     reach, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
-    targets = problem.targets(target)
+    targets = problem.targets(target, one_of_many=True)
     if len(problem.classes) > 2 and len(targets) == 1:
         raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(problem.classes)}")
     if time_budget is not None:
@@ -266,7 +266,7 @@ class _Budget:
 
 @dataclass(frozen=True, eq=False)
 class _Maker:
-    problem: Problem
+    problem: Labelled
     targets: tuple[int, ...]
     reach: float
     center: bool

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import clean_dots, first_closest
+from ..data import Matrix, Rows
 from ..network.sides import dense_rows
-from .problem import Matrix, Rows
 
 PAIRS_AT_ONCE = 2**22
 

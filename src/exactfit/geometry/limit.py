@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import Seed, check_choice, check_whole, seed_sequence
 from .._support.progress import Progress
+from .._support.threads import Work, at_work
 from ..construct.cover import Cover, greedy_cover, random_cover
 from ..construct.evidence import ClassOrder
-from ..construct.hyperplanes import ORDER, Seed, seed_sequence, stream
-from ..construct.labels import refuse_conflicts
-from ..construct.recipe import check_choice, check_whole
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Labelled, Rows, refuse_conflicts
 from .balls import OpenBalls
 from .points import Cloud, Floats
-from .problem import Problem, Rows, Work, at_work
 from .separation import Nearest, nearest_other
 
 
@@ -116,8 +116,8 @@ def limit_cover(
     """
     check_choice("order", order, ("random", "greedy"))
     memory = check_whole("memory", memory, at_least=1)
-    problem = Problem.of(X, y)
-    targets = problem.targets(target)
+    problem = Labelled.of(X, y)
+    targets = problem.targets(target, one_of_many=True)
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
@@ -125,7 +125,7 @@ def limit_cover(
 
 
 def cover_in_the_limit(
-    problem: Problem,
+    problem: Labelled,
     targets: tuple[int, ...],
     nearest: Nearest,
     order: str,

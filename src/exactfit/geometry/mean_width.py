@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import largest_of_components
-from .._support.threads import single_threaded_blas
-from ..construct.hyperplanes import Seed, seed_sequence, stream
-from ..construct.recipe import check_whole
+from .._support.options import Seed, check_number, check_whole, seed_sequence
+from .._support.threads import Work, at_work, single_threaded_blas
+from ..construct.hyperplanes import stream
+from ..data import Matrix, Rows, as_points
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
 from .points import Floats
-from .problem import Matrix, Rows, Work, as_matrix, at_work, check_number
 
 BLOCK = 32
 ROW_TILE = 2048
@@ -104,7 +104,7 @@ def mean_width(
     >>> bool(width.low[0] <= 5 * np.sqrt(2 / np.pi) <= width.high[0]), float(width.value[1])
     (True, 0.0)
     """
-    matrix = as_matrix(A, "A")
+    matrix = as_points(A, "A")
     n = matrix.shape[0]
     if components is None:
         if centers is not None:
@@ -284,7 +284,7 @@ def width_bounds(points: NDArray[Any]) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in width_bounds(np.eye(3)).items()}
     {'finite': 1.893, 'subspace': 1.732, 'sparse': 3.497}
     """
-    dense = dense_rows(as_matrix(points, "points"), slice(None))
+    dense = dense_rows(as_points(points, "points"), slice(None))
     reach = float(row_norms(dense).max())
     sparsity = max(1, int((dense != 0).sum(axis=1).max()))
     return {

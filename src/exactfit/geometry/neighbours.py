@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from .._kernels.distances import pair_squares
 from .._support.progress import Progress, Steps, silent
 from .._support.threads import Threads, single_threaded_blas
+from ..data import Rows
 from .points import DOUBLE_DIMENSION, Cloud, Floats, Side
-from .problem import Rows
 
 BLOCK_ENTRIES = 2**23
 LARGEST_BLOCK = 256

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import Matrix, Rows
 from ..network.sides import FEATURE_BLOCK, dense_rows, row_tiles
 from .exact import closest_of_groups, narrowest
-from .problem import Matrix, Rows
 
 Floats = NDArray[np.float64]
 

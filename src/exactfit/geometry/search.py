@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels import distances as kernels
-from .._support.threads import single_threaded_blas
+from .._support.threads import Work, single_threaded_blas
+from ..data import Codes, Rows
 from .exact import closest_of_groups
 from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side
-from .problem import Codes, Rows, Work
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16

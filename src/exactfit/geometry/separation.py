@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import TINY
+from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..construct.labels import conflict_pairs, conflicts
+from ..data import Codes, Labelled, Matrix, Rows, as_points, conflict_pairs, conflicts, distinct_rows
 from ..exceptions import DataError
 from ..network.sides import dense_rows, row_tiles
 from .exact import exact_angle, exact_distance, ray
 from .points import Cloud, Floats, ParallelPoints, Rays
-from .problem import Codes, Matrix, Problem, Rows, Work, as_matrix, at_work, distinct_rows
 from .search import Pairs, by_blocks, by_tree, in_few_dimensions
 
 VANISHING = 1e-250
@@ -41,7 +41,7 @@ def radius(X: Any, *, center: bool = False) -> float:
     >>> exactfit.radius([[3.0, 4.0], [1.0, 0.0]])
     5.0
     """
-    matrix = as_matrix(X)
+    matrix = as_points(X)
     origin = hyperplanes.mean(matrix) if center else np.zeros(matrix.shape[1])
     size = hyperplanes.radius(matrix, origin)
     if not np.isfinite(size):
@@ -115,9 +115,9 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
 
 def _read(X: Any, y: Any) -> tuple[Matrix, Codes, NDArray[Any]]:
     if y is not None:
-        problem = Problem.of(X, y)
+        problem = Labelled.of(X, y)
         return problem.X, problem.codes, problem.classes[problem.codes]
-    matrix = as_matrix(X)
+    matrix = as_points(X)
     if matrix.shape[0] < 2:
         raise DataError("X holds a single point: there is no pair")
     return matrix, np.arange(matrix.shape[0]), np.empty(0)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..construct.hyperplanes import Seed, seed_sequence, stream
-from ..construct.recipe import check_whole
+from .._support.options import Seed, check_number, check_whole, seed_sequence
+from ..construct.hyperplanes import stream
+from ..data import Rows
 from ..exceptions import ParameterError
 from .points import Floats
-from .problem import Rows, check_number
 
 
 def make_alternating_line(

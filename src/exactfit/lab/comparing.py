@@ -7,11 +7,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from .._support.options import check_number, check_whole
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
 from ..construct.memory import machine_memory
-from ..construct.recipe import check_whole
-from ..geometry.problem import check_number
 from .comparison import Comparison, Row
 from .contenders import Contender, choose
 from .contest import Limits, prepare, run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..construct.recipe import check_choice
+from .._support.options import check_choice
 from ..exceptions import DataError
 from ..plots.style import GREY, INK, axes_for, color, marker, shade
 

@@ -29,11 +29,10 @@ from joblib import wrap_non_picklable_objects
 from numpy.typing import NDArray
 
 from .._support.files import write_whole
+from .._support.options import check_choice
 from .._support.processes import end_with, memory_of
-from ..construct.labels import resolve_conflicts
-from ..construct.recipe import check_choice
+from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
-from ..geometry.problem import Problem
 from ..network.sides import dense_rows
 from .comparison import Row
 from .contenders import Built, Contender
@@ -95,7 +94,7 @@ class Data:
 
 def prepare(X: Any, y: Any, conflicts: str, seed: int) -> tuple[Data, int]:
     """Check and split; also how many classes there are."""
-    problem = _agreeing(Problem.of(X, y), conflicts)
+    problem = _agreeing(Labelled.of(X, y), conflicts)
     rng = np.random.default_rng(seed)
     kept, held_out = split(problem.codes, rng)
     points = np.ascontiguousarray(dense_rows(problem.X, slice(0, problem.X.shape[0])), dtype=np.float64)
@@ -105,14 +104,14 @@ def prepare(X: Any, y: Any, conflicts: str, seed: int) -> tuple[Data, int]:
     return data, len(problem.classes)
 
 
-def _agreeing(problem: Problem, how: str) -> Problem:
+def _agreeing(problem: Labelled, how: str) -> Labelled:
     """The same points, equal ones with equal labels."""
     check_choice("conflicts", how, ("raise", "majority"))
-    kept = resolve_conflicts(problem.X, problem.codes, how, stacklevel=4)
+    kept = resolve_conflicts(problem.X, problem.codes, how)
     left, codes = np.unique(kept, return_inverse=True)
     if len(left) < 2:
         raise DataError("only one class is left after conflicts='majority': correct the labels of equal points")
-    return Problem(problem.X, codes.astype(np.int64), problem.classes[left])
+    return Labelled(problem.X, problem.y, codes.astype(np.int64), problem.classes[left])
 
 
 def split(codes: Codes, rng: np.random.Generator) -> tuple[Rows, Rows]:

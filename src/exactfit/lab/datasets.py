@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
-from ..certificate import data_digest
-from ..construct.labels import refuse_conflicts, refuse_not_finite
+from ..data import data_digest, finite_points, refuse_conflicts
 from ..exceptions import DataError, ParameterError
 from ..geometry.worst_cases import make_parallel_lines
 from ..network.sides import row_tiles
@@ -301,7 +300,7 @@ def load_data(experiment: Experiment, folder: str | os.PathLike[str] | None = No
     """
     found = [_load(spec, folder, experiment.folder or Path()) for spec in experiment.data]
     for data in found:
-        refuse_not_finite(data.X)
+        finite_points(data.X)
         refuse_conflicts(data.X, data.y)
     return found
 

@@ -34,7 +34,8 @@ from ..construct.cover import Cover, random_cover
 from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
 from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
-from ..construct.one_vs_rest import assemble, choose_targets
+from ..construct.one_vs_rest import assemble
+from ..data import choose_targets
 from ..network.bits import BitMatrix, n_words
 from ..network.sides import LOW_DIMENSION, TILE_ENTRIES, Floats, Matrix, _HighDimension, sides
 from .datasets import Dataset

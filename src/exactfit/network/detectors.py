@@ -66,7 +66,7 @@ class Detectors:
     >>> from exactfit.construct import adaptive_width
     >>> from exactfit.network.detectors import Detectors
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> found = Detectors.of(adaptive_width(X, y, rng=0).network)
+    >>> found = Detectors.of(adaptive_width(X, y, random_state=0).network)
     >>> found.owners, found.classes, found.slack(X) > 0
     (array([0]), (1,), array([[False,  True, False]]))
     """
@@ -238,7 +238,7 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     >>> from exactfit.construct import adaptive_width
     >>> from exactfit.network.detectors import class_slack
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> network = adaptive_width(X, y, rng=0).network
+    >>> network = adaptive_width(X, y, random_state=0).network
     >>> (class_slack(network, X)[:, 0] > 0) == (y == 1)
     array([ True,  True,  True])
     """

@@ -9,9 +9,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from .._inputs import target_code
+from .._support.options import check_random_state
 from ..certificate import Certificate
 from ..construct import Trace
+from ..construct.recipe import check_options
+from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
 from ..network.detectors import read_detectors
@@ -93,7 +95,8 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     if names is not None:
         named = len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
         refuse_unless(named, f"its feature names are not {model.n_features_in_} strings")
-    model._check_parameters()
+    check_options(model)
+    check_random_state(model.random_state)
     target_code(model.target, model.classes_)
 
 

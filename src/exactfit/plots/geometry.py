@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import Labelled, Matrix
 from ..exceptions import DataError
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.describe import Description
-from ..geometry.problem import Matrix, Problem
 from ..network.sides import dense_rows, row_tiles
 from .style import GREY, INK, LINES, axes_for, color, marker, need_matplotlib, shade, style
 
@@ -82,7 +82,7 @@ def plot_covering(
     >>> X, y = exactfit.make_parallel_lines(10, distance=0.5)
     >>> ax = plot_covering(exactfit.mutual_covering(X, y), X, y)
     """
-    problem = Problem.of(X, y)
+    problem = Labelled.of(X, y)
     middle, directions = principal_plane(problem.X)
     with axes_for(ax) as own:
         _draw_points(own, problem, middle, directions)
@@ -107,7 +107,7 @@ def _smallest_drawn(covers: list[ClassCover]) -> int:
     return 0 if len(sizes) <= MOST_BALLS else int(sizes[MOST_BALLS - 1])
 
 
-def _covers(covering: MutualCovering, problem: Problem) -> list[tuple[ClassCover, int]]:
+def _covers(covering: MutualCovering, problem: Labelled) -> list[tuple[ClassCover, int]]:
     codes = {label: k for k, label in enumerate(problem.classes.tolist())}
     if any(pair.label not in codes for pair in covering.pairs):
         raise DataError("the covering is of data with other labels")
@@ -122,7 +122,7 @@ def _flat(X: Matrix, rows: Any, middle: Floats, directions: Floats) -> Floats:
     return np.concatenate([np.empty((0, 2)), *parts])
 
 
-def _draw_points(ax: Axes, problem: Problem, middle: Floats, directions: Floats) -> None:
+def _draw_points(ax: Axes, problem: Labelled, middle: Floats, directions: Floats) -> None:
     n = len(problem.codes)
     rows = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).astype(np.intp))
     points, codes = _flat(problem.X, rows, middle, directions), problem.codes[rows]
@@ -281,7 +281,7 @@ def plot_description(
             return plot_description(description, X, y, plt.subplots(1, 3, figsize=THREE_PANELS)[1])
     first, second, third = axes
     if description.covering is None:
-        problem = Problem.of(X, y)
+        problem = Labelled.of(X, y)
         _draw_points(first, problem, *principal_plane(problem.X))
     else:
         plot_covering(description.covering, X, y, first)

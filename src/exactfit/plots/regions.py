@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..certificate import data_digest
-from ..construct.recipe import check_whole
+from .._support.options import check_whole
+from ..data import as_labels, as_points, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Masks, Network
 from ..network.bits import BitMatrix
+from ..network.sides import dense_rows
 from .style import GREY, INK, color, marker, need_matplotlib, shade, style, tint
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class DecisionRegionDisplay:
         square = (resolution, resolution)
         display = cls(
             classes=classes,
-            regions=_positions(_decide(model, grid), classes).reshape(square),
+            regions=class_indices(_decide(model, grid), classes).reshape(square),
             extent=extent,
             points=points,
             codes=codes,
@@ -290,26 +291,16 @@ def _check_data(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, 
     """Points, the positions of their labels, and the labels of the classes."""
     if (n := _n_features(model)) != 2:
         raise DataError(f"decision regions need a model of 2 features, this one has {n}: fit it on two columns")
-    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
-        raise DataError(f"X must have at least one row and 2 columns, got shape {points.shape}")
-    if not np.isfinite(points).all():
-        raise DataError("X has NaN or infinity")
-    if labels.shape != (len(points),):
-        raise DataError(f"y must hold one label for each of the {len(points)} points, got shape {labels.shape}")
+    points = dense_rows(as_points(X), slice(None))
+    if points.shape[1] != 2:
+        raise DataError(f"X must have 2 columns, got shape {points.shape}")
+    labels = as_labels(y, len(points))
     classes = sorted(model.decoder.classes) if isinstance(model, Network) else model.classes_.tolist()
-    codes = _positions(labels, tuple(classes))
+    codes = class_indices(labels, classes)
     if (codes < 0).any():
         unknown = np.unique(labels[codes < 0]).tolist()
         raise DataError(f"y holds labels that the model does not know: {', '.join(map(repr, unknown[:5]))}")
     return points, codes, tuple(classes)
-
-
-def _positions(labels: NDArray[Any], classes: tuple[Any, ...]) -> Codes:
-    """Where every label stands in ``classes``, -1 where it does not."""
-    position = {label: k for k, label in enumerate(classes)}
-    found, inverse = np.unique(labels, return_inverse=True)
-    return np.array([position.get(label, -1) for label in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
 
 def _extent(points: Floats) -> tuple[float, float, float, float]:

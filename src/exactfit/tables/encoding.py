@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import add_rows
-from ..construct.recipe import check_choice
+from .._support.options import check_choice
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
 from .reading import LABELS, no_column

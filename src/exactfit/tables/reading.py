@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from .._support.options import check_choice
 from .._support.progress import Progress, progress_bar
-from ..construct.recipe import check_choice
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .table import Choice, Choose, Column, Kind, Raw, Table, place
 from .text import EXACT_INTEGERS, Cells, beyond_float64, read_text

@@ -1,29 +1,38 @@
-"""Points that cannot be used: not finite, or equal to one of another label."""
+"""Equal points: those whose labels contradict each other, and those that are there twice."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
-from ..exceptions import ConflictWarning, ContradictoryLabelsError, DataError
+from .._support.console import outside
+from ..exceptions import ConflictWarning, ContradictoryLabelsError
 from ..network.sides import dense_rows, row_tiles
+from .matrices import Matrix, Rows
 
-Matrix = Any
 Codes = NDArray[np.int64]
 
+# Rows compared at a time, where hashes agree.
+COMPARED = 1024
 
-def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
-    """Groups of equal rows (-0.0 equals 0.0) with more than one label, by their first row.
 
-    Rows are hashed; where rows of one hash differ in label they are compared for real.
-    """
+def hashes_of(X: Matrix) -> NDArray[np.uint64]:
+    """A hash of every row: equal rows have equal ones."""
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     for tile in row_tiles(X):
         hash_rows(dense_rows(X, tile), hashes[tile])
+    return hashes
+
+
+def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
+    """Groups of equal rows with more than one label, by their first row.
+
+    Rows are hashed; where rows of one hash differ in label they are compared for real.
+    """
+    hashes = hashes_of(X)
     order = np.argsort(hashes, kind="stable")
     ordered, labels = hashes[order], y[order]
     same = ordered[1:] == ordered[:-1]
@@ -44,9 +53,8 @@ def _really_equal(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     groups = []
     while len(rows) > 1:
         first = dense_rows(X, rows[:1])
-        same = np.concatenate(
-            [(dense_rows(X, rows[start : start + 1024]) == first).all(axis=1) for start in range(0, len(rows), 1024)]
-        )
+        parts = (dense_rows(X, rows[start : start + COMPARED]) for start in range(0, len(rows), COMPARED))
+        same = np.concatenate([(part == first).all(axis=1) for part in parts])
         if same.sum() > 1:
             groups.append(rows[same])
         rows = rows[~same]
@@ -61,16 +69,6 @@ def conflict_pairs(groups: list[NDArray[np.intp]], y: Codes) -> list[tuple[int, 
         for first in sorted(firsts[labels != y[group[0]]]):
             pairs.append((int(group[0]), int(group[first])))
     return pairs
-
-
-def refuse_not_finite(X: Matrix) -> None:
-    """Raise :class:`DataError` if a point holds NaN or infinity."""
-    for tile in row_tiles(X):
-        wrong = ~np.isfinite(dense_rows(X, tile)).all(axis=1)
-        if wrong.any():
-            raise DataError(
-                f"row {tile.start + int(wrong.argmax())} of X holds NaN or infinity: drop or fill such values"
-            )
 
 
 def refuse_conflicts(X: Matrix, y: Codes, exact_in: str | None = None) -> None:
@@ -88,7 +86,7 @@ def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
     return resolved
 
 
-def resolve_conflicts(X: Matrix, y: Codes, how: str, stacklevel: int, exact_in: str | None = None) -> Codes:
+def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None) -> Codes:
     """Labels that agree on equal points: others are refused ("raise"), or overruled by the majority with a warning."""
     groups = conflicts(X, y)
     if not groups:
@@ -100,6 +98,26 @@ def resolve_conflicts(X: Matrix, y: Codes, how: str, stacklevel: int, exact_in: 
         f"{len(groups)} groups of equal points carry different labels; "
         f"{np.count_nonzero(kept != y)} rows lose to the majority of their group",
         ConflictWarning,
-        stacklevel=stacklevel + 1,
+        stacklevel=outside(),
     )
     return kept
+
+
+def distinct_rows(X: Matrix, codes: Codes) -> tuple[Rows, Rows]:
+    """First rows of equal points of one class, and for every row the place of its first in them.
+
+    Rows are hashed and compared; two different rows of one hash count as distinct, and so
+    do, harmlessly, further copies of the second.
+    """
+    hashes = hashes_of(X)
+    order = np.lexsort((codes, hashes))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (hashes[order[1:]] != hashes[order[:-1]]) | (codes[order[1:]] != codes[order[:-1]])
+    firsts = np.empty(len(order), dtype=np.int64)
+    firsts[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
+    repeated = np.flatnonzero(firsts != np.arange(len(firsts)))
+    for start in range(0, len(repeated), COMPARED):
+        rows = repeated[start : start + COMPARED]
+        same = (dense_rows(X, rows) == dense_rows(X, firsts[rows])).all(axis=1)
+        firsts[rows[~same]] = rows[~same]
+    return np.unique(firsts, return_inverse=True)

@@ -1,0 +1,89 @@
+"""Values of options: each check is written once, and its message says what would be right."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import ParameterError
+
+Seed = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+
+# One draw decides the seed of a whole construction: as many values as the generator's kind offers.
+LEGACY_SEEDS = 2**31 - 1
+SEEDS = 2**63
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse anything but one of the allowed strings."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is an integer; True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, *, at_least: int) -> int:
+    """Refuse anything but a whole number that is large enough."""
+    if not is_whole(value) or int(value) < at_least:
+        raise ParameterError(f"{name} must be a whole number >= {at_least}, got {value!r}")
+    return int(value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {value!r}")
+
+
+def check_number(name: str, value: Any, *, above: float = -np.inf, at_most: float = np.inf) -> float:
+    """A finite number in range, or a clear error."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if isinstance(value, bool) or not np.isfinite(number) or not above < number <= at_most:
+        upper = f" and <= {at_most}" if np.isfinite(at_most) else ""
+        lower = f" > {above}" if np.isfinite(above) else ""
+        raise ParameterError(f"{name} must be a finite number{lower}{upper}, got {value!r}")
+    return number
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse anything but None and a whole number other than 0."""
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
+
+
+def check_random_state(random_state: Any) -> None:
+    """Refuse what no seed can be made of."""
+    made = np.random.RandomState | np.random.Generator | np.random.SeedSequence
+    if random_state is None or isinstance(random_state, made):
+        return
+    if not is_whole(random_state) or random_state < 0:
+        raise ParameterError(
+            f"random_state must be None, a whole number >= 0, a RandomState or a Generator, got {random_state!r}"
+        )
+
+
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """The root of all random streams of one call; one draw from what can be drawn from.
+
+    Examples
+    --------
+    >>> from exactfit._support.options import seed_sequence
+    >>> seed_sequence(7).entropy
+    7
+    """
+    check_random_state(random_state)
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(LEGACY_SEEDS)))
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(SEEDS)))
+    return np.random.SeedSequence(None if random_state is None else int(random_state))

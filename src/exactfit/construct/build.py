@@ -1,0 +1,157 @@
+"""The two entrances to the paper's algorithms, and what both do around them: noise, conflicts, lost classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.options import check_whole, seed_sequence
+from .._support.progress import Progress, silent
+from .._support.threads import Threads, Work
+from ..data import Labelled, Rows, resolve_conflicts
+from ..exceptions import DataError
+from ..outcome import Outcome
+from .adaptive import algorithm_1
+from .construction import Construction, Trace
+from .fixed import algorithm_2
+from .noise import points_to_give_up
+from .patterns import rounded
+from .recipe import Options, Recipe, check_options
+
+
+def adaptive_width(
+    X: Any, y: Any, recipe: Recipe | None = None, random_state: Any = None, *, progress: Progress = silent
+) -> Construction:
+    """Build a network that interpolates, with as many hyperplanes as that takes (Algorithm 1).
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_points, d)
+    y : array of int, shape (n_points,)
+        Class codes 0..K-1.
+    recipe : Recipe, optional
+        Its ``width`` does not matter.
+    random_state : int, RandomState, Generator, SeedSequence or None
+    progress : callable
+        Called as ``progress(what, done, total)``.
+
+    Returns
+    -------
+    Construction
+
+    Raises
+    ------
+    WidthLimitError
+        If ``max_width`` hyperplanes leave pairs unseparated.
+    NoGapError
+        If rounding leaves no room for a limit (real-valued activations and ``exact_in`` only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> made = adaptive_width(np.array([[1.0], [np.nextafter(1.0, 2.0)]]), np.array([0, 1]), random_state=0)
+    >>> made.outcome.interpolates
+    True
+    """
+    options = replace(recipe or Recipe(), width="adaptive")
+    return build(Labelled.of_codes(X, y), options, random_state, progress)
+
+
+def fixed_width(
+    X: Any, y: Any, width: int, recipe: Recipe | None = None, random_state: Any = None, *, progress: Progress = silent
+) -> Construction:
+    """Build a network with exactly ``width`` hyperplanes (Algorithm 2); it may miss points.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_points, d)
+    y : array of int, shape (n_points,)
+        Class codes 0..K-1.
+    width : int
+    recipe : Recipe, optional
+        All other options.
+    random_state : int, RandomState, Generator, SeedSequence or None
+    progress : callable
+        Called as ``progress(what, done, total)``.
+
+    Returns
+    -------
+    Construction
+        Its outcome says whether the network interpolates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import fixed_width
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> made = fixed_width(X, np.array([0, 1, 1, 0]), width=64, random_state=0)
+    >>> made.outcome.interpolates, made.network.widths
+    (True, (64, 2, 1))
+    """
+    options = replace(recipe or Recipe(), width=check_whole("width", width, at_least=1))
+    return build(Labelled.of_codes(X, y), options, random_state, progress)
+
+
+def build(data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent) -> Construction:
+    """The network for labelled points, whichever algorithm the options ask for.
+
+    Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
+    rows of ``data``, also where points were left out.
+    """
+    check_options(options)
+    root = seed_sequence(random_state)
+    whole = replace(data, X=rounded(data.X, options.exact_in))
+    with Threads(options.n_jobs) as threads:
+        work = Work(threads, progress)
+        out = points_to_give_up(whole.X, whole.codes, options.noise, root, work)
+        part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
+        kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
+        made = _over_present_classes(replace(part, codes=kept), options, root, work)
+    errors = _errors(made, np.flatnonzero(kept != part.codes), options.exact_in)
+    outcome = Outcome.CONFLICTS_OVERRULED if len(errors) and not len(made.trace.uncovered) else made.outcome
+    made = replace(made, errors=errors, outcome=outcome)
+    return _with_given_up(made, whole, out, options) if len(out) else made
+
+
+def _over_present_classes(data: Labelled, options: Options, root: np.random.SeedSequence, work: Work) -> Construction:
+    """The network for the classes that have points; majorities may have left some without."""
+    algorithm = algorithm_1 if options.is_adaptive else algorithm_2
+    sizes = np.bincount(data.codes, minlength=len(data.classes))
+    present = np.flatnonzero(sizes)
+    if len(present) == len(sizes):
+        return algorithm(data.X, data.codes, data.targets(options.target), options, root, work)
+    if len(present) < 2:
+        raise DataError("only one class is left, equal points having one label each: correct their labels")
+    compact = (np.cumsum(sizes > 0) - 1)[data.codes]
+    made = algorithm(data.X, compact, tuple(range(len(present))), options, root, work)
+    decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
+    trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
+    return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
+
+
+def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) -> Rows:
+    """Rows that the network gets wrong: those it missed, and those that lost to a majority.
+
+    With one output, a missed point gets the other label, which is right if that is the one that lost;
+    but with ``exact_in`` a point is missed already if some evaluation may miss it.
+    """
+    join = np.setxor1d if made.network.decoder.kind == "sign" and exact_in is None else np.union1d
+    return join(made.trace.uncovered, lost).astype(np.int64)
+
+
+def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Options) -> Construction:
+    """Rows numbered as in the data, and of the rows given up those that the network gets wrong."""
+    from ..certificate import certify
+
+    rows = np.delete(np.arange(len(data)), out)
+    named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ("anchors", "witnesses", "uncovered")}
+    arithmetic = options.exact_in or "exact"
+    doubt = certify(made.network, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
+    given_up, errors = out[doubt.errors], rows[made.errors]
+    outcome = Outcome.POINTS_GIVEN_UP if len(given_up) and not len(errors) else made.outcome
+    trace: Trace = replace(made.trace, **named)
+    return replace(made, trace=trace, errors=errors, given_up=given_up, outcome=outcome)

@@ -1,0 +1,45 @@
+"""The gate: points and labels of every kind, checked once per call and turned into frozen records.
+
+Points may be an array, a sparse matrix or a frame; behind the gate they are a float32 or float64
+array or a CSR matrix of finite numbers, in which no zero is negative. Labels may be anything that
+can be sorted; behind the gate they are class codes 0..K-1. Whoever computes takes these records
+and checks nothing again.
+"""
+
+from .digest import Digest, as_labels, data_digest
+from .equal import (
+    conflict_pairs,
+    conflicts,
+    distinct_rows,
+    majority_labels,
+    refuse_conflicts,
+    resolve_conflicts,
+)
+from .labelled import Codes, Labelled, choose_targets, class_indices, labelled_for, target_code
+from .matrices import Floats, Matrix, Points, Rows, as_matrix, as_points, finite_points, validated
+
+__all__ = [
+    "Codes",
+    "Digest",
+    "Floats",
+    "Labelled",
+    "Matrix",
+    "Points",
+    "Rows",
+    "as_labels",
+    "as_matrix",
+    "as_points",
+    "choose_targets",
+    "class_indices",
+    "conflict_pairs",
+    "conflicts",
+    "data_digest",
+    "distinct_rows",
+    "finite_points",
+    "labelled_for",
+    "majority_labels",
+    "refuse_conflicts",
+    "resolve_conflicts",
+    "target_code",
+    "validated",
+]

@@ -1,0 +1,186 @@
+"""Points of every kind as a matrix of finite numbers, checked once."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..exceptions import DataError
+from ..network.sides import dense_rows, row_tiles
+
+Matrix = Any
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+# Float64 holds every integer up to this one, and not the next.
+EXACT_INTEGERS = 2**53
+# Rows of a tile: a few megabytes for images, and enough rows that a kernel's start does not matter.
+ROW_TILE = 1024
+
+
+def as_points(X: Any, name: str = "X", n_features: int | None = None) -> Matrix:
+    """Points as a float32 or float64 array or a CSR matrix, finite, with 0.0 for -0.0; refuse anything else."""
+    matrix = as_matrix(X, name)
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise DataError(f"{name} must have at least one row and one column, got shape {tuple(matrix.shape)}")
+    if n_features is not None and matrix.shape[1] != n_features:
+        raise DataError(f"{name} has {matrix.shape[1]} features, the network takes {n_features}")
+    return finite_points(matrix, name)
+
+
+def as_matrix(X: Any, name: str = "X") -> Matrix:
+    """Real numbers in rows and columns, none of them rounded; they may be NaN or infinite."""
+    values = X.tocsr() if sp.issparse(X) else _as_array(X, name)
+    if values.ndim != 2:
+        raise DataError(f"{name} must have rows and columns, got shape {tuple(values.shape)}")
+    if values.dtype.kind not in "fiubO" or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
+        raise DataError(f"{name} must hold real numbers that float64 can hold, got {values.dtype}: convert them first")
+    if may_hold_large_integers(X):
+        refuse_inexact_integers(X, range(values.shape[1]))
+    try:
+        if sp.issparse(values):
+            return values.astype(_float_type(values.dtype), copy=False)
+        return np.ascontiguousarray(values, dtype=_float_type(values.dtype))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} must hold numbers only: {error}") from error
+
+
+def _as_array(X: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers only: {error}") from error
+
+
+def _float_type(dtype: Any) -> Any:
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def finite_points(matrix: Matrix, name: str = "X") -> Matrix:
+    """Refuse NaN and infinity, and write -0.0 as 0.0: they are one number, and must give one network."""
+    negative = False
+    for tile in row_tiles(matrix):
+        part = matrix[tile]
+        values = part.data if sp.issparse(part) else part
+        if not np.isfinite(values).all():
+            row = tile.start + int(np.argmin(np.isfinite(dense_rows(matrix, tile)).all(axis=1)))
+            raise DataError(f"row {row} of {name} holds NaN or infinity: drop or fill such values")
+        negative = negative or bool((np.signbit(values) & (values == 0)).any())
+    return with_canonical_zeros(matrix) if negative else matrix
+
+
+def with_canonical_zeros(matrix: Matrix) -> Matrix:
+    """A copy in which every zero is positive."""
+    if sp.issparse(matrix):
+        matrix = matrix.copy()
+        matrix.data += matrix.dtype.type(0)
+        return matrix
+    return matrix + matrix.dtype.type(0)
+
+
+def may_hold_large_integers(given: Matrix) -> bool:
+    """False for an array of floats, booleans or short integers; True for what has columns or elements of many types."""
+    dtype = getattr(given, "dtype", None)
+    return not isinstance(dtype, np.dtype) or dtype.kind == "O" or (dtype.kind in "iu" and dtype.itemsize >= 8)
+
+
+def refuse_inexact_integers(given: Matrix, columns: Iterable[int]) -> None:
+    """Integers beyond 2^53 would be rounded in float64: name their column."""
+    for column in columns:
+        name, values = _column(given, column)
+        if _beyond(values):
+            raise DataError(
+                f"column {name!r} holds integers beyond 2**53, which float64 cannot hold exactly: "
+                "scale it, or leave it out if it is an identifier"
+            )
+
+
+def _column(given: Matrix, column: int) -> tuple[Any, NDArray[Any]]:
+    """Name and values, as they were given."""
+    if sp.issparse(given):
+        return column, given.tocsc()[:, [column]].toarray().ravel()
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        values = given.iloc[:, column] if hasattr(given, "iloc") else given[:, column]
+        return list(given.columns)[column], np.asarray(values)
+    array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+    return column, array[:, column]
+
+
+def _beyond(values: NDArray[Any]) -> bool:
+    """Whether there are integers beyond 2^53."""
+    if values.dtype.kind in "iu" and values.size:
+        return bool(values.max() > EXACT_INTEGERS or values.min() < -EXACT_INTEGERS)
+    if values.dtype.kind != "O":
+        return False
+    return any(isinstance(value, numbers.Integral) and abs(int(value)) > EXACT_INTEGERS for value in values)
+
+
+def validated(estimator: Any, X: Any, **options: Any) -> Any:
+    """Points (with ``y`` among the options: and labels) of an estimator, whose feature names scikit-learn checks."""
+    from sklearn.utils.validation import validate_data
+
+    options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    try:
+        checked = validate_data(estimator, X, **options)
+    except OverflowError:
+        refuse_inexact_integers(X, range(np.shape(X)[1]))
+        raise
+    points = checked[0] if isinstance(checked, tuple) else checked
+    if may_hold_large_integers(X):
+        refuse_inexact_integers(X, _large_columns(points))
+    points = finite_points(points)
+    return (points, *checked[1:]) if isinstance(checked, tuple) else points
+
+
+def _large_columns(X: Matrix) -> Iterable[int]:
+    """Columns with a number of 2^53 or more in size."""
+    if sp.issparse(X):
+        return map(int, np.unique(X.indices[np.abs(X.data) >= EXACT_INTEGERS]))
+    return map(int, np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS)))
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows of a matrix as float64 tiles, rounded to float32 first if that is the format they are seen in."""
+
+    source: Matrix
+    format: str | None = None
+
+    @classmethod
+    def of(cls, X: Any) -> Points:
+        """Points of anything that has rows and columns of numbers; there may be none."""
+        return X if isinstance(X, Points) else cls(as_matrix(X))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Points and features."""
+        return int(self.source.shape[0]), int(self.source.shape[1])
+
+    def take(self, rows: Rows) -> Points:
+        """The points of some rows."""
+        return replace(self, source=self.source[rows])
+
+    def tile(self, start: int, stop: int) -> Floats:
+        """Some rows, in C order."""
+        tile = dense_rows(self.source, slice(start, stop))
+        with np.errstate(over="ignore"):
+            return tile.astype(np.float32).astype(np.float64) if self.format == "float32" else tile
+
+    def finite_tile(self, start: int, stop: int) -> Floats:
+        """As :meth:`tile`; refuses NaN and infinity."""
+        tile = self.tile(start, stop)
+        if not np.isfinite(tile).all():
+            row = start + int(np.argmin(np.isfinite(tile).all(axis=1)))
+            raise DataError(f"row {row} of X holds NaN or infinity: drop or fill such values")
+        return tile
+
+    def ranges(self, size: int = ROW_TILE) -> Iterator[tuple[int, int]]:
+        """All rows, as ranges of at most ``size``."""
+        for start in range(0, self.shape[0], size):
+            yield start, min(start + size, self.shape[0])
