@@ -23,10 +23,9 @@ from exactfit import (
     InterpolationWarning,
     Outcome,
     ParameterError,
-    Recipe,
     certify,
 )
-from exactfit._support.threads import SERIAL, Threads
+from exactfit._support.threads import SERIAL, Threads, Work
 from exactfit.construct import claims, noise
 from exactfit.construct.claims import Claims, drawn_patterns
 from exactfit.construct.noise import points_to_give_up
@@ -88,12 +87,12 @@ def test_the_rows_are_those_of_the_twin(seed, n, share, n_classes):
     y = np.r_[0, 1, rng.integers(0, n_classes, n - 2)]
     bits = drawn_patterns(X, noise.WIDTH, 5, SERIAL).to_bool()
     expected = naive_claims.points_to_give_up(X, bits, y, math.floor(share * n), noise.ROUNDS)
-    assert points_to_give_up(X, y, share, Recipe(), 5).tolist() == expected
+    assert points_to_give_up(X, y, share, 5, Work(SERIAL)).tolist() == expected
 
 
 def test_wrong_labels_are_found():
     X, z, flipped = noisy(300, 15)
-    found = points_to_give_up(X, z, 0.05, Recipe(), 0)
+    found = points_to_give_up(X, z, 0.05, 0, Work(SERIAL))
     assert len(found) == 15
     assert np.isin(found, flipped).mean() > 0.5
 
@@ -101,7 +100,7 @@ def test_wrong_labels_are_found():
 def test_no_class_loses_more_than_half():
     X, _ = make_blobs(60, centers=1, random_state=0)
     y = np.r_[np.zeros(55, dtype=int), np.ones(5, dtype=int)]
-    gone = points_to_give_up(X, y, 0.4, Recipe(), 0)
+    gone = points_to_give_up(X, y, 0.4, 0, Work(SERIAL))
     assert (y[gone] == 1).sum() == 2
 
 
@@ -133,7 +132,7 @@ def test_the_network_is_that_of_the_kept_points(name):
     X = sp.csr_array(X) if options.pop("sparse", False) else X
     model = InterpolatingClassifier(noise=0.1, random_state=3, **options).fit(X, z)
     seen = X.astype(np.float32).astype(np.float64) if name == "float32" else X
-    gone = points_to_give_up(seen, z.astype(np.int64), 0.1, Recipe(), 3)
+    gone = points_to_give_up(seen, z.astype(np.int64), 0.1, 3, Work(SERIAL))
     kept = np.delete(np.arange(len(z)), gone)
     plain = InterpolatingClassifier(random_state=3, **options).fit(X[kept], z[kept])
     assert model.network_.digest == plain.network_.digest
@@ -162,7 +161,7 @@ def claims_all_about(model, X, z, gone):
 def test_points_that_are_right_all_the_same_are_kept():
     X, y = make_blobs(100, centers=2, cluster_std=0.1, random_state=0)
     model = InterpolatingClassifier(noise=0.2, random_state=0).fit(X, y)
-    assert len(points_to_give_up(X, y, 0.2, Recipe(), 0)) == 20
+    assert len(points_to_give_up(X, y, 0.2, 0, Work(SERIAL))) == 20
     assert model.outcome_ is Outcome.INTERPOLATES
     assert model.interpolates_
     assert len(model.certificate_.given_up) == 0

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from exactfit import Recipe, adaptive_width, fixed_width
 from exactfit.construct import memory
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError, TooLargeError
-from exactfit.network.activations import RELU
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 1, 0, 1])
@@ -61,18 +60,13 @@ def test_options_that_can(options):
     Recipe(**options)
 
 
-def test_the_activation_is_looked_up_once():
-    assert Recipe(activation="relu").activation is RELU
-    assert Recipe(activation="relu").s is RELU
-
-
 @both
 @pytest.mark.parametrize(
     ("points", "labels", "message"),
     [
         (X[:0], Y[:0], "X must have at least one row and one column, got shape (0, 2)"),
         (X[:, :0], Y, "X must have at least one row and one column, got shape (4, 0)"),
-        (X[:, 0], Y, "X must have at least one row and one column, got shape (4,)"),
+        (X[:, 0], Y, "X must have rows and columns, got shape (4,)"),
         (X, Y[:3], "y must hold one class code for each of the 4 rows of X, got shape (3,)"),
         (X, Y[:, None], "y must hold one class code for each of the 4 rows of X, got shape (4, 1)"),
         (X, Y - 1, "y must hold class codes 0, 1, 2, ..."),
@@ -100,20 +94,9 @@ def test_contradictory_labels_are_refused_with_their_pairs(build):
 
 
 @both
-def test_the_check_for_contradictions_can_be_left_out(build):
-    made = build(X, Y, check=False)
-    assert made.network.digest == build(X, Y).network.digest
-
-
-def test_without_the_check_a_fixed_width_just_misses_contradictions():
-    made = fixed_width(np.array([[1.0], [1.0], [2.0]]), np.array([0, 1, 1]), 64, Recipe(target=0), random_state=0)
-    assert made.trace.uncovered.tolist() == [0]
-
-
-@both
 @pytest.mark.parametrize("target", [2, -1, "rare", "1", 0.5])
 def test_targets_that_cannot_be(build, target):
-    with pytest.raises(ParameterError, match="target must be a class code, 'all' or None, got"):
+    with pytest.raises(ParameterError, match="target must be one of "):
         build(X, Y, Recipe(target=target))
 
 
@@ -177,7 +160,7 @@ def test_widths_that_cannot_be(width):
 )
 def test_bounds_of_the_width_that_cannot_be(options, message):
     with pytest.raises(ParameterError) as caught:
-        adaptive_width(X, Y, **options)
+        adaptive_width(X, Y, Recipe(**options))
     assert message in str(caught.value)
 
 

@@ -23,6 +23,7 @@ from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import Patterns, patterns_of, rounded
 from exactfit.construct.sure_pairs import SurePairs
+from exactfit.data import conflicts
 from exactfit.exceptions import (
     ConflictWarning,
     ContradictoryLabelsError,
@@ -61,6 +62,7 @@ def assert_right_everywhere(network, X, y, exact_in):
 @settings(max_examples=25)
 def test_a_bit_is_sure_only_outside_the_bound_and_then_no_evaluation_turns_it(exact_in, data):
     X, y = data.draw(problems(max_points=6))
+    assume(not conflicts(rounded(X, exact_in), y))
     made = fixed_width(rounded(X, exact_in), y, 10, data.draw(recipes()), data.draw(seeds))
     layer = made.network.layers[0]
     bias = layer.bias.astype(exact_in).astype(np.float64)

@@ -246,7 +246,7 @@ def test_a_model_of_other_features_is_refused() -> None:
     ("X", "y", "message"),
     [
         ([[0.0, 1.0, 2.0]], [0], "2 columns"),
-        ([0.0, 1.0], [0, 1], "2 columns"),
+        ([0.0, 1.0], [0, 1], "rows and columns"),
         (np.empty((0, 2)), [], "at least one row"),
         ([[0.0, np.nan]], [0], "NaN"),
         ([[0.0, 1.0]], [0, 1], "one label for each"),

@@ -378,7 +378,7 @@ def test_what_cannot_be_certified_is_refused() -> None:
         (hole, y, "row 4"),
         (odd, y, "row 2"),
         (X[:, :1], y, "1 features, the network takes 2"),
-        (X, y[1:], "labels for"),
+        (X, y[1:], "one label for each"),
         (X, y.astype(float), "class indices"),
         (X[0], y, "rows and columns"),
     ]:

@@ -99,9 +99,9 @@ def test_a_million_labels_take_little_time() -> None:
     ("bad_X", "bad_y", "says"),
     [
         (X[0], y, "rows and columns"),
-        (X, y[:2], "2 labels for 3 points"),
-        (X, y[:, None], "one dimension"),
-        (np.array([["a", "b"]]), [0], "numbers only"),
+        (X, y[:2], "one label for each of the 3 rows"),
+        (X, y[:, None], "one label for each"),
+        (np.array([["a", "b"]]), [0], "real numbers"),
     ],
 )
 def test_what_cannot_be_read_is_refused(bad_X, bad_y, says) -> None:

@@ -226,7 +226,7 @@ def test_bad_batches_are_refused() -> None:
         extend(made, lambda: [(rng.normal(size=(5, 2)), np.zeros(5, dtype=int))])
     for batch, message in [
         ((good[0][:, :1], good[1]), "2 features"),
-        ((good[0], good[1][:-1]), "one class code"),
+        ((good[0], good[1][:-1]), "one label"),
         ((good[0], good[1] + 5), "does not know"),
         ((good[0] * np.nan, good[1]), "NaN"),
         ((good[0].astype(str), good[1]), "numbers"),

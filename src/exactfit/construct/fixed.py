@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._support.options import Seed, seed_sequence
 from .._support.threads import Work
 from ..data import Codes, Matrix
 from .construction import Construction
@@ -15,15 +16,13 @@ from .patterns import patterns_of
 from .recipe import Options
 
 
-def hyperplane_source(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence
-) -> Source:
+def hyperplane_source(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, random_state: Seed) -> Source:
     """The supply of hyperplanes that the options ask for."""
     if options.hyperplanes == "bisector":
         draw = bisector(X, y, targets)
     else:
         draw = gaussian(X, max_bias=options.max_bias, center=options.center)
-    return Source(root, in_format(draw, options.exact_in))
+    return Source(seed_sequence(random_state), in_format(draw, options.exact_in))
 
 
 def algorithm_2(

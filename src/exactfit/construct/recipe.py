@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -117,7 +117,7 @@ class Options:
         return as_activation(self.activation)
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class Recipe(Options):
     """Options of the paper's constructions, checked when they are written down; see :class:`Options` for each.
 
@@ -132,6 +132,13 @@ class Recipe(Options):
 
     def __post_init__(self) -> None:
         check_options(self)
+        self._is_written = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Options that were checked stay as they are."""
+        if getattr(self, "_is_written", False):
+            raise FrozenInstanceError(f"cannot change {name!r} of a recipe: use dataclasses.replace")
+        super().__setattr__(name, value)
 
 
 def check_options(options: Options) -> None:

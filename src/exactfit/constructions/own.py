@@ -34,7 +34,7 @@ def own_size(n_hyperplanes: int, n_detectors: int, n_features: int, n_outputs: i
     return units, weights + units
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class AdaptiveWidth(Recipe):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
@@ -60,7 +60,7 @@ class AdaptiveWidth(Recipe):
         return adaptive_width(X, y, self, random_state)
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class FixedWidth(Recipe):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 

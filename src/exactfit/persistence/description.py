@@ -92,11 +92,18 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     counts = {name: part for name, part in parts.items() if name not in arrays}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
-    return header, tensors | {f"trace.{name}": array for name, array in arrays.items()}
+    tensors |= {f"trace.{name}": array for name, array in arrays.items()}
+    if not np.array_equal(made.errors, made.trace.uncovered):  # without it, they are the same
+        tensors["construction.errors"] = made.errors
+    if len(made.given_up):
+        tensors["construction.given_up"] = made.given_up
+    return header, tensors
 
 
 def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]:
-    header, tensors = _encode_construction(Construction(model.network_, model.outcome_, model.trace_))
+    header, tensors = _encode_construction(
+        Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
+    )
     certificate = model.certificate_.to_dict()
     tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
     given_up = np.asarray(certificate.pop("given_up"), dtype=np.int64)
@@ -147,7 +154,8 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
         return network
     trace = Trace(**_under("trace.", tensors), **header["trace"])
     check_trace(trace, network)
-    made = Construction(network, Outcome(header["outcome"]), trace)
+    rows = {"errors": trace.uncovered} | _under("construction.", tensors)
+    made = Construction(network, Outcome(header["outcome"]), trace, **rows)
     return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
 
 
