@@ -67,7 +67,8 @@ def closer_size(weights, point, bias):
 def sure_bits(products, rows, norms, terms, planes, form, start, on, maybe):
     """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
 
-    Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``). Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
+    Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
+    Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
     """
     n = planes.bias.shape[0]
     for i in range(rows.shape[0]):
