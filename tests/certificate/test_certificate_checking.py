@@ -22,7 +22,6 @@ from exactfit.exceptions import DataError, ParameterError
 from exactfit.network import Decoder, Dense, Masks, Network
 from exactfit.network.activations import Activation
 from exactfit.network.bits import BitMatrix
-from exactfit.tables import TableModel
 
 HALF = Fraction(1, 2)
 ALL = ("exact", "float64", "float32")
@@ -390,8 +389,6 @@ def test_what_cannot_be_certified_is_refused() -> None:
         certify("network", X, y)
     with pytest.raises(NotFittedError, match="not fitted"):
         certify(SimpleNamespace(fit=None), X, y)
-    with pytest.raises(ParameterError, match="call its method certify"):
-        certify(TableModel(), X, y)
     weights = network.layers[0].weights.values.copy()
     weights[0, 0] = np.nan
     with pytest.raises(DataError, match="first layer"):

@@ -17,6 +17,7 @@ from ..network import Network
 from .chains import prove_chain
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict
 from .relu import prove_relu
+from .subjects import Subject
 from .threshold import prove_threshold
 
 Codes = NDArray[np.int64]
@@ -30,9 +31,9 @@ PROOFS: tuple[Prover, ...] = (prove_threshold, prove_relu)
 
 
 def certify(
-    model_or_network: Any,
+    model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     arithmetic: Arithmetic = "exact",
     exact_operations: int = EXACT_OPERATIONS,
@@ -49,11 +50,13 @@ def certify(
 
     Parameters
     ----------
-    model_or_network : Network, or fitted estimator with ``network_`` and ``classes_``
+    model : InterpolatingClassifier, TableModel, Pipeline (fitted), Construction or Network
+        Of a scikit-learn pipeline its last step, and the points that this sees.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
-        Rounded first to the format that the estimator is exact in, if it has one.
+        Rounded first to the format that a classifier is exact in, if it has one. For a table's model:
+        Table, path or frame.
     y : sequence of n_samples
-        Labels for an estimator, class indices for a network.
+        Labels; class indices for a construction or a network. A table may hold its labels itself.
     arithmetic : {"exact", "float64", "float32"}
         In which arithmetic the points have to be right for the certificate to hold: in exact
         arithmetic on the stored numbers, or in every evaluation in a format, that is after
@@ -103,18 +106,20 @@ def certify(
     """
     if arithmetic not in ARITHMETICS:
         raise ParameterError(f"arithmetic must be one of {', '.join(map(repr, ARITHMETICS))}, got {arithmetic!r}")
-    network, classes = _parts(model_or_network)
-    points = Points.of(X)
+    subject = Subject.of(model, X, y)
+    if subject.y is None:
+        raise ParameterError("certify needs y, the labels of the points")
+    network, points = subject.network, Points.of(subject.X)
     if points.shape[1] != network.n_features:
         raise DataError(f"X has {points.shape[1]} features, the network takes {network.n_features}")
-    labels = as_labels(y, points.shape[0])
+    labels = as_labels(subject.y, points.shape[0])
     provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
-    seen = replace(points, format=getattr(model_or_network, "exact_in", None))
+    seen = replace(points, format=subject.exact_in)
     left_out = _check_rows(given_up, points.shape[0])
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
     with progress_bar(bool(verbose)) as progress:
-        verdict = _prove(provers, network, part, class_indices(labels, classes)[kept], Effort(n_jobs, progress))
+        verdict = _prove(provers, network, part, class_indices(labels, subject.classes)[kept], Effort(n_jobs, progress))
     if arithmetic not in verdict.right:
         raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
     errors = kept[~verdict.right[arithmetic]].astype(np.int64)
@@ -145,21 +150,6 @@ def _check_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
     if not whole or not all(0 <= row < n_samples for row in given.tolist()):
         raise ParameterError(f"given_up must hold row numbers from 0 to {n_samples - 1}")
     return np.unique(given).astype(np.int64)
-
-
-def _parts(model: Any) -> tuple[Network, Any]:
-    """The network, and the labels of its classes (None for a bare network)."""
-    if isinstance(model, Network):
-        return model, None
-    if hasattr(model, "network_") and hasattr(model, "classes_"):
-        return model.network_, model.classes_
-    if hasattr(model, "certify"):
-        raise ParameterError(f"a {type(model).__name__} encodes its own data: call its method certify instead")
-    if hasattr(model, "fit"):
-        from sklearn.exceptions import NotFittedError
-
-        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before certify")
-    raise ParameterError(f"certify takes a Network or a fitted estimator, got {type(model).__name__}")
 
 
 def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict:

@@ -241,8 +241,19 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         **options
             Of :func:`exactfit.certify`.
         """
+        return certify(self, X, y, **options)
+
+    def points_and_labels(self, X: Any, y: Any = None) -> tuple[Floats, NDArray[Any]]:
+        """The encoded rows of a table, and their labels, as ``classifier_`` takes them.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+        y : array of shape (n_samples,), optional
+            The labels; those of the table by default.
+        """
         table, labels = self._labelled(X, y)
-        return certify(self.classifier_, self.encode(table), labels, **options)
+        return self.encode(table), labels
 
     def _labelled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any]]:
         """A table, and its labels as the model has them."""
