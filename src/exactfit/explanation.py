@@ -50,6 +50,9 @@ class Standings:
     nearest: Rows
     nearest_slack: Floats
 
+    def __repr__(self) -> str:
+        return f"<Standings: {len(self.best):,} points, {self.best.shape[1]} outputs>"
+
     @classmethod
     def of(cls, network: Network, X: Matrix, n_jobs: int | None = None) -> Standings:
         """Everything about all points of X (dense or CSR); the same for any number of threads."""

@@ -63,6 +63,12 @@ class Trace:
     n_drawn: int = 0
     n_rescued: int = 0
 
+    def __repr__(self) -> str:
+        return (
+            f"<Trace: {len(self.anchors):,} detectors, {len(self.uncovered):,} points uncovered, "
+            f"{self.n_drawn:,} hyperplanes drawn, {self.n_rescued:,} rescued>"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Construction:
@@ -119,3 +125,6 @@ class Construction:
             note=EVALUATED if activation.is_own else "",
             given_up=self.given_up,
         )
+
+    def __repr__(self) -> str:
+        return f"<Construction: {self.outcome.value}, {self.network!r}, {self.trace!r}>"

@@ -57,6 +57,9 @@ class BitMatrix:
         if self.n_bits % WORD_BITS and bool(np.any(words[-1] & ~last_word(self.n_bits))):
             raise ValueError(f"bits beyond the first {self.n_bits} are set")
 
+    def __repr__(self) -> str:
+        return f"<BitMatrix: {self.n_rows:,} rows of {self.n_bits:,} bits>"
+
     @property
     def n_rows(self) -> int:
         """How many rows."""

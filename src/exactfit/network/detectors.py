@@ -87,6 +87,9 @@ class Detectors:
             raise ParameterError("this takes networks of the paper's form, as fixed_width and adaptive_width make them")
         return found
 
+    def __repr__(self) -> str:
+        return f"<Detectors: {self.n_detectors:,} over {len(self.planes):,} hyperplanes, {self.activation.name}>"
+
     @property
     def planes(self) -> NDArray[Any]:
         """Weights of the hyperplanes, shape (n_hyperplanes, n_features); ``first.bias`` has their biases."""

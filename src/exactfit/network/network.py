@@ -55,6 +55,11 @@ class Layer:
         if self.bias.shape != self.weights.shape[:1]:
             raise ValueError(f"bias of shape {self.bias.shape} for weights of shape {self.weights.shape}")
 
+    def __repr__(self) -> str:
+        units, inputs = self.weights.shape
+        name = "linear" if self.activation is None else self.activation.name
+        return f"<Layer: {units:,} units of {inputs:,} inputs, {self.weights.kind}, {name}>"
+
     @property
     def n_units(self) -> int:
         """How many units."""
@@ -171,6 +176,9 @@ class Decoder:
     classes: tuple[int, ...]
     levels: tuple[float, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Decoder: {self.kind!r} for {len(self.classes):,} classes>"
+
     def __call__(self, outputs: NDArray[Any]) -> NDArray[np.intp]:
         """Class index of every row of outputs, -1 where it is undecided."""
         classes = np.asarray(self.classes, dtype=np.intp)
@@ -225,6 +233,10 @@ class Network:
         for before, after in pairwise(self.layers):
             if after.weights.shape[1] != before.n_units:
                 raise ValueError(f"a layer of {after.weights.shape[1]} inputs follows one of {before.n_units} units")
+
+    def __repr__(self) -> str:
+        widths = ", ".join(f"{width:,}" for width in self.widths)
+        return f"<Network: {self.n_features:,} features, layers of {widths} units, {self.decoder!r}>"
 
     @property
     def n_features(self) -> int:

@@ -16,8 +16,21 @@ from .bits import BitMatrix
 from .dyadic import object_array
 
 
-@dataclass(frozen=True, eq=False)
-class Dense:
+class _Matrix:
+    """A matrix of weights that shows its size, not its numbers."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        units, inputs = self.shape
+        return f"<{type(self).__name__}: {units:,} units of {inputs:,} inputs>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dense(_Matrix):
     """Weights as a float32 or float64 array of shape (units, inputs)."""
 
     values: NDArray[Any]
@@ -38,8 +51,8 @@ class Dense:
         return {"values": self.values}
 
 
-@dataclass(frozen=True, eq=False)
-class Masks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Masks(_Matrix):
     """Weights 0 or ``sign``, packed: one row of ``bits`` per unit."""
 
     bits: BitMatrix
@@ -62,8 +75,8 @@ class Masks:
         return {"words": self.bits.words, "bits_sign": meta}
 
 
-@dataclass(frozen=True, eq=False)
-class Sparse:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sparse(_Matrix):
     """Weights as a SciPy CSR array of shape (units, inputs)."""
 
     matrix: Any
@@ -98,8 +111,8 @@ class Sparse:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Integers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Integers(_Matrix):
     """Weights as Python integers of any size: an object array of shape (units, inputs).
 
     Nothing is ever rounded: floating-point inputs are whole numbers over a power of two, and so are
