@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from ._support.console import outside
 from ._support.options import check_random_state
 from ._support.progress import progress_bar
+from .certificate import Certificate
 from .construct import Construction, Options
 from .construct.build import build
 from .construct.patterns import rounded
 from .construct.recipe import check_options
-from .data import Labelled, Matrix, labelled_for, validated
+from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, Standings
 from .network.detectors import LOWEST, class_slack
@@ -115,24 +116,25 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         data = labelled_for(self, X, y)
         with progress_bar(bool(self.verbose)) as progress:
             made = build(data, self, self.random_state, progress)
-        self._keep(made, data)
+        self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
 
     def _points(self, X: Matrix) -> Matrix:
         """Points to be classified: checked, and rounded as those of ``fit`` were."""
         return rounded(validated(self, X, reset=False), self.exact_in)
 
-    def _keep(self, made: Construction, data: Labelled) -> None:
+    def _keep(self, made: Construction, classes: NDArray[Any], certificate: Certificate) -> None:
+        """Take over what was built; ``extend`` does so for a copy of a classifier."""
         missed = len(made.trace.uncovered)
-        self.classes_, self.network_, self.trace_ = data.classes, made.network, made.trace
+        self.classes_, self.network_, self.trace_ = classes, made.network, made.trace
         self.outcome_ = made.outcome
         self.interpolates_ = made.outcome.interpolates
-        self.certificate_ = made.certificate(len(data), data.digest(), self.exact_in)
+        self.certificate_ = certificate
         self.width_, self.n_detectors_ = made.network.widths[:2]
-        self.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(data.classes))
+        self.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(classes))
         self.anchors_ = made.trace.anchors
         if missed:
             warnings.warn(
-                f"{missed} of {len(data)} training points are missed: {self.outcome_.message}",
+                f"{missed} of {certificate.n_samples} training points are missed: {self.outcome_.message}",
                 InterpolationWarning,
                 stacklevel=outside(),
             )
