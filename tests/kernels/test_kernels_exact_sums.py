@@ -1,3 +1,5 @@
+"""Exact sums against fractions."""
+
 from __future__ import annotations
 
 from fractions import Fraction
@@ -7,9 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from naive_certificate import affine
 
-from exactfit._kernels.certify import ANY_QUANTUM
 from exactfit._kernels.exact_sums import BINS, exact_side, quantum
-from exactfit.certificate.error_bounds import facts_of
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 vectors = st.integers(1, 5).flatmap(lambda d: st.tuples(*(st.lists(finite, min_size=d, max_size=d) for _ in range(2))))
@@ -52,18 +52,3 @@ def test_a_number_is_an_odd_multiple_of_its_quantum(number: float) -> None:
     ratio = Fraction(number) / Fraction(2) ** quantum(number)
     assert ratio.denominator == 1
     assert ratio.numerator % 2 == 1
-
-
-@given(st.lists(finite, min_size=1, max_size=6))
-@example([0.0, -0.0])
-@example([5e-324])
-@example([1e200, 1e-200])
-def test_facts_of_a_row(row: list[float]) -> None:
-    facts = facts_of(np.array([row]))
-    square = sum(Fraction(value) ** 2 for value in row)
-    assert facts.terms[0] == np.count_nonzero(row)
-    norm = facts.norms[0]
-    if np.isfinite(norm):
-        assert Fraction(norm) ** 2 >= square
-        assert Fraction(norm) ** 2 <= square * (1 + Fraction(2) ** -40) or norm < 1e-300
-    assert facts.quanta[0] == min((quantum(value) for value in row if value), default=ANY_QUANTUM)

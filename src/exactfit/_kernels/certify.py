@@ -159,14 +159,24 @@ def padded_norm(norm):
     return norm + FLOAT32.pad if norm < FLOAT32.huge else np.inf
 
 
+class TileBits(NamedTuple):
+    """Patterns of a tile of points: bits that are on, and those open in float64 and in float32."""
+
+    on: Any
+    open64: Any
+    open32: Any
+
+
 @compiled
-def examine(products, rows, points, planes, first, on, open64, open32, nearest):
+def examine(products, rows, points, planes, first, bits, nearest):
     """Bits of a tile of points and a block of hyperplanes, from the products <w, x>.
 
-    Sets the bits from word ``first`` on, and lowers ``nearest``, a lower bound of
+    Norms decide nearly all of them at once; only the others are looked at feature by feature, and exact
+    arithmetic has the last word. Sets the bits from word ``first`` on, and lowers ``nearest``, a lower bound of
     |<w, x> + b| for every hyperplane.
     """
     n = planes.bias.shape[0]
+    on, open64, open32 = bits
     bins = np.empty(BINS, np.int64)
     norms, sizes = np.empty(n), np.empty(n)
     for j in range(n):
@@ -305,9 +315,19 @@ def runtime_error(value, limit, near, error, width, form):
     return bound * ENLARGE if value + near + abs(limit) + error < form.huge else np.inf
 
 
+class RampDetectors(NamedTuple):
+    """Detectors over ramps: limits, the classes that they claim for, how steep their values are, and masks."""
+
+    limits: Any
+    owners: Any
+    slopes: Any
+    masks: Any
+
+
 @compiled
-def best_gaps(values, error64, error32, width, limits, owners, slopes, own, gaps):
+def best_gaps(values, error64, error32, width, detectors, own, gaps):
     """Fill :class:`Gaps` from the detectors' values, of shape (points, detectors)."""
+    limits, owners, slopes, _ = detectors
     for i in range(values.shape[0]):
         for m in range(values.shape[1]):
             near = value_error(values[i, m], limits[m], error64[i], width)
@@ -331,11 +351,12 @@ def best_gaps(values, error64, error32, width, limits, owners, slopes, own, gaps
 
 
 @compiled
-def exact_claims(values, error, width, limits, owners, own, masks, point, weights, bias):
+def exact_claims(values, error, width, detectors, own, point, weights, bias):
     """Whether a detector of the point's own class fires, and whether one of another class does.
 
     As proved from the values, or in exact arithmetic for those in doubt.
     """
+    limits, owners = detectors.limits, detectors.owners
     claimed, disputed = False, False
     for m in range(values.shape[0]):
         if claimed if owners[m] == own else disputed:
@@ -344,7 +365,7 @@ def exact_claims(values, error, width, limits, owners, own, masks, point, weight
         gap = limits[m] - values[m] if near < np.inf else 0.0
         fires = gap > near
         if not fires and gap > -near:
-            fires = exact_ramp_gap(weights, bias, point, masks[m], limits[m]) > 0
+            fires = exact_ramp_gap(weights, bias, point, detectors.masks[m], limits[m]) > 0
         if owners[m] == own:
             claimed = claimed or fires
         else:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.certify import Gaps, best_gaps, exact_claims, ramp
+from .._kernels.certify import Gaps, RampDetectors, best_gaps, exact_claims, ramp
 from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import RELU
@@ -108,17 +108,20 @@ class _Proof:
         return _Values(np.concatenate([np.empty((len(tile), 0)), *sums], axis=1), *errors)
 
     def _gaps(self, evaluated: _Values, own: Codes) -> Gaps:
-        gaps, detectors = _no_gaps(len(own)), self.detectors
+        gaps = _no_gaps(len(own))
         of_points = evaluated.values, evaluated.error64, evaluated.error32, len(self.planes)
-        best_gaps(*of_points, detectors.limits, detectors.owners, self.slopes, own, gaps)
+        best_gaps(*of_points, self._detectors(), own, gaps)
         return gaps
 
     def _exact_claims(self, evaluated: _Values, tile: Floats, row: int, own: int) -> tuple[bool, bool]:
-        detectors, planes = self.detectors, self.planes
+        planes = self.planes
         of_point = evaluated.values[row], evaluated.error64[row], len(planes)
-        of_claims = detectors.limits, detectors.owners, own, detectors.masks
-        claimed, disputed = exact_claims(*of_point, *of_claims, tile[row], planes.weights, planes.bias)
+        claimed, disputed = exact_claims(*of_point, self._detectors(), own, tile[row], planes.weights, planes.bias)
         return claimed, disputed
+
+    def _detectors(self) -> RampDetectors:
+        found = self.detectors
+        return RampDetectors(found.limits, found.owners, self.slopes, found.masks)
 
 
 def _no_gaps(n: int) -> Gaps:

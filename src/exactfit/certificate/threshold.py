@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.certify import best_margins, examine
+from .._kernels.certify import TileBits, best_margins, examine
 from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import THRESHOLD
@@ -71,13 +71,13 @@ class _Proof:
     def _patterns(self, tile: Floats) -> _Patterns:
         planes, facts = self.planes, facts_of(tile)
         shape = len(tile), n_words(len(planes))
-        on, open64, open32 = (np.zeros(shape, dtype=np.uint64) for _ in range(3))
+        bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
         nearest = np.full(len(planes), np.inf)
         for start, stop in planes.ranges():
             block = planes.block(start, stop)
             products = tile @ block.weights.T
-            examine(products, tile, facts, block, start // 64, on, open64, open32, nearest[start:stop])
-        return _Patterns(on, open64, open32, nearest)
+            examine(products, tile, facts, block, start // 64, bits, nearest[start:stop])
+        return _Patterns(*bits, nearest)
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)

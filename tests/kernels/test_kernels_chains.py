@@ -1,0 +1,190 @@
+"""Bounds for chains of layers against fractions, layer by layer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_certificate import ORDERS, affine
+from scipy import sparse
+
+from exactfit._kernels import chains
+from exactfit._kernels.certify import ANY_QUANTUM, Facts
+from exactfit._kernels.exact_sums import quantum
+from exactfit._kernels.rounding import FLOAT32, FLOAT64, gamma
+from exactfit.certificate.error_bounds import facts_of
+
+seeds = st.integers(0, 10**6)
+FORMATS = [(FLOAT32, np.float32), (FLOAT64, np.float64)]
+
+
+def no_facts(n):
+    return Facts(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64))
+
+
+def numbers(rng, shape):
+    """Signals of every kind: any, whole, or mostly zero."""
+    drawn = rng.standard_normal(shape).astype(np.float32).astype(float)
+    return (drawn, np.round(4 * drawn), drawn * (rng.random(shape) < 0.3))[int(rng.integers(3))]
+
+
+def check_facts(values, errors, facts):
+    for i in range(values.shape[1]):
+        column, off = values[:, i], errors[:, i]
+        used = (column != 0) | (off != 0)
+        assert Fraction(float(facts.norms[i])) >= sum(
+            abs(Fraction(v)) + Fraction(e) for v, e in zip(column.tolist(), off.tolist(), strict=True)
+        )
+        assert facts.terms[i] == used.sum()
+        common = min((quantum(v) for v in column[used].tolist()), default=ANY_QUANTUM) if not off.any() else None
+        assert facts.quanta[i] == (chains.INEXACT if common is None else common)
+
+
+@given(seeds)
+def test_facts_of_signals(seed):
+    values = numbers(np.random.default_rng(seed), (5, 4))
+    facts = no_facts(4)
+    chains.sum_facts(values, *facts)
+    check_facts(values, np.zeros_like(values), facts)
+
+
+def units_of(W, b):
+    norms = np.abs(W).sum(axis=1) * (1 + (W.shape[1] + 8) * 2.0**-52)
+    return chains.Units(b, norms, facts_of(W).quanta, facts_of(b[:, None]).quanta)
+
+
+@pytest.mark.parametrize(("form", "number"), FORMATS)
+@given(seed=seeds)
+def test_sums_of_a_layer_lie_within_their_radius(form, number, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 7))
+    values, W, b = numbers(rng, (d, 3)), numbers(rng, (4, d)), numbers(rng, 4)
+    facts = no_facts(3)
+    chains.sum_facts(values, *facts)
+    inputs, errors = values.copy(), np.zeros_like(values)
+    factors = np.array([gamma(t, form.unit) + gamma(t, FLOAT64.unit) for t in facts.terms])
+    chains.spread(values, errors, factors)
+    np.testing.assert_array_equal(errors, factors * np.abs(values))
+    sums, radii = W @ values, np.abs(W) @ errors
+    chains.enclose(sums, radii, factors, facts, units_of(W, b), d, form)
+    for j in range(4):
+        for i in range(3):
+            exact, radius = affine(W[j], inputs[:, i], b[j]), Fraction(float(radii[j, i]))
+            assert abs(Fraction(float(sums[j, i])) - exact) <= radius
+            for order in ORDERS:
+                terms = [number(a) * number(c) for a, c in zip(W[j], inputs[:, i], strict=True)]
+                found = order([*terms, number(b[j])], rng)
+                assert abs(Fraction(float(found)) - Fraction(float(sums[j, i]))) <= radius
+
+
+def test_whole_sums_have_no_radius():
+    rng = np.random.default_rng(0)
+    values, W, b = (rng.integers(-9, 9, shape).astype(float) for shape in ((5, 3), (4, 5), 4))
+    facts = no_facts(3)
+    chains.sum_facts(values, *facts)
+    errors, factors = np.zeros_like(values), np.full(3, 2 * gamma(5, FLOAT32.unit))
+    chains.spread(values, errors, factors)
+    sums, radii = W @ values, np.abs(W) @ errors
+    chains.enclose(sums, radii, factors, facts, units_of(W, b), 5, FLOAT32)
+    assert not radii.any()
+
+
+@pytest.mark.parametrize("kind", [chains.LINEAR, chains.STEP, chains.RAMP])
+@given(seed=seeds)
+def test_activations_of_intervals(kind, seed):
+    rng = np.random.default_rng(seed)
+    values, errors = np.round(8 * numbers(rng, (4, 5))) / 8, rng.integers(0, 4, (4, 5)) / 4.0
+    before, radii, facts = values.copy(), errors.copy(), no_facts(5)
+    chains.activate(values, errors, kind, *facts)
+    answer = {chains.LINEAR: lambda v: v, chains.STEP: lambda v: float(v > 0), chains.RAMP: lambda v: max(v, 0.0)}[kind]
+    for place in np.ndindex(4, 5):
+        low, high = before[place] - radii[place], before[place] + radii[place]
+        for inside in (low, before[place], high):
+            assert abs(answer(inside) - values[place]) <= errors[place]
+    check_facts(values, errors, facts)
+
+
+@pytest.mark.parametrize(("form", "number"), FORMATS)
+@given(seed=seeds)
+def test_squared_norms_lie_within_their_radius(form, number, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 6))
+    values, errors, facts = np.zeros((d + 1, 3)), np.zeros((d + 1, 3)), no_facts(3)
+    values[:d] = numbers(rng, (d, 3))
+    chains.sum_facts(values[:d], *facts)
+    chains.append_square(values, errors, facts, form)
+    for i in range(3):
+        point, radius = values[:d, i], Fraction(float(errors[d, i]))
+        centre = Fraction(float(values[d, i]))
+        assert abs(affine(point, point, 0.0) - centre) <= radius
+        for order in ORDERS:
+            found = order([number(v) * number(v) for v in point], rng)
+            assert abs(Fraction(float(found)) - centre) <= radius
+    check_facts(values, errors, facts)
+
+
+@given(seeds)
+def test_no_unit_changes_its_sign_within_reach(seed):
+    """A flat unit at its distance, a sphere at the nearest of many points of it."""
+    rng = np.random.default_rng(seed)
+    W, b, c = rng.standard_normal((3, 2)), rng.standard_normal(3), rng.choice([0.0, 0.5, -0.5], 3)
+    X = rng.standard_normal((4, 2))
+    flat, none = W @ X.T + b[:, None], np.full((3, 4), 1e-12)
+    slopes, reach = np.linalg.norm(W, axis=1) * (1 + 1e-12), np.full(4, np.inf)
+    chains.nearest_flat(flat, none, slopes, reach)
+    np.testing.assert_allclose(reach, (np.abs(flat) / slopes[:, None]).min(axis=0), rtol=1e-6)
+    assert (reach <= (np.abs(flat) / slopes[:, None]).min(axis=0)).all()
+
+    def unit(points):
+        return points @ W.T + c * (points**2).sum(axis=-1)[..., None] + b
+
+    reach = np.full(4, np.inf)
+    chains.nearest_sphere(unit(X).T.copy(), none, slopes, c, b, reach)
+    angles = np.linspace(0, 2 * math.pi, 721)
+    around = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    for x, radius, signs in zip(X, reach, unit(X) > 0, strict=True):
+        if np.isfinite(radius):
+            for share, changes in ((0.999, False), (1.02, True)):
+                moved = unit(x + share * radius * around) > 0
+                assert (moved != signs).any() == changes
+
+
+def test_a_flat_unit_without_slope_never_changes():
+    reach = np.full(1, np.inf)
+    chains.nearest_flat(np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), reach)
+    assert reach[0] == np.inf
+    chains.nearest_flat(np.ones((1, 1)), np.full((1, 1), 2.0), np.ones(1), reach)
+    assert reach[0] == 0.0
+
+
+@given(seeds)
+def test_sums_in_pairs_keep_twice_the_digits(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 8))
+    high = np.ldexp(rng.standard_normal((d, 3)), rng.integers(-30, 30, (d, 3)))
+    low = high * rng.uniform(-1, 1, (d, 3)) * 2.0**-54
+    W = np.ldexp(rng.standard_normal((4, d)), rng.integers(-30, 30, (4, d))) * (rng.random((4, d)) < 0.7)
+    csr, b = sparse.csr_array(W), rng.standard_normal(4)
+    out_high, out_low = np.empty((4, 3)), np.empty((4, 3))
+    chains.precise_sums(high, low, csr.data, csr.indices, csr.indptr, b, out_high, out_low)
+    for j in range(4):
+        for i in range(3):
+            exact = affine(W[j], high[:, i], b[j]) + affine(W[j], low[:, i], 0.0)
+            size = affine(np.abs(W[j]), np.abs(high[:, i]), abs(b[j]))
+            found = Fraction(float(out_high[j, i])) + Fraction(float(out_low[j, i]))
+            assert abs(found - exact) <= size * (d + 4) ** 2 * Fraction(2) ** -104
+            assert out_high[j, i] + out_low[j, i] == out_high[j, i]
+
+
+@given(seeds)
+def test_squares_in_pairs_keep_twice_the_digits(seed):
+    values = numbers(np.random.default_rng(seed), (5, 4))
+    high, low = np.empty(4), np.empty(4)
+    chains.precise_squares(values, high, low)
+    for i in range(4):
+        exact = affine(values[:, i], values[:, i], 0.0)
+        assert abs(Fraction(float(high[i])) + Fraction(float(low[i])) - exact) <= exact * 81 * Fraction(2) ** -104
