@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from exactfit import Comparison, compare
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import load_dataset
-from exactfit.lab.comparison import Row, count, number
+from exactfit.lab.comparison import Row, short_count, short_number
 from exactfit.lab.contenders import BASELINES
 from exactfit.lab.datasets import load_images
 
@@ -99,16 +99,16 @@ def line(row: Row) -> str:
     proof = row.proof if row.certified else ("no" if row.kind == "construction" else row.kind)
     method = f" {METHODS[row.radius_method]}" if row.radius_method else ""
     cells = [
-        row.name, proof, count(row.depth), count(row.neurons),
+        row.name, proof, short_count(row.depth), short_count(row.neurons),
         _several(row.parameters, row.nonzero, row.distinct), _several(row.bits_per_weight, row.total_bits),
-        number(row.largest_weight), f"{number(row.robust_radius)}{method}", number(row.radius_upper),
-        number(row.build_seconds), "-" if row.accuracy is None else f"{100 * row.accuracy:.1f} %",
+        short_number(row.largest_weight), f"{short_number(row.robust_radius)}{method}", short_number(row.radius_upper),
+        short_number(row.build_seconds), "-" if row.accuracy is None else f"{100 * row.accuracy:.1f} %",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 
 def _several(*values: int | None) -> str:
-    return "-" if values[0] is None else " / ".join(map(count, values))
+    return "-" if values[0] is None else " / ".join(map(short_count, values))
 
 
 def markdown(case: Case, comparison: Comparison) -> str:

@@ -1,17 +1,222 @@
-"""Processes: ones that outlive nobody, and how much memory one uses."""
+"""Functions in processes of their own, with limits of time and memory; processes that outlive nobody.
+
+A process is started afresh, not forked and not from the caller's main module, so that scripts need no
+``if __name__ == "__main__"`` and nothing of the caller's state counts. The function in it gets a :class:`Reporter`
+first: what it has told so far is on disk at any time, replaced as a whole, for whoever waits for it or ends it.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import multiprocessing.spawn
 import os
+import pickle
+import signal
 import subprocess
+import sys
+import tempfile
+import threading
 import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from .files import write_whole
+
+POLL_SECONDS = 0.02  # between two looks at a process: too short to be waited for, too long to cost anything
+MEMORY_SECONDS = 0.1  # between two looks at its memory, for which the system has to be asked
+PARENT_SECONDS = 1.0  # between two looks whether the parent still lives
+WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does not count
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def end_with(parent: int) -> None:
-    """Wait for an orphan's fate: else workers of a run that was killed would go on for minutes."""
+@dataclass(frozen=True)
+class Limits:
+    """What a process may take: seconds from its first report on, bytes, and a share of the cores."""
+
+    time_limit: float = math.inf
+    memory_limit: int | None = None
+    at_once: int = 1
+
+
+class Reporter:
+    """Tells facts, which must be what JSON can hold; all of them so far are in one file, always whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._facts = path, dict[str, Any]()
+
+    def __call__(self, **facts: Any) -> None:
+        """Add facts; the first ones start the clock of a time limit."""
+        self._facts |= facts
+        write_whole(self._path, json.dumps(self._facts).encode(), "a report")
+
+
+class OwnProcess:
+    """A function at work in a process of its own.
+
+    Parameters
+    ----------
+    folder : Path
+        A new folder for its files.
+    limits : Limits
+    function : callable
+        Called with a :class:`Reporter` and the arguments.
+    arguments
+        Whatever can be pickled; classes of scripts and notebooks too.
+    """
+
+    def __init__(self, folder: Path, limits: Limits, function: Callable[..., None], *arguments: Any) -> None:
+        from joblib import wrap_non_picklable_objects
+
+        self._folder, self._limits = folder, limits
+        folder.mkdir()
+        # Plain pickle knows nothing of classes that a script or a notebook defines.
+        task = wrap_non_picklable_objects((function, arguments), keep_wrapper=False)
+        (folder / "task.pickle").write_bytes(pickle.dumps(task))
+        self._clock = self._next_look = time.monotonic()
+        self._is_warm = False
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        python = multiprocessing.spawn.get_executable()
+        command = [python, "-P", "-m", __name__, str(self._folder), str(os.getpid())]
+        with (self._folder / "output.txt").open("wb") as output:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                env=_environment(self._limits.at_once),
+            )  # fmt: skip
+
+    @property
+    def seconds(self) -> float:
+        """How much of its time limit is used."""
+        return time.monotonic() - self._clock if self._is_warm else 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """What the function has told so far."""
+        try:
+            return dict(json.loads((self._folder / "report.json").read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return {}
+
+    def poll(self) -> str | None:
+        """None while it runs, then how it ended: nothing if all went well. Ends it if it is beyond its limits."""
+        code = self._process.poll()
+        if code is not None:
+            return self._told_by(code)
+        if not self._is_warm and self.facts():
+            self._is_warm, self._clock = True, time.monotonic()
+        beyond = self._beyond()
+        if beyond is not None:
+            self.end()
+        return beyond
+
+    def _beyond(self) -> str | None:
+        """The limit that it does not keep to."""
+        limits, passed = self._limits, time.monotonic() - self._clock
+        if passed > (limits.time_limit if self._is_warm else WARM_UP_SECONDS):
+            return f"time limit of {limits.time_limit if self._is_warm else WARM_UP_SECONDS:g} s"
+        if limits.memory_limit is None or time.monotonic() < self._next_look:
+            return None
+        self._next_look = time.monotonic() + MEMORY_SECONDS
+        used = memory_of(self._process.pid)
+        too_much = used is not None and used > limits.memory_limit
+        return f"memory limit of {limits.memory_limit / 2**20:,.0f} MiB" if too_much else None
+
+    def _told_by(self, code: int) -> str:
+        """How a process ended by itself, by its exit code and its last words."""
+        if code == 0:
+            return ""
+        if code < 0:
+            with suppress(ValueError):
+                return f"ended by {signal.Signals(-code).name}"
+        lines = (self._folder / "output.txt").read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
+        return f"ended with exit code {code} ({last})"
+
+    def end(self) -> None:
+        """End the process, and those that it started, at once."""
+        with suppress(ProcessLookupError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def as_they_end(
+    starts: Iterable[Callable[[], OwnProcess]], at_once: int, watch: Callable[[OwnProcess], None] = lambda process: None
+) -> Generator[tuple[OwnProcess, str]]:
+    """Start processes, some at a time; each with how it ended, in the order of their ends.
+
+    Those that still run when the generator is closed are ended.
+    """
+    waiting, running = list(starts), list[OwnProcess]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                running.append(waiting.pop(0)())
+            for process in list(running):
+                end = process.poll()
+                if end is None:
+                    watch(process)
+                else:
+                    running.remove(process)
+                    yield process, end
+            time.sleep(POLL_SECONDS)
+    finally:
+        for process in running:
+            process.end()
+
+
+def run_alone(function: Callable[..., None], *arguments: Any, limits: Limits | None = None) -> dict[str, Any]:
+    """What a function reports, run in a process of its own.
+
+    Raises
+    ------
+    ChildProcessError
+        If it did not come to its end, with what stopped it.
+
+    Examples
+    --------
+    >>> from exactfit._support.processes import run_alone
+    >>> run_alone(lambda report, number: report(square=number**2), 7)
+    {'square': 49}
+    """
+    with tempfile.TemporaryDirectory(prefix="exactfit-") as folder:
+        process = OwnProcess(Path(folder) / "own", limits or Limits(), function, *arguments)
+        for _, end in as_they_end([lambda: process], 1):
+            if end:
+                raise ChildProcessError(end)
+        return process.facts()
+
+
+def _environment(at_once: int) -> dict[str, str]:
+    """That of the caller, with its module path, and cores shared out if several run at a time."""
+    share = str(max(1, (os.cpu_count() or 1) // at_once))
+    threads = dict.fromkeys(_THREAD_VARIABLES, share) if at_once > 1 else {}
+    path = os.pathsep.join(os.path.abspath(part) for part in sys.path)
+    return {**threads, **os.environ, "PYTHONPATH": path}
+
+
+_watched = threading.Event()
+
+
+def end_with_parent(parent: int) -> None:
+    """Have this process end when its parent does: else workers of a run that was killed would go on for minutes.
+
+    May be called often: it is watched once. Not on Windows, where a launcher may stand between the two processes.
+    """
+    if sys.platform != "win32" and not _watched.is_set():
+        _watched.set()
+        threading.Thread(target=_wait_for_end, args=(parent,), daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(1.0)
+        time.sleep(PARENT_SECONDS)
     os._exit(1)
 
 
@@ -42,3 +247,14 @@ def told_by_ps(process: int) -> int | None:
         return 1024 * int(told.stdout)
     except (OSError, ValueError):
         return None
+
+
+def _work(folder: Path, parent: int) -> None:
+    """What a process does from its start to its end."""
+    end_with_parent(parent)
+    function, arguments = pickle.loads((folder / "task.pickle").read_bytes())
+    function(Reporter(folder / "report.json"), *arguments)
+
+
+if __name__ == "__main__":
+    _work(Path(sys.argv[1]), int(sys.argv[2]))

@@ -15,9 +15,15 @@ from .output import ExitCode, notify
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
-    from ..lab.reproducing import Plan, Reproduced
+    from ..lab.reproducing import Reproduced, SweepOptions
 
-Scale = Annotated[str, typer.Option(help="quick, paper, or committed (the part whose results are kept in results/).")]
+Extent = Annotated[
+    str | None,
+    typer.Option(
+        help="quick (the default), paper, or committed: the part whose results are kept in results/, and the default "
+        "with --start-from."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -52,16 +58,16 @@ class Sweeping:
         str | None, typer.Option("--shard", metavar="I/K", help="Run the I-th of K parts only, for array jobs.")
     ] = None
 
-    def plan(self) -> Plan:
+    def options(self) -> SweepOptions:
         """As the library takes it."""
         from .._support.threads import n_threads
         from ..lab.backends import Backend
-        from ..lab.reproducing import Plan
+        from ..lab.reproducing import SweepOptions
         from ..lab.sweep import Shard
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
-        return Plan(
+        return SweepOptions(
             store=self.store,
             output=self.output,
             data=self.data,
@@ -76,7 +82,7 @@ class Sweeping:
 def reproduce_command(
     experiment: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
     sweeping: Sweeping,
-    scale: Scale = "quick",
+    extent: Extent = None,
 ) -> None:
     """Run an experiment of the paper, and draw its figures; run again to continue.
 
@@ -88,11 +94,12 @@ def reproduce_command(
     names = PAPER if experiment == "all" else (experiment,)
     if len(names) > 1 and (sweeping.store is not None or sweeping.start_from is not None):
         raise ParameterError("--store and --start-from go with one experiment: leave them out, or name one")
-    plan, output = sweeping.plan(), sweeping.output
+    options, output = sweeping.options(), sweeping.output
+    chosen = extent or ("quick" if sweeping.start_from is None else "committed")
     failed = 0
     for name in names:
-        own = replace(plan, output=output / name) if output is not None and len(names) > 1 else plan
-        failed += _carry_out(paper_experiment(name, scale), own)
+        own = replace(options, output=output / name) if output is not None and len(names) > 1 else options
+        failed += _carry_out(paper_experiment(name, chosen), own)
     if failed:
         raise typer.Exit(ExitCode.FAILS)
 
@@ -100,21 +107,21 @@ def reproduce_command(
 def sweep_command(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="An experiment as TOML.")],
     sweeping: Sweeping,
-    scale: Annotated[str, typer.Option(help="A scale that the file has; paper stands for all of it.")] = "paper",
+    extent: Annotated[str, typer.Option(help="An extent that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
     """Run an experiment of your own, on your own data, and draw its figures; run again to continue."""
     from ..lab.experiment import load_experiment
 
-    plan = sweeping.plan()
-    if _carry_out(load_experiment(file, scale), plan):
+    options = sweeping.options()
+    if _carry_out(load_experiment(file, extent), options):
         raise typer.Exit(ExitCode.FAILS)
 
 
-def _carry_out(experiment: Experiment, plan: Plan) -> int:
+def _carry_out(experiment: Experiment, options: SweepOptions) -> int:
     """Run, tell what was written; how many trials failed."""
-    from ..lab import reproduce as reproduced
+    from ..lab import reproduce
 
-    done = reproduced(experiment, plan, notify)
+    done = reproduce(experiment, options, notify)
     _print_files(done)
     if done.report.failed:
         notify(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .experiment import load_experiment as load_experiment
     from .experiment import paper_experiment as paper_experiment
-    from .reproducing import Plan as Plan
+    from .reproducing import SweepOptions as SweepOptions
     from .reproducing import reproduce as reproduce
     from .statistics import per_cell as per_cell
     from .trial_plots import plot_growth as plot_growth
@@ -37,7 +37,7 @@ _HOMES = {
     "comparison_plot": ["plot_comparison"],
     "datasets": ["Dataset", "load_dataset", "load_images"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],
-    "reproducing": ["Plan", "reproduce"],
+    "reproducing": ["SweepOptions", "reproduce"],
     "statistics": ["per_cell"],
     "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],
     "trials": ["Trials", "merge_trials", "read_trials", "write_trials"],

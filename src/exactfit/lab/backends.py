@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from .._support.processes import end_with
+from .._support.processes import end_with_parent
 from ..exceptions import MissingDependencyError, ParameterError
 from .experiment import INDEPENDENT, Cell
-from .trial import Draw, FirstLayers, Problem, Trial, run_cell
+from .trial import Draw, FirstLayers, OrderedPoints, Trial, run_cell
 
 BACKENDS = ("processes", "threads", "dask")
 
@@ -74,13 +74,13 @@ class Result:
 _kept = threading.local()
 
 
-def run_batch(problem: Problem, batch: Batch) -> Result:
+def run_batch(points: OrderedPoints, batch: Batch) -> Result:
     """Run the cells of a batch; a trial that fails becomes a row with its traceback."""
     if batch.draw.scheme.kind == INDEPENDENT:
-        return Result(batch.part, [_alone(problem, batch.draw, cell) for cell in batch.cells], 0.0)
+        return Result(batch.part, [_alone(points, batch.draw, cell) for cell in batch.cells], 0.0)
     start = time.thread_time()
     try:
-        fresh = _first_layers(problem, batch)
+        fresh = _first_layers(points, batch)
     except Exception:
         error = traceback.format_exc()
         return Result(batch.part, [Trial(batch.draw.run, cell, error=error) for cell in batch.cells], 0.0)
@@ -90,31 +90,29 @@ def run_batch(problem: Problem, batch: Batch) -> Result:
     return Result(batch.part, [replace(trial, seconds=trial.seconds + share) for trial in trials], setup)
 
 
-def _alone(problem: Problem, draw: Draw, cell: Cell) -> Trial:
+def _alone(points: OrderedPoints, draw: Draw, cell: Cell) -> Trial:
     """A cell that shares nothing with others."""
     start = time.thread_time()
     try:
-        trial = run_cell(FirstLayers(problem, draw, [cell]), cell)
+        trial = run_cell(FirstLayers(points, draw, [cell]), cell)
     except Exception:
         return Trial(draw.run, cell, error=traceback.format_exc())
     return replace(trial, seconds=time.thread_time() - start)
 
 
-def run_for(parent: int, problem: Problem, batch: Batch) -> Result:
+def run_for(parent: int, points: OrderedPoints, batch: Batch) -> Result:
     """As :func:`run_batch`, in a process that ends when the one it works for does."""
-    if not getattr(_kept, "watched", False):
-        _kept.watched = True
-        threading.Thread(target=end_with, args=(parent,), daemon=True).start()
-    return run_batch(problem, batch)
+    end_with_parent(parent)
+    return run_batch(points, batch)
 
 
-def _first_layers(problem: Problem, batch: Batch) -> bool:
+def _first_layers(points: OrderedPoints, batch: Batch) -> bool:
     """Have this worker keep the first layers of a batch; whether they had to be made."""
-    key = (batch.draw, problem.targets, batch.spec)
+    key = (batch.draw, points.targets, batch.spec)
     if getattr(_kept, "key", None) == key:
         return False
     _kept.key = _kept.layers = None  # before the next ones take their memory
-    _kept.layers = FirstLayers(problem, batch.draw, batch.spec)
+    _kept.layers = FirstLayers(points, batch.draw, batch.spec)
     _kept.key = key
     return True
 
@@ -127,21 +125,21 @@ def _guarded(layers: FirstLayers, cell: Cell) -> Trial:
 
 
 @contextmanager
-def results(backend: Backend, problems: list[Problem], batches: Iterable[Batch]) -> Iterator[Iterable[Result]]:
+def results(backend: Backend, data_sets: list[OrderedPoints], batches: Iterable[Batch]) -> Iterator[Iterable[Result]]:
     """The results of batches as they arrive, in any order."""
     if backend.name == "dask":
-        with _dask(backend, problems) as parallel:
-            yield _stream(parallel, problems, batches)
+        with _dask(backend, data_sets) as parallel:
+            yield _stream(parallel, data_sets, batches)
     elif backend.alone:
-        yield (run_batch(problems[batch.part], batch) for batch in batches)
+        yield (run_batch(data_sets[batch.part], batch) for batch in batches)
     else:
         from joblib import Parallel
 
         if backend.name == "threads":
-            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="threading"), problems, batches)
+            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="threading"), data_sets, batches)
         else:
             work = partial(run_for, os.getpid())
-            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="loky"), problems, batches, work)
+            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="loky"), data_sets, batches, work)
 
 
 def _parallel(make: Any, **options: Any) -> Any:
@@ -149,12 +147,12 @@ def _parallel(make: Any, **options: Any) -> Any:
 
 
 def _stream(
-    parallel: Any, problems: list[Problem], batches: Iterable[Batch], work: Callable[..., Result] = run_batch
+    parallel: Any, data_sets: list[OrderedPoints], batches: Iterable[Batch], work: Callable[..., Result] = run_batch
 ) -> Iterator[Result]:
     from joblib import delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    arriving = parallel(delayed(work)(problems[batch.part], batch) for batch in batches)
+    arriving = parallel(delayed(work)(data_sets[batch.part], batch) for batch in batches)
     try:
         yield from arriving
     except TerminatedWorkerError as error:
@@ -167,12 +165,12 @@ def _stream(
 
 
 @contextmanager
-def _dask(backend: Backend, problems: list[Problem]) -> Iterator[Any]:
+def _dask(backend: Backend, data_sets: list[OrderedPoints]) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingDependencyError("the backend dask needs distributed: pip install dask distributed") from error
     from joblib import Parallel, parallel_config
 
-    with Client(backend.scheduler) as client, parallel_config("dask", client=client, scatter=problems):
+    with Client(backend.scheduler) as client, parallel_config("dask", client=client, scatter=data_sets):
         yield _parallel(Parallel, n_jobs=-1)

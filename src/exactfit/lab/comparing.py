@@ -1,19 +1,43 @@
-"""``compare``: every construction and the usual baselines on one data set, split once for all."""
+"""``compare``: every construction and the usual baselines on one data set, split once for all.
+
+Each contender builds, is looked at and proves in a process of its own, which reports after every stage; its row says
+what was known when it ended.
+"""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._support.options import check_number, check_whole
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.options import check_choice, check_number, check_whole
+from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
 from ..construct.memory import machine_memory
+from ..data import Labelled, resolve_conflicts
+from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
+from ..network.sides import dense_rows
 from .comparison import Comparison, Row
-from .contenders import Contender, choose
-from .contest import Limits, prepare, run
+from .contenders import Built, Contender, choose_contenders
+from .measures import Probes, choose_probes, sizes, smallest_change
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+HELD_OUT = 0.2  # of every class: enough to tell accuracies of a per cent or so apart, few enough to build on the rest
+LOOKING_SHARE = 0.25  # of the time limit, for the accuracy and for the radius: proofs need the rest
+ROW_TILE = 256  # points decided between two looks at the clock
+FEW_CLASSES, FEW_POINTS = 4, 32  # of each class: what it takes to compile all that a contender calls
+_ARRAYS = ("X", "y", "rows", "others", "other_codes", "starts", "ends")
 
 
 def compare(
@@ -69,15 +93,14 @@ def compare(
     >>> comparison.n_samples, comparison.n_held_out, comparison["huang"].certified
     (120, 30, True)
     """
-    contenders = choose(constructions)
+    contenders = choose_contenders(constructions)
     seconds = check_number("time_limit", time_limit, above=0.0)
     memory = machine_memory() // 2 if memory_limit is None else check_whole("memory_limit", memory_limit, at_least=1)
     seed = check_whole("random_state", random_state, at_least=0)
-    limits = Limits(seconds, memory, n_threads(n_jobs), seed)
     data, n_classes = prepare(X, y, conflicts, seed)
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, progress_bar(bool(verbose)) as progress:
         data.save(Path(folder))
-        rows = _rows(contenders, Path(folder), limits, progress)
+        rows = _rows(contenders, Path(folder), Limits(seconds, memory, n_threads(n_jobs)), seed, progress)
     names = [contender.name for contender in contenders]
     return Comparison(
         rows=tuple(rows[name] for name in names if name in rows),
@@ -92,14 +115,168 @@ def compare(
     )
 
 
-def _rows(contenders: list[Contender], folder: Path, limits: Limits, progress: Progress) -> dict[str, Row]:
+def _rows(
+    contenders: list[Contender], folder: Path, limits: Limits, random_state: int, progress: Progress
+) -> dict[str, Row]:
     """Rows by name; those so far if it is interrupted."""
-    rows = dict[str, Row]()
-    arriving = run(
-        contenders, folder, limits, lambda name, passed: progress(name, round(passed), round(limits.seconds))
-    )
+    rows, at_work = dict[str, Row](), dict[OwnProcess, Contender]()
+
+    def start(contender: Contender) -> OwnProcess:
+        own = folder / f"contender-{contender.name.encode().hex()}"
+        process = OwnProcess(own, limits, contend, folder, contender, random_state, limits.time_limit)
+        at_work[process] = contender
+        return process
+
+    def watch(process: OwnProcess) -> None:
+        progress(at_work[process].name, round(process.seconds), round(limits.time_limit))
+
+    arriving = as_they_end([partial(start, contender) for contender in contenders], limits.at_once, watch)
     with suppress(KeyboardInterrupt), closing(arriving):
-        for row in arriving:
-            rows[row.name] = row
+        for process, end in arriving:
+            contender = at_work[process]
+            rows[contender.name] = _row(contender, process.facts(), end)
             progress("constructions", len(rows), len(contenders))
     return rows
+
+
+def _row(contender: Contender, facts: dict[str, Any], end: str) -> Row:
+    """What a contender reported, and how it ended if it did not finish."""
+    stage = facts.pop("stage", "starting")
+    if stage not in ("done", "failed"):
+        built = "built, but not certified: " if "build_seconds" in facts else ""
+        facts["reason"] = f"{built}{end or 'ended with exit code 0'}, while {stage}"
+    return Row(name=contender.name, kind=contender.kind, **facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Points to build on, points held out, and probes for the robust radius.
+
+    Attributes
+    ----------
+    X, y : ndarray
+        Four fifths of every class, as class indices.
+    rows : ndarray of int64
+        Where they stand in the data as given.
+    others, other_codes : ndarray
+        The points held out, and their class indices.
+    starts, ends : ndarray
+        See :class:`~exactfit.lab.measures.Probes`.
+    """
+
+    X: Floats
+    y: Codes
+    rows: Rows
+    others: Floats
+    other_codes: Codes
+    starts: Floats
+    ends: Floats
+
+    @property
+    def probes(self) -> Probes:
+        """Segments to look for changes on."""
+        return Probes(self.starts, self.ends)
+
+    def save(self, folder: Path) -> None:
+        """Write every array to a file of its own."""
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+
+    @classmethod
+    def open(cls, folder: Path) -> Split:
+        """The same arrays, read from disk as they are needed; writing to them changes no file."""
+        return cls(**{name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c")) for name in _ARRAYS})
+
+
+def prepare(X: Any, y: Any, conflicts: str, random_state: int) -> tuple[Split, int]:
+    """Check and split; also how many classes there are."""
+    given = _agreeing(Labelled.of(X, y), conflicts)
+    rng = np.random.default_rng(random_state)
+    kept, held_out = hold_out(given.codes, rng)
+    points = np.ascontiguousarray(dense_rows(given.X, slice(0, given.X.shape[0])), dtype=np.float64)
+    train, codes = points[kept], given.codes[kept]
+    probes = choose_probes(train, codes, rng)
+    data = Split(train, codes, kept, points[held_out], given.codes[held_out], probes.starts, probes.ends)
+    return data, len(given.classes)
+
+
+def _agreeing(given: Labelled, how: str) -> Labelled:
+    """The same points, equal ones with equal labels."""
+    check_choice("conflicts", how, ("raise", "majority"))
+    kept = resolve_conflicts(given.X, given.codes, how)
+    left, codes = np.unique(kept, return_inverse=True)
+    if len(left) < 2:
+        raise DataError("only one class is left after conflicts='majority': correct the labels of equal points")
+    return Labelled(given.X, given.y, codes.astype(np.int64), given.classes[left])
+
+
+def hold_out(codes: Codes, random_state: np.random.Generator) -> tuple[Rows, Rows]:
+    """Rows to build on and rows held out: a fifth of every class, of a class of one or two none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.comparing import hold_out
+    >>> kept, held_out = hold_out(np.repeat([0, 1, 2], [10, 5, 1]), np.random.default_rng(0))
+    >>> len(kept), np.repeat([0, 1, 2], [10, 5, 1])[held_out]
+    (13, array([0, 0, 1]))
+    """
+    held_out = np.zeros(len(codes), dtype=bool)
+    for code in range(int(codes.max()) + 1):
+        rows = random_state.permutation(np.flatnonzero(codes == code))
+        held_out[rows[: round(HELD_OUT * len(rows))]] = True
+    return np.flatnonzero(~held_out).astype(np.int64), np.flatnonzero(held_out).astype(np.int64)
+
+
+def contend(report: Reporter, folder: Path, contender: Contender, random_state: int, time_limit: float) -> None:
+    """Build, look, prove, on the data in a folder; report after each."""
+    data = Split.open(folder)
+    if contender.is_known:
+        warm_up(contender, data)
+    report(stage="building")
+    try:
+        _stages(contender, data, random_state, time_limit, report)
+    except Exception as error:
+        report(stage="failed", reason=in_one_line(error, data.rows))
+
+
+def warm_up(contender: Contender, data: Split) -> None:
+    """Import and compile whatever would count as building time otherwise, on a few points of some classes."""
+    found = [np.flatnonzero(data.y == code)[:FEW_POINTS] for code in np.unique(data.y)[:FEW_CLASSES]]
+    few = np.sort(np.concatenate(found))
+    points, codes = data.X[few], np.unique(data.y[few], return_inverse=True)[1]
+    with suppress(ExactfitError):  # too few points for some recipes; they compile when they run
+        contender.prove(contender.build(points, codes, 0, 0.0), points, codes)
+
+
+def _stages(contender: Contender, data: Split, random_state: int, time_limit: float, report: Reporter) -> None:
+    start = time.perf_counter()
+    built = contender.build(data.X, data.y, random_state, time_limit)
+    report(stage="measuring", build_seconds=time.perf_counter() - start, reason=built.reason)
+    if built.layers:
+        report(**asdict(sizes(built.layers)))
+    report(accuracy=accuracy(built, data, LOOKING_SHARE * time_limit))
+    report(stage="certifying", radius_upper=smallest_change(built.decide, data.probes, LOOKING_SHARE * time_limit))
+    proof = asdict(contender.prove(built, data.X, data.y))
+    report(stage="done", **{**proof, "reason": built.reason or proof["reason"]})
+
+
+def accuracy(built: Built, data: Split, time_limit: float) -> float | None:
+    """Share of the points held out that are right, None if there are none or time is out."""
+    end, right, total = time.monotonic() + time_limit, 0, len(data.other_codes)
+    for start in range(0, total, ROW_TILE):
+        tile = slice(start, start + ROW_TILE)
+        right += int(np.count_nonzero(built.decide(data.others[tile]) == data.other_codes[tile]))
+        if time.monotonic() > end and start + ROW_TILE < total:
+            return None
+    return right / total if total else None
+
+
+def in_one_line(error: Exception, rows: Any) -> str:
+    """What went wrong, in one line, with rows as the caller's data have them."""
+    if isinstance(error, AssumptionError):
+        error = AssumptionError(error.assumption, [int(rows[row]) for row in error.rows], error.remedy)
+    elif isinstance(error, ContradictoryLabelsError):
+        error = ContradictoryLabelsError([(int(rows[a]), int(rows[b])) for a, b in error.pairs])
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ExactfitError) else f"{type(error).__name__}: {text}".removesuffix(": ")

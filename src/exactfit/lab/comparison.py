@@ -167,13 +167,13 @@ GAP = "  "
 _LETTERS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**4, "k"))
 
 
-def count(value: int | None) -> str:
+def short_count(value: int | None) -> str:
     """A size, in short.
 
     Examples
     --------
-    >>> from exactfit.lab.comparison import count
-    >>> [count(value) for value in (None, 0, 9876, 50_618, 2_300_000)]
+    >>> from exactfit.lab.comparison import short_count
+    >>> [short_count(value) for value in (None, 0, 9876, 50_618, 2_300_000)]
     ['-', '0', '9,876', '50.6k', '2.30M']
     """
     if value is None:
@@ -185,13 +185,13 @@ def count(value: int | None) -> str:
     return f"{value:,}"
 
 
-def number(value: float | None) -> str:
+def short_number(value: float | None) -> str:
     """A number to three digits.
 
     Examples
     --------
-    >>> from exactfit.lab.comparison import number
-    >>> [number(value) for value in (None, 0.0, 3.0, 0.01234, 2.4e11, float("inf"))]
+    >>> from exactfit.lab.comparison import short_number
+    >>> [short_number(value) for value in (None, 0.0, 3.0, 0.01234, 2.4e11, float("inf"))]
     ['-', '0', '3', '0.0123', '2.4e+11', 'inf']
     """
     return "-" if value is None else f"{value:.3g}"
@@ -209,17 +209,17 @@ def _proof(row: Row) -> str:
 
 _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("certified", _proof),
-    ("depth", lambda row: count(row.depth)),
-    ("neurons", lambda row: count(row.neurons)),
-    ("parameters", lambda row: count(row.parameters)),
-    ("nonzero", lambda row: count(row.nonzero)),
-    ("distinct", lambda row: count(row.distinct)),
-    ("bits", lambda row: count(row.bits_per_weight)),
-    ("total bits", lambda row: count(row.total_bits)),
-    ("max weight", lambda row: number(row.largest_weight)),
-    ("radius >=", lambda row: number(row.robust_radius)),
-    ("radius <=", lambda row: number(row.radius_upper)),
-    ("seconds", lambda row: number(row.build_seconds)),
+    ("depth", lambda row: short_count(row.depth)),
+    ("neurons", lambda row: short_count(row.neurons)),
+    ("parameters", lambda row: short_count(row.parameters)),
+    ("nonzero", lambda row: short_count(row.nonzero)),
+    ("distinct", lambda row: short_count(row.distinct)),
+    ("bits", lambda row: short_count(row.bits_per_weight)),
+    ("total bits", lambda row: short_count(row.total_bits)),
+    ("max weight", lambda row: short_number(row.largest_weight)),
+    ("radius >=", lambda row: short_number(row.robust_radius)),
+    ("radius <=", lambda row: short_number(row.radius_upper)),
+    ("seconds", lambda row: short_number(row.build_seconds)),
     ("held out", lambda row: _share(row.accuracy)),
     ("radius by", lambda row: row.radius_method),
 )
@@ -271,9 +271,9 @@ def _winners(comparison: Comparison) -> list[str]:
     smallest, robust, fastest = comparison.smallest, comparison.most_robust, comparison.fastest
     lines = []
     if smallest is not None:
-        lines.append(f"smallest certified network: {smallest.name}, {count(smallest.total_bits)} bits")
+        lines.append(f"smallest certified network: {smallest.name}, {short_count(smallest.total_bits)} bits")
     if robust is not None:
-        lines.append(f"most robust: {robust.name}, at least {number(robust.robust_radius)}")
+        lines.append(f"most robust: {robust.name}, at least {short_number(robust.robust_radius)}")
     if fastest is not None:
-        lines.append(f"fastest to build: {fastest.name}, {number(fastest.build_seconds)} s")
+        lines.append(f"fastest to build: {fastest.name}, {short_number(fastest.build_seconds)} s")
     return lines

@@ -51,7 +51,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Proof:
     """What is proved of it, and how."""
 
     certified: bool = False
@@ -79,11 +79,11 @@ class Contender(Protocol):
         """Whether it may be tried on a few points first: one of a stranger may do anything."""
         ...
 
-    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+    def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Fit all points; who can stop early has this many seconds."""
         ...
 
-    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+    def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """What holds for sure."""
         ...
 
@@ -96,9 +96,9 @@ class _Baseline:
 
     is_known: ClassVar[bool] = True
 
-    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+    def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Nothing is certified."""
-        return Claim()
+        return Proof()
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,16 @@ class NearestNeighbour(_Baseline):
     name: ClassVar[str] = "1-nn"
     kind: ClassVar[Kind] = "not a network"
 
-    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+    def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Keep the points."""
         from sklearn.neighbors import KNeighborsClassifier
 
         return _fitted(KNeighborsClassifier(n_neighbors=1), X, y)
 
-    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+    def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Half the smallest distance between labels: no farther point is nearer, and halfway two are."""
         half = separation(X, y).value / 2
-        return Claim(robust_radius=float(np.nextafter(half, 0.0)), radius_method="half the separation, exact")
+        return Proof(robust_radius=float(np.nextafter(half, 0.0)), radius_method="half the separation, exact")
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class DecisionTree(_Baseline):
     name: ClassVar[str] = "decision-tree"
     kind: ClassVar[Kind] = "not a network"
 
-    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+    def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Grow it."""
         from sklearn.tree import DecisionTreeClassifier
 
-        return _fitted(DecisionTreeClassifier(random_state=seed), X, y)
+        return _fitted(DecisionTreeClassifier(random_state=random_state), X, y)
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ class TrainedNetwork(_Baseline):
     name: ClassVar[str] = "mlp"
     kind: ClassVar[Kind] = "trained network"
 
-    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+    def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Train, epoch by epoch, until the training error is zero or time is out."""
         from sklearn.neural_network import MLPClassifier
         from sklearn.preprocessing import StandardScaler
 
-        end = time.monotonic() + TRAINING_SHARE * seconds
-        scaler, model = StandardScaler().fit(X), MLPClassifier(random_state=seed)
+        end = time.monotonic() + TRAINING_SHARE * time_limit
+        scaler, model = StandardScaler().fit(X), MLPClassifier(random_state=random_state)
         scaled, wrong, epochs = scaler.transform(X), len(y), 0
         while wrong and (not epochs or time.monotonic() < end):
             model.partial_fit(scaled, y, classes=np.unique(y))
@@ -192,20 +192,20 @@ class Constructed:
         """Whether the constructor is one of the library's."""
         return type(self.constructor).__module__.startswith("exactfit.")
 
-    def build(self, X: Floats, y: Codes, seed: int, seconds: float) -> Built:
+    def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Construct the network."""
-        network = self.constructor.construct(X, y, random_state=seed).network
+        network = self.constructor.construct(X, y, random_state=random_state).network
         return Built(network.decide, network.layers, network)
 
-    def prove(self, built: Built, X: Floats, y: Codes) -> Claim:
+    def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Certify it from its numbers and the points alone."""
-        return _claim(certify(built.network, X, y))
+        return _proof_of(certify(built.network, X, y))
 
 
-def _claim(certificate: Certificate) -> Claim:
+def _proof_of(certificate: Certificate) -> Proof:
     proved = certificate.method != "evaluation"
     wrong = f"the certificate fails for {certificate.n_errors} of {certificate.n_samples} points"
-    return Claim(
+    return Proof(
         certified=certificate.holds and proved,
         proof=certificate.method or "",
         robust_radius=certificate.robust_radius,
@@ -214,13 +214,13 @@ def _claim(certificate: Certificate) -> Claim:
     )
 
 
-def choose(constructions: Any) -> list[Contender]:
+def choose_contenders(constructions: Any) -> list[Contender]:
     """Contenders for ``"all"``, a name, a constructor, several of these, or a mapping of names of one's own to them.
 
     Examples
     --------
-    >>> from exactfit.lab.contenders import choose
-    >>> [contender.name for contender in choose(["huang", "1-nn"])]
+    >>> from exactfit.lab.contenders import choose_contenders
+    >>> [contender.name for contender in choose_contenders(["huang", "1-nn"])]
     ['huang', '1-nn']
     """
     if isinstance(constructions, str) and constructions == "all":

@@ -24,13 +24,12 @@ from ..geometry.worst_cases import make_parallel_lines
 from ..network.sides import row_tiles
 from ..tables import Encoding, read_table
 from .experiment import Experiment
-from .images import KINDS, Images, Kind, checked, read_images, subfolders
+from .images import KINDS, ImageKind, Images, checked_images, read_images, subfolders
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 FOLDER_VARIABLE = "EXACTFIT_DATA"
-ORDER_SEED = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,7 +146,7 @@ def load_images(name: str, data: str | os.PathLike[str] | None = None) -> Images
     return found or _download(kind, place)
 
 
-def _download(kind: Kind, place: str | os.PathLike[str] | None) -> Images:
+def _download(kind: ImageKind, place: str | os.PathLike[str] | None) -> Images:
     """Through scikit-learn, which keeps what it fetched."""
     name, version = kind.openml
     try:
@@ -155,7 +154,7 @@ def _download(kind: Kind, place: str | os.PathLike[str] | None) -> Images:
         pixels, labels = _as_bytes(fetched.data), _as_bytes(fetched.target)
     except Exception as error:  # whatever a network, a server or a parser can raise
         raise DataError(_not_found(kind, place, error)) from error
-    return checked(kind, pixels, labels, f"OpenML, {name} version {version}")
+    return checked_images(kind, pixels, labels, f"OpenML, {name} version {version}")
 
 
 def _fetch(name: str, version: int) -> Any:
@@ -179,7 +178,7 @@ def _as_bytes(values: Any) -> NDArray[np.uint8]:
     return whole
 
 
-def _not_found(kind: Kind, place: str | os.PathLike[str] | None, error: Exception) -> str:
+def _not_found(kind: ImageKind, place: str | os.PathLike[str] | None, error: Exception) -> str:
     wanted = " or ".join(f"{names[0]} ... {names[-1]}" for names in kind.layouts)
     if place is None:
         looked = f"no folder was named (--data or {FOLDER_VARIABLE})"
@@ -227,7 +226,7 @@ def _pair(images: Images, name: str, first: int, second: int) -> Dataset:
     return scale_images(chosen, name, codes, classes=(str(first), str(second)))
 
 
-def stratified_order(y: Codes, seed: int = ORDER_SEED) -> NDArray[np.intp]:
+def stratified_order(y: Codes, random_state: int = 0) -> NDArray[np.intp]:
     """An order of the rows whose every beginning holds the classes in their shares.
 
     Each class is shuffled, and the classes are merged evenly.
@@ -240,7 +239,7 @@ def stratified_order(y: Codes, seed: int = ORDER_SEED) -> NDArray[np.intp]:
     >>> y[stratified_order(y)]
     array([0, 1, 0, 0, 1, 0, 0, 1, 0])
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     place = np.empty(len(y))
     for k in range(int(y.max()) + 1):
         rows = rng.permutation(np.flatnonzero(y == k))

@@ -13,7 +13,7 @@
     max_bias = [0, 0.5, 1]                                 # lambda
     share = { first = 0.2, last = 1, step = 0.2 }          # N as a share of the points; or points = [100, 150]
 
-    [quick]                                      # optional: what --scale quick puts in place of the above
+    [quick]                                      # optional: what --extent quick puts in place of the above
     runs = 2
     grid = { width = [10, 100], max_bias = [0, 1] }
 
@@ -143,14 +143,14 @@ def _cells(grid: Mapping[str, tuple[Any, ...]], n_points: int) -> Iterable[Cell]
         yield Cell(int(n), float(lam), int(N))
 
 
-def paper_experiment(name: str, scale: str = FULL) -> Experiment:
+def paper_experiment(name: str, extent: str = FULL) -> Experiment:
     """One of the paper's experiments.
 
     Parameters
     ----------
     name : str
         One of ``PAPER``.
-    scale : str
+    extent : str
         ``"paper"`` for the published grid and runs, ``"quick"`` for a coarse one, ``"committed"``
         for the part whose results are kept beside the code.
 
@@ -163,32 +163,32 @@ def paper_experiment(name: str, scale: str = FULL) -> Experiment:
     if name not in PAPER:
         raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER)}")
     text = resources.files(__package__).joinpath("paper", f"{name}.toml").read_text(encoding="utf-8")
-    return _parse(text, name, scale, None)
+    return _parse(text, name, extent, None)
 
 
-def load_experiment(path: Path, scale: str = FULL) -> Experiment:
+def load_experiment(path: Path, extent: str = FULL) -> Experiment:
     """An experiment from a TOML file of the form at the top of this file."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path.name} is not a text file in UTF-8") from error
-    return _parse(text, path.stem, scale, path.parent)
+    return _parse(text, path.stem, extent, path.parent)
 
 
-def _parse(text: str, name: str, scale: str, folder: Path | None) -> Experiment:
+def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
     try:
         table = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{name}.toml is not valid TOML: {error}") from error
     for key in ("data", "grid"):
         _several(table, key, name)
-    scales = {key for key, value in table.items() if key not in TOP and isinstance(value, dict)}
-    _check_keys(f"{name}.toml", table, TOP | scales)
-    if scale != FULL and scale not in scales:
-        raise ParameterError(f"{name}.toml has no scale {scale!r}: choose from {', '.join([FULL, *sorted(scales)])}")
-    for each in scales:
+    extents = {key for key, value in table.items() if key not in TOP and isinstance(value, dict)}
+    _check_keys(f"{name}.toml", table, TOP | extents)
+    if extent != FULL and extent not in extents:
+        raise ParameterError(f"{name}.toml has no extent {extent!r}: choose from {', '.join([FULL, *sorted(extents)])}")
+    for each in extents:
         _check_keys(f"{name}.toml, {each}", table[each], {"runs", "grid"})
-    chosen = table | (table[scale] if scale != FULL else {})
+    chosen = table | (table[extent] if extent != FULL else {})
     center = chosen.get("center", False)
     law = chosen.get("law", LAWS[0])
     if not isinstance(center, bool) or law not in LAWS:

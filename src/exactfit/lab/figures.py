@@ -18,7 +18,7 @@ from .axes import MIN_RUNS, check_axis, named, note_below, save_figure
 from .datasets import Dataset
 from .experiment import Experiment
 from .statistics import AXES, per_cell, rows_of
-from .store import describe
+from .store import header_of
 from .trials import Trials
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def draw_figures(experiment: Experiment, data: Sequence[Dataset], trials: Trials
 
 
 def _cells(experiment: Experiment, data: Dataset, trials: Trials) -> Any:
-    return per_cell(rows_of(trials, describe(experiment.name, data, experiment.scheme)))
+    return per_cell(rows_of(trials, header_of(experiment.name, data, experiment.scheme)))
 
 
 def default_figures(materials: Sequence[Material]) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ class Images:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ImageKind:
     """What is known of a data set of images: its files, its shape, its published sums."""
 
     name: str
@@ -66,7 +66,7 @@ _MNIST_FILES = (
 )
 _BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
 
-MNIST = Kind(
+MNIST = ImageKind(
     name="mnist",
     title="MNIST",
     n_pixels=28 * 28,
@@ -80,7 +80,7 @@ MNIST = Kind(
     openml=("mnist_784", 1),
     layouts=(_MNIST_FILES, tuple(name.replace("-idx", ".idx") for name in _MNIST_FILES)),
 )
-CIFAR10 = Kind(
+CIFAR10 = ImageKind(
     name="cifar10",
     title="CIFAR-10",
     n_pixels=3 * 32 * 32,
@@ -99,7 +99,7 @@ CIFAR10 = Kind(
 KINDS = {kind.name: kind for kind in (MNIST, CIFAR10)}
 
 
-def read_images(kind: Kind, folder: Path) -> Images | None:
+def read_images(kind: ImageKind, folder: Path) -> Images | None:
     """Images from the files in a folder or in one of its direct subfolders; None if they are not there."""
     for place in [folder, *subfolders(folder)]:
         for names in kind.layouts:
@@ -121,7 +121,7 @@ def _present(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
-def _read(kind: Kind, paths: Sequence[Path]) -> Images:
+def _read(kind: ImageKind, paths: Sequence[Path]) -> Images:
     if kind is MNIST:
         pixels = [read_idx(path, IDX_IMAGES).reshape(-1, kind.n_pixels) for path in paths[::2]]
         labels = [read_idx(path, IDX_LABELS) for path in paths[1::2]]
@@ -131,10 +131,12 @@ def _read(kind: Kind, paths: Sequence[Path]) -> Images:
             batch = _binary_batch(path) if ".bin" in path.name else _python_batch(path)
             pixels.append(batch[0])
             labels.append(batch[1])
-    return checked(kind, np.concatenate(pixels), np.concatenate(labels), f"files {paths[0].name} ... {paths[-1].name}")
+    return checked_images(
+        kind, np.concatenate(pixels), np.concatenate(labels), f"files {paths[0].name} ... {paths[-1].name}"
+    )
 
 
-def checked(kind: Kind, pixels: Bytes, labels: Bytes, source: str) -> Images:
+def checked_images(kind: ImageKind, pixels: Bytes, labels: Bytes, source: str) -> Images:
     """Images whose shape fits, looked up among the published ones."""
     if pixels.shape != (len(labels), kind.n_pixels) or len(labels) == 0:
         raise DataError(f"{source}: {kind.title} has {kind.n_pixels} pixels for each label, got shape {pixels.shape}")
@@ -143,7 +145,7 @@ def checked(kind: Kind, pixels: Bytes, labels: Bytes, source: str) -> Images:
     return Images(pixels, labels, is_published(kind, pixels, labels), source)
 
 
-def is_published(kind: Kind, pixels: Bytes, labels: Bytes) -> bool:
+def is_published(kind: ImageKind, pixels: Bytes, labels: Bytes) -> bool:
     """Whether these are the published images, in the published order."""
     if len(labels) != sum(kind.parts):
         return False
@@ -152,7 +154,7 @@ def is_published(kind: Kind, pixels: Bytes, labels: Bytes) -> bool:
     return all(hashlib.sha256(part).hexdigest() == known for part, known in zip(parts, kind.sums, strict=True))
 
 
-def _as_files(kind: Kind, pixels: Bytes, labels: Bytes) -> Iterator[bytes]:
+def _as_files(kind: ImageKind, pixels: Bytes, labels: Bytes) -> Iterator[bytes]:
     """The published files' bytes, unpacked, for one part of the images."""
     if kind is MNIST:
         count = len(labels).to_bytes(4, "big")

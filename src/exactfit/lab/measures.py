@@ -187,7 +187,7 @@ class Probes:
     ends: Floats
 
 
-def choose_probes(X: Floats, codes: Codes, rng: np.random.Generator, count: int = N_PROBES) -> Probes:
+def choose_probes(X: Floats, codes: Codes, random_state: np.random.Generator, count: int = N_PROBES) -> Probes:
     """Segments from some points, drawn without replacement.
 
     Examples
@@ -199,7 +199,7 @@ def choose_probes(X: Floats, codes: Codes, rng: np.random.Generator, count: int 
     >>> probes.starts.ravel(), probes.ends.ravel()
     (array([0., 1., 3.]), array([3., 3., 1.]))
     """
-    rows = np.sort(rng.choice(len(codes), min(count, len(codes)), replace=False))
+    rows = np.sort(random_state.choice(len(codes), min(count, len(codes)), replace=False))
     starts = X[rows]
     nearest, squares = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.inf)
     for low in range(0, len(codes), ROW_TILE):
@@ -214,7 +214,7 @@ def choose_probes(X: Floats, codes: Codes, rng: np.random.Generator, count: int 
     return Probes(starts, X[nearest])
 
 
-def smallest_change(decide: Decide, probes: Probes, seconds: float = np.inf) -> float | None:
+def smallest_change(decide: Decide, probes: Probes, time_limit: float = np.inf) -> float | None:
     """Smallest change found that changes an answer, None if none was found.
 
     A probe whose answer cannot change any more before the smallest change so far is left out,
@@ -228,7 +228,7 @@ def smallest_change(decide: Decide, probes: Probes, seconds: float = np.inf) -> 
     >>> round(smallest_change(lambda X: X[:, 0] > 1.0, probes), 5)
     1.0
     """
-    end = time.monotonic() + seconds
+    end = time.monotonic() + time_limit
     own = decide(probes.starts)
     crossing = np.flatnonzero(decide(probes.ends) != own)
     if not len(crossing):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .backends import Backend
     from .datasets import Dataset
     from .experiment import Experiment
-    from .sweep import Report, Shard
+    from .sweep import Shard, SweepReport
 
 Say = Callable[[str], None]
 
@@ -19,7 +19,7 @@ FOLDER = Path("exactfit-results")
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepOptions:
     """How to run an experiment.
 
     Parameters
@@ -57,18 +57,18 @@ class Plan:
 class Reproduced:
     """What came of it: the sweep's report, and the files that were written."""
 
-    report: Report
+    report: SweepReport
     summary: Path | None
     figures: tuple[Path, ...] = field(default_factory=tuple)
 
 
-def reproduce(experiment: Experiment, plan: Plan | None = None, say: Say = lambda text: None) -> Reproduced:
+def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
     """Run what a store lacks of an experiment, then write its summary and figures.
 
     Parameters
     ----------
     experiment : Experiment
-    plan : Plan, optional
+    options : SweepOptions, optional
     say : callable
         Told what happens.
 
@@ -86,74 +86,74 @@ def reproduce(experiment: Experiment, plan: Plan | None = None, say: Say = lambd
     """
     from .datasets import load_data
 
-    plan = _completed(plan or Plan(), experiment, say)
-    experiment = _adjusted(experiment, plan)
-    data = load_data(experiment, plan.data)
+    options = _completed(options or SweepOptions(), experiment, say)
+    experiment = _adjusted(experiment, options)
+    data = load_data(experiment, options.data)
     for each in data:
         if each.remark:
             say(each.remark)
-    report = _run(experiment, data, plan, say)
-    if plan.shard is not None:
+    report = _run(experiment, data, options, say)
+    if options.shard is not None:
         say("a shard is done: merge the stores of all shards with 'exactfit trials merge', then run without --shard")
         return Reproduced(report, None)
-    return _show(experiment, data, plan, report)
+    return _show(experiment, data, options, report)
 
 
-def _completed(plan: Plan, experiment: Experiment, say: Say) -> Plan:
-    """The plan with its defaults filled in, told."""
-    store = plan.store or FOLDER / f"{experiment.name}.jsonl"
-    output = plan.output or FOLDER / experiment.name
+def _completed(options: SweepOptions, experiment: Experiment, say: Say) -> SweepOptions:
+    """The options with their defaults filled in, told."""
+    store = options.store or FOLDER / f"{experiment.name}.jsonl"
+    output = options.output or FOLDER / experiment.name
     say(f"{experiment.name}: trials in {store}, summary and figures in {output}")
-    return replace(plan, store=store, output=output)
+    return replace(options, store=store, output=output)
 
 
-def _adjusted(experiment: Experiment, plan: Plan) -> Experiment:
+def _adjusted(experiment: Experiment, options: SweepOptions) -> Experiment:
     from .experiment import INDEPENDENT
 
-    scheme = replace(experiment.scheme, kind=INDEPENDENT) if plan.independent else experiment.scheme
-    return replace(experiment, scheme=scheme, runs=plan.runs or experiment.runs)
+    scheme = replace(experiment.scheme, kind=INDEPENDENT) if options.independent else experiment.scheme
+    return replace(experiment, scheme=scheme, runs=options.runs or experiment.runs)
 
 
-def _run(experiment: Experiment, data: list[Dataset], plan: Plan, say: Say) -> Report:
+def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say: Say) -> SweepReport:
     from .backends import Backend
     from .store import Store
     from .sweep import Display, Shard, Sweep
 
-    assert plan.store is not None
-    _fill(plan, say)
-    with Store(plan.store, say) as store:
-        sweep = Sweep(experiment, data, store, plan.shard or Shard())
+    assert options.store is not None
+    _fill(options, say)
+    with Store(options.store, say) as store:
+        sweep = Sweep(experiment, data, store, options.shard or Shard())
         todo = sweep.todo
         say(f"{experiment.name}: {sweep.n_before} trials are there, {len(todo)} to run")
         with Display(experiment.name, todo, say) as display:
-            report = sweep.run(plan.backend or Backend(), display)
+            report = sweep.run(options.backend or Backend(), display)
     say(f"{experiment.name}: {report.added} trials added, {report.failed} failed, {report.seconds:.3g} core-seconds")
     return report
 
 
-def _fill(plan: Plan, say: Say) -> None:
+def _fill(options: SweepOptions, say: Say) -> None:
     """Put packed trials into a store that is not there yet."""
     from .trials import read_trials, write_trials
 
-    if plan.start_from is None or plan.store is None:
+    if options.start_from is None or options.store is None:
         return
-    if plan.store.exists():
-        say(f"{plan.store} is there already: {plan.start_from.name} is not read")
+    if options.store.exists():
+        say(f"{options.store} is there already: {options.start_from.name} is not read")
         return
-    write_trials(plan.store, read_trials(plan.start_from))
+    write_trials(options.store, read_trials(options.start_from))
 
 
-def _show(experiment: Experiment, data: list[Dataset], plan: Plan, report: Report) -> Reproduced:
+def _show(experiment: Experiment, data: list[Dataset], options: SweepOptions, report: SweepReport) -> Reproduced:
     from .statistics import write_summary
     from .trials import read_trials
 
-    assert plan.store is not None
-    assert plan.output is not None
-    trials = read_trials(plan.store)
-    summary = plan.output / f"{experiment.name}.csv"
+    assert options.store is not None
+    assert options.output is not None
+    trials = read_trials(options.store)
+    summary = options.output / f"{experiment.name}.csv"
     write_summary(summary, trials)
-    if not plan.figures:
+    if not options.figures:
         return Reproduced(report, summary)
     from .figures import draw_figures
 
-    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, plan.output)))
+    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, options.output)))

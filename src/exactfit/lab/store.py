@@ -172,7 +172,7 @@ def _drop_half_line(file: int) -> int:
     return size - kept
 
 
-def describe(experiment: str, data: Dataset, scheme: Scheme) -> Header:
+def header_of(experiment: str, data: Dataset, scheme: Scheme) -> Header:
     """What rows are run on and with: the header of one invocation."""
     return {
         "experiment": experiment,

@@ -22,8 +22,8 @@ from ..network.bits import n_words
 from .backends import Backend, Batch, results
 from .datasets import Dataset
 from .experiment import INDEPENDENT, Cell, Experiment, Scheme
-from .store import Store, describe
-from .trial import Draw, Problem, Trial
+from .store import Store, header_of
+from .trial import Draw, OrderedPoints, Trial
 from .trials import Trials, identity
 
 BATCH_SECONDS = 0.5
@@ -67,7 +67,7 @@ class Shard:
 class Part:
     """One data set of a sweep: its cells, and which of them are done in which run."""
 
-    problem: Problem
+    points: OrderedPoints
     scheme: Scheme
     header: str
     cells: list[Cell]
@@ -75,7 +75,7 @@ class Part:
 
     def batches(self, number: int, run: int, pace: Pace) -> Iterator[Batch]:
         """What is left of one run."""
-        draw = Draw(self.problem.digest, self.scheme, run)
+        draw = Draw(self.points.digest, self.scheme, run)
         open_cells = [cell for cell, done in zip(self.cells, self.done[run], strict=True) if not done]
         for spec, cells in self._units(open_cells):
             start = 0
@@ -91,7 +91,7 @@ class Part:
             return
         keys = sorted({(cell.lam, cell.N if self.scheme.center else 0) for cell in cells})
         width = max((cell.n for cell in cells), default=0)
-        at_once = max(1, MEMORY // max(1, 8 * n_words(width) * len(self.problem.y)))
+        at_once = max(1, MEMORY // max(1, 8 * n_words(width) * len(self.points.y)))
         for low in range(0, len(keys), at_once):
             chosen = set(keys[low : low + at_once])
             own = [cell for cell in cells if (cell.lam, cell.N if self.scheme.center else 0) in chosen]
@@ -128,7 +128,7 @@ def weight(cell: Cell) -> float:
 
 
 @dataclass
-class Report:
+class SweepReport:
     """What a sweep did: cells that were there already, rows added, rows that failed."""
 
     before: int = 0
@@ -163,12 +163,12 @@ class Sweep:
         cells = self.experiment.cells(len(data.y))
         _refuse_one_class(data, cells)
         runs, scheme = self.experiment.runs, self.experiment.scheme
-        header = describe(self.experiment.name, data, scheme)
+        header = header_of(self.experiment.name, data, scheme)
         done = already(self.store.trials, header, cells, runs)
         self.n_before += int(done.sum())
         done |= ~self.shard.holds(runs, len(cells))
         name = "" if done.all() else self.store.begin(header)
-        return Part(Problem.of(data), scheme, name, cells, done)
+        return Part(OrderedPoints.of(data), scheme, name, cells, done)
 
     @property
     def todo(self) -> list[Cell]:
@@ -180,13 +180,13 @@ class Sweep:
             for number, part in enumerate(self.parts):
                 yield from part.batches(number, run, pace)
 
-    def run(self, backend: Backend, watch: Watch) -> Report:
+    def run(self, backend: Backend, watch: Watch) -> SweepReport:
         """Run all that is left; every result is stored as it arrives."""
-        report, pace = Report(before=self.n_before), Pace(MOMENT if backend.alone else BATCH_SECONDS)
-        problems = [part.problem for part in self.parts]
+        report, pace = SweepReport(before=self.n_before), Pace(MOMENT if backend.alone else BATCH_SECONDS)
+        data_sets = [part.points for part in self.parts]
         if not self.todo:
             return report
-        with results(backend, problems, self._batches(pace)) as arriving:
+        with results(backend, data_sets, self._batches(pace)) as arriving:
             for result in arriving:
                 for trial in result.trials:
                     self.store.add(self.parts[result.part].header, trial)

@@ -74,7 +74,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class OrderedPoints:
     """Labelled points in class order, of which cells take a beginning."""
 
     X: Floats
@@ -84,8 +84,8 @@ class Problem:
     order: ClassOrder
 
     @classmethod
-    def of(cls, data: Dataset) -> Problem:
-        """The problem that a data set poses."""
+    def of(cls, data: Dataset) -> OrderedPoints:
+        """Those of a data set."""
         targets = choose_targets(data.y, data.target)
         return cls(data.X, data.y, data.digest, targets, ClassOrder.of(data.y))
 
@@ -98,13 +98,13 @@ class Problem:
         ]
 
 
-def seed_of(*key: Any) -> np.random.SeedSequence:
+def stream_seed(*key: Any) -> np.random.SeedSequence:
     """The root of the random streams of one purpose: SHA-256 of the key as JSON.
 
     Examples
     --------
-    >>> from exactfit.lab.trial import seed_of
-    >>> seed_of("order", 0, 100, 0.5, 1000).entropy % 10**6
+    >>> from exactfit.lab.trial import stream_seed
+    >>> stream_seed("order", 0, 100, 0.5, 1000).entropy % 10**6
     122645
     """
     text = json.dumps(key, separators=(",", ":"))
@@ -128,13 +128,13 @@ class Draw:
     def hyperplanes(self, cell: Cell) -> np.random.SeedSequence:
         """The stream of W and v."""
         if self.scheme.kind == INDEPENDENT:
-            return seed_of("hyperplanes", *self._everything(cell))
-        return seed_of("hyperplanes", self.digest, self.scheme.law, self.scheme.center, self.run)
+            return stream_seed("hyperplanes", *self._everything(cell))
+        return stream_seed("hyperplanes", self.digest, self.scheme.law, self.scheme.center, self.run)
 
     def order(self, cell: Cell) -> np.random.SeedSequence:
         """The stream of the order of candidates."""
         key = self._everything(cell) if self.scheme.kind == INDEPENDENT else self._key(cell)
-        return seed_of("order", *key)
+        return stream_seed("order", *key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class FirstLayers:
     With centred draws the biases depend on the points as well, so that each N has its own.
     """
 
-    problem: Problem
+    points: OrderedPoints
     draw: Draw
     cells: Sequence[Cell]
     bits: dict[tuple[float, int], BitMatrix] = field(default_factory=dict)
@@ -168,10 +168,10 @@ class FirstLayers:
     seconds_ahead: float = 0.0
 
     def __post_init__(self) -> None:
-        self.weights, self.v = draw_hyperplanes(self.problem, self.draw, self.cells[0], max(c.n for c in self.cells))
+        self.weights, self.v = draw_hyperplanes(self.points, self.draw, self.cells[0], max(c.n for c in self.cells))
         keys = sorted({self._key(cell) for cell in self.cells})
         biases = np.stack([self._biases(*key) for key in keys])
-        every = sides_of_many(self.problem.X, self.weights, biases, rows=self.problem.order.rows)
+        every = sides_of_many(self.points.X, self.weights, biases, rows=self.points.order.rows)
         self.bits = dict(zip(keys, every, strict=True))
 
     def _key(self, cell: Cell) -> tuple[float, int]:
@@ -180,7 +180,7 @@ class FirstLayers:
     def _biases(self, lam: float, N: int) -> Floats:
         biases: Floats = lam * self.v
         if self.draw.scheme.center:
-            subtract_products(self.weights, mean(self.problem.X[:N]), biases)
+            subtract_products(self.weights, mean(self.points.X[:N]), biases)
         return biases
 
     def hyperplanes(self, cell: Cell) -> Hyperplanes:
@@ -196,8 +196,8 @@ class FirstLayers:
 
         Patterns are not copied: masks leave out what lies beyond the width.
         """
-        counts, columns = self._counts(cell, cell.n), self.problem.columns(cell.N)
-        if cell not in self.ahead and len(self.problem.targets) == len(columns):
+        counts, columns = self._counts(cell, cell.n), self.points.columns(cell.N)
+        if cell not in self.ahead and len(self.points.targets) == len(columns):
             alike = {other.n for other in self.cells if (other.lam, other.N) == (cell.lam, cell.N)}
             widths = worth_foreseeing(counts, columns, orders, sorted({cell.n, *alike}))
             if widths:
@@ -224,22 +224,22 @@ class _Head:
     n_bits: int
 
 
-def draw_hyperplanes(problem: Problem, draw: Draw, cell: Cell, width: int) -> tuple[NDArray[np.float32], Floats]:
+def draw_hyperplanes(points: OrderedPoints, draw: Draw, cell: Cell, width: int) -> tuple[NDArray[np.float32], Floats]:
     """W and v: the law of the paper with lambda = 1."""
-    unit = gaussian(problem.X, max_bias=1.0, center=False)
+    unit = gaussian(points.X, max_bias=1.0, center=False)
     planes = Source(draw.hyperplanes(cell), unit).first(width)
     return planes.weights, planes.biases
 
 
 def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
     """Algorithm 2, lines 2-10, for every target class."""
-    problem, seed = layers.problem, layers.draw.order(cell)
-    columns = problem.columns(cell.N)
-    orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in problem.targets}
+    points, seed = layers.points, layers.draw.order(cell)
+    columns = points.columns(cell.N)
+    orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in points.targets}
     evidence = layers.evidence(cell, list(orders.values()))
     return [
         random_cover(evidence, columns[k], joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
-        for k in problem.targets
+        for k in points.targets
     ]
 
 
@@ -279,11 +279,11 @@ def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None)
     >>> made.outcome.interpolates, made.network.widths[0]
     (True, 500)
     """
-    problem = Problem.of(data)
+    points = OrderedPoints.of(data)
     draw = Draw(data.digest, scheme or Scheme(), run)
-    layers = FirstLayers(problem, draw, [cell])
+    layers = FirstLayers(points, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
-    return assemble(layers.hyperplanes(cell), patterns, problem.order, problem.targets, covers, Recipe().s)
+    return assemble(layers.hyperplanes(cell), patterns, points.order, points.targets, covers, Recipe().s)
 
 
 def sides_of_many(

@@ -1,3 +1,5 @@
+"""None"""
+
 from __future__ import annotations
 
 import tomllib
@@ -21,6 +23,8 @@ N_POINTS = {
     "cifar10-wide": 60_000,
     "parallel-lines": 20,
 }
+
+
 RUNS = {"two-moons": 250, "sample-size": 100, "cifar10": 10, "cifar10-wide": 5, "parallel-lines": 1}
 
 
@@ -56,9 +60,9 @@ def test_paper_scale_is_the_published_grid(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAPER)
-@pytest.mark.parametrize("scale", ["quick", "committed"])
-def test_smaller_scales_are_parts_of_it(name: str, scale: str) -> None:
-    experiment = paper_experiment(name, scale)
+@pytest.mark.parametrize("extent", ["quick", "committed"])
+def test_smaller_extents_are_parts_of_it(name: str, extent: str) -> None:
+    experiment = paper_experiment(name, extent)
     cells = set(experiment.cells(N_POINTS[name]))
     whole = published(name) | (product([2000], [0.5], [c.N for c in cells]) if name == "mnist-pairs" else set())
     assert cells <= whole
@@ -87,7 +91,7 @@ def test_the_committed_part_is_every_second_value_with_ends_and_quoted_cells(nam
 
 
 def test_every_file_is_shipped_and_tells_what_it_is() -> None:
-    folder = Path(__file__).parents[1] / "src" / "exactfit" / "lab" / "paper"
+    folder = Path(__file__).parents[2] / "src" / "exactfit" / "lab" / "paper"
     assert sorted(path.stem for path in folder.glob("*.toml")) == sorted(PAPER)
     for path in folder.glob("*.toml"):
         assert path.read_text(encoding="utf-8").startswith("# ")
@@ -172,7 +176,7 @@ def test_what_is_no_toml(tmp_path: Path) -> None:
 def test_unknown_names_and_scales(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no experiment is called"):
         paper_experiment("mnistt")
-    with pytest.raises(ParameterError, match=r"no scale 'huge': choose from paper, committed, quick"):
+    with pytest.raises(ParameterError, match=r"no extent 'huge': choose from paper, committed, quick"):
         paper_experiment("mnist", "huge")
     path = tmp_path / "own.toml"
     path.write_text(GOOD + "points = 200\n", encoding="utf-8")

@@ -11,13 +11,19 @@ import pytest
 
 from exactfit.lab import load_dataset
 from exactfit.lab.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
-from exactfit.lab.trial import Cell, Draw, FirstLayers, Problem, Scheme, Trial, run_cell
+from exactfit.lab.trial import Cell, Draw, FirstLayers, OrderedPoints, Scheme, Trial, run_cell
 from exactfit.lab.trials import Trials, read_trials
 
 TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
+
+
 RUNS = 150
+
+
 MOST = 3.5
-RESULTS = Path(__file__).parents[1] / "results"
+
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @cache
@@ -28,7 +34,7 @@ def kept(path: Path) -> Trials:
 @pytest.fixture(scope="module")
 def trials() -> dict[tuple[int, float], list[Trial]]:
     data = load_dataset("two-moons")
-    problem, cells = Problem.of(data), [Cell(cell.n, cell.lam, 1000) for cell in TWO_MOONS]
+    problem, cells = OrderedPoints.of(data), [Cell(cell.n, cell.lam, 1000) for cell in TWO_MOONS]
     found: dict[tuple[int, float], list[Trial]] = {(cell.n, cell.lam): [] for cell in cells}
     for run in range(RUNS):
         layers = FirstLayers(problem, Draw(data.digest, Scheme(), run), cells)
@@ -69,7 +75,7 @@ def test_mnist() -> None:
         pytest.skip("EXACTFIT_DATA names no folder")
     data = load_dataset("mnist", folder)
     cell = Cell(500, 0.0, 70_000)
-    trial = run_cell(FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), 0), [cell]), cell)
+    trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 0), [cell]), cell)
     assert trial.missed == 0
     assert trial.detectors == pytest.approx(17_116, rel=0.05)
 
@@ -78,7 +84,8 @@ def test_parallel_lines_are_the_worst_case() -> None:
     """Nearly every target point is an anchor; in the run that is kept, every one is."""
     data, cell = load_dataset("parallel-lines"), Cell(2000, 1.0, 20)
     found = [
-        run_cell(FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), run), [cell]), cell) for run in range(5)
+        run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), run), [cell]), cell)
+        for run in range(5)
     ]
     assert all(trial.missed == 0 and trial.detectors >= 8 for trial in found)
     assert found[0].detectors == 10

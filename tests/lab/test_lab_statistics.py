@@ -1,11 +1,46 @@
+"""From trials to cells: intervals, means, and the summary."""
+
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from toy_trials import fill
 
-from exactfit.lab.statistics import CELL, column_names, mean_interval, per_cell, wilson
+from exactfit.lab import load_dataset
+from exactfit.lab.statistics import (
+    CELL,
+    COLUMNS,
+    column_names,
+    mean_interval,
+    per_cell,
+    summary_text,
+    wilson,
+    write_summary,
+)
+from exactfit.lab.trials import read_trials
+
+
+def test_summary(tmp_path: Path) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(10)))
+    lines = summary_text(trials).splitlines()
+    assert lines[0] == ",".join(COLUMNS)
+    row = dict(zip(COLUMNS, lines[1].split(","), strict=True))
+    assert (row["data"], row["standing"], row["scheme"]) == ("parallel-lines", "generated", "shared")
+    assert row["digest"] == load_dataset("parallel-lines").digest
+    assert (row["runs"], row["interpolating"], row["probability"], row["detectors"]) == ("10", "5", "0.5", "3")
+    assert row["probability_low"] == "0.236593"
+    write_summary(tmp_path / "deep" / "s.csv", trials)
+    assert (tmp_path / "deep" / "s.csv").read_text(encoding="utf-8").splitlines() == lines
+
+
+def test_a_summary_of_one_run_leaves_intervals_empty(tmp_path: Path) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(1)))
+    row = dict(zip(COLUMNS, summary_text(trials).splitlines()[1].split(","), strict=True))
+    assert row["detectors_low"] == row["detectors_high"] == ""
 
 
 def trials(count: int = 400) -> np.ndarray:

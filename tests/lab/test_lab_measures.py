@@ -1,9 +1,6 @@
-"""What a comparison measures, by hand: sizes, splits, changes on segments; and how it is shown."""
+"""Sizes of networks, and the smallest change that changes an answer."""
 
 from __future__ import annotations
-
-import json
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -13,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactfit
-from exactfit import Comparison
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.lab.comparison import Row
-from exactfit.lab.contenders import Built
-from exactfit.lab.contest import Data, accuracy, prepare, split
 from exactfit.lab.measures import Probes, Sizes, bits_of, choose_probes, sizes, smallest_change
 from exactfit.network import Layer
 from exactfit.network.activations import RELU, THRESHOLD
@@ -25,10 +18,6 @@ from exactfit.network.bits import BitMatrix
 from exactfit.network.weights import Dense, Integers, Masks, Sparse
 
 SMALL = ("two moons", "three classes")
-FACTS = {"n_samples": 8, "n_held_out": 2, "n_features": 3, "n_classes": 2, "time_limit": 60.0}
-
-
-# Sizes: every number below is counted by hand.
 
 
 def test_dense_layers_count_every_number() -> None:
@@ -87,37 +76,6 @@ def test_bits_of_whole_floats_are_those_of_integers(values: list[int]) -> None:
     assert bits_of(np.array(values, dtype=np.float64)) == (max(each), sum(each))
 
 
-# The split.
-
-
-@given(st.lists(st.integers(1, 23), min_size=2, max_size=5), st.integers(0, 2**32))
-def test_a_split_holds_out_a_fifth_of_every_class_and_never_all_of_it(counts: list[int], seed: int) -> None:
-    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    kept, held_out = split(codes, np.random.default_rng(seed))
-    assert sorted([*kept, *held_out]) == list(range(len(codes)))
-    found = np.bincount(codes[held_out], minlength=len(counts))
-    for count, out in zip(counts, found, strict=True):
-        assert abs(out - count / 5) <= 0.5
-        assert out < count
-    assert (np.diff(kept) > 0).all()
-
-
-def test_data_come_back_from_disk_as_they_were_and_stay_there(tmp_path) -> None:
-    X, y = PROBLEMS["three classes"]()
-    data, n_classes = prepare(X, y, "raise", 5)
-    assert n_classes == 3
-    data.save(tmp_path)
-    read = Data.open(tmp_path)
-    for field in fields(Data):
-        np.testing.assert_array_equal(getattr(read, field.name), getattr(data, field.name))
-    np.testing.assert_array_equal(data.X, X[data.rows])
-    read.X[:] = 0.0
-    np.testing.assert_array_equal(Data.open(tmp_path).X, data.X)
-
-
-# Changes on segments.
-
-
 def test_probes_lead_to_the_nearest_point_of_another_label(monkeypatch) -> None:
     monkeypatch.setattr("exactfit.lab.measures.ROW_TILE", 7)
     X, y = PROBLEMS["three classes"]()
@@ -154,7 +112,7 @@ def test_where_no_answer_changes_none_is_found() -> None:
 
 def test_out_of_time_the_change_so_far_counts() -> None:
     probes = Probes(np.zeros((1, 1)), np.ones((1, 1)))
-    found = smallest_change(lambda points: points[:, 0] > 0.1, probes, seconds=-1.0)
+    found = smallest_change(lambda points: points[:, 0] > 0.1, probes, time_limit=-1.0)
     assert found == pytest.approx(0.5)
 
 
@@ -168,80 +126,3 @@ def test_no_smaller_change_is_found_than_is_proved_harmless(name: str, problem: 
     found = smallest_change(network.decide, choose_probes(X, y, np.random.default_rng(0)))
     assert found is not None
     assert certificate.robust_radius is None or certificate.robust_radius <= found
-
-
-def test_accuracy_is_left_out_when_evaluation_is_too_slow() -> None:
-    X, y = np.zeros((600, 1)), np.arange(600) % 2
-    data = Data(X, y, y, X, y, X[:1], X[:1])
-    ones = Built(lambda points: np.ones(len(points)))
-    assert accuracy(ones, data, seconds=60.0) == 0.5
-    assert accuracy(ones, data, seconds=-1.0) is None
-
-
-# The table.
-
-
-def a_row(**facts) -> Row:
-    usual = {
-        "depth": 2, "neurons": 1234, "parameters": 50_618, "nonzero": 1, "distinct": 1, "bits_per_weight": 64,
-        "total_bits": 2_300_000, "largest_weight": 2.5, "robust_radius": 0.0123, "radius_method": "nearest hyperplane",
-        "radius_upper": 0.5, "build_seconds": 0.25, "accuracy": 0.875, "certified": True, "proof": "counts",
-    }  # fmt: skip
-    return Row(**{"name": "some", "kind": "construction", **usual, **facts})
-
-
-def a_table() -> Comparison:
-    rows = (
-        a_row(name="small", total_bits=10, build_seconds=3.0),
-        a_row(name="robust", robust_radius=0.25),
-        a_row(name="quick", build_seconds=0.001, largest_weight=float("inf")),
-        a_row(name="liar", total_bits=1, robust_radius=9.0, build_seconds=0.0, certified=False),
-        Row(name="1-nn", kind="not a network", robust_radius=8.0, radius_method="half the separation, exact"),
-        Row(name="late", kind="construction", reason="time limit of 60 s, while building " + "and building " * 9),
-    )
-    return Comparison(rows, **FACTS, memory_limit=2**30, random_state=0, missing=("never",))
-
-
-def test_winners_are_certified() -> None:
-    table = a_table()
-    winners = table.smallest, table.most_robust, table.fastest
-    assert [row.name for row in winners if row is not None] == ["small", "robust", "quick"]
-    assert replace(table, rows=table.rows[3:]).smallest is None
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 300])
-def test_the_text_fits_the_terminal(width: int) -> None:
-    text = a_table().to_text(width)
-    assert max(map(len, text.splitlines())) <= width
-    flat = " ".join(text.split())
-    for words in (
-        "built on 8 points of 3 features", "certified", "max weight", "radius >=", "radius <=", "radius by", "held out",
-        "2.30M", "87.5 %", "0.0123", "not a network", "half the separation, exact", "late: time limit of 60 s",
-        "smallest certified network: small, 10 bits", "most robust: robust, at least 0.25", "interrupted",
-    ):  # fmt: skip
-        assert words in flat
-    blocks = [block for block in text.split("\n\n") if "robust" in block and "1-nn" in block]
-    assert len(blocks) == (1 if width == 300 else len(blocks))
-    assert all(block.splitlines()[1].startswith("small") for block in blocks)
-
-
-def test_the_width_is_the_terminals(monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "61")
-    assert str(a_table()) == a_table().to_text(61)
-
-
-def test_a_comparison_as_json() -> None:
-    plain = json.loads(json.dumps(a_table().to_dict(), allow_nan=False))
-    assert plain["missing"] == ["never"]
-    assert plain["n_samples"] == 8
-    assert plain["rows"][2]["largest_weight"] == "inf"
-    assert plain["rows"][5]["neurons"] is None
-    assert set(plain["rows"][0]) == {field.name for field in fields(Row)}
-
-
-def test_a_comparison_as_a_frame() -> None:
-    frame = a_table().to_frame()
-    assert list(frame.index) == ["small", "robust", "quick", "liar", "1-nn", "late"]
-    assert frame.loc["robust", "robust_radius"] == 0.25
-    assert frame.loc["late", "reason"].startswith("time limit")
-    assert np.isnan(frame.loc["1-nn", "neurons"])

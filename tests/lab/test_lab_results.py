@@ -11,8 +11,12 @@ from exactfit.lab.experiment import PAPER, paper_experiment
 from exactfit.lab.statistics import summary_text
 from exactfit.lab.trials import Trials, read_trials
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
+
+
 PACKED = sorted(RESULTS.glob("*.trials.csv.gz"))
+
+
 FEW_MB = 5 * 2**20
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -14,11 +13,9 @@ from matplotlib.contour import QuadContourSet
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.axes import edges_of, note_below, save_figure, shown
 from exactfit.lab.trial_plots import COLORS
-from exactfit.plots import frame, plot_points, style
+from exactfit.plots import plot_points
 
-NAMES = ("n", "lambda", "N", "detectors", "missed", "seconds")
 WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)
 
 
@@ -179,37 +176,3 @@ def test_nothing_to_draw() -> None:
         plot_heatmap([])
     with pytest.raises(DataError, match="two features"):
         plot_points([[0.0]], [0])
-
-
-def test_points_and_their_names() -> None:
-    ax = plot_points(np.arange(12.0).reshape(6, 2), [0, 1, 2, 0, 1, 2], names=["a", "b", "c"])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
-    assert ax.get_aspect() == 1
-    assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False).get_aspect() == "auto"
-
-
-def test_frames() -> None:
-    around = frame(plt.subplots()[1], True), frame(plt.subplots()[1], False)
-    widths = [ax.spines["left"].get_linewidth() for ax in around]
-    assert widths[0] > 3 * widths[1]
-    assert around[0].spines["left"].get_linestyle() != around[1].spines["left"].get_linestyle()
-
-
-def test_edges_lie_halfway() -> None:
-    assert edges_of(np.array([0.0, 1.0, 3.0])).tolist() == [-0.5, 0.5, 2.0, 4.0]
-    assert edges_of(np.array([10.0])).tolist() == [5.0, 15.0]
-    assert [shown(value) for value in (0.5, 1.0, 1e6)] == ["0.5", "1", "1,000,000"]
-
-
-def test_files_are_the_same_each_time_and_the_note_is_in_them(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        with style():
-            figure, ax = plt.subplots()
-            plot_heatmap(records(), ax)
-            note_below(figure, "data: published, SHA-256 0123")
-            written = save_figure(figure, tmp_path / "deep" / name)
-        assert [path.suffix for path in written] == [".pdf", ".png"]
-    for ending in ("pdf", "png"):
-        assert (tmp_path / f"deep/a.{ending}").read_bytes() == (tmp_path / f"deep/b.{ending}").read_bytes()
-    assert figure._supxlabel.get_text() == "data: published, SHA-256 0123"
-    assert b"/Image" not in (tmp_path / "deep/a.pdf").read_bytes().split(b"/XObject")[0], "cells are vectors"

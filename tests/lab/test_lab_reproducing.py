@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 from dask_cluster import dask_cluster
 from sklearn.datasets import load_iris, make_moons
-from test_experiments_datasets import write_mnist
+from toy_images import write_mnist
 
 from exactfit.cli import main
-from exactfit.lab import backends, figures, load_dataset, read_trials
+from exactfit.lab import backends, load_dataset, read_trials
 from exactfit.lab.trial import run_cell
 from exactfit.lab.trials import merge_trials
 
@@ -28,6 +28,8 @@ GRID = """
 width = { first = 10, last = 40, step = 10 }
 max_bias = [0, 0.5, 1]
 """
+
+
 ONE_FIGURE = """
 [[figure]]
 kind = "data"
@@ -289,7 +291,7 @@ def test_interrupted_and_continued() -> None:
     "arguments",
     [
         ["reproduce", "nothing"],
-        ["reproduce", "two-moons", "--scale", "huge"],
+        ["reproduce", "two-moons", "--extent", "huge"],
         ["reproduce", "all", "--store", "s.jsonl"],
         ["reproduce", "two-moons", "--runs", "0"],
         ["reproduce", "two-moons", "--jobs", "0"],
@@ -303,25 +305,3 @@ def test_interrupted_and_continued() -> None:
 )
 def test_usage(arguments: list[str]) -> None:
     assert main(arguments) == 2
-
-
-def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    write("mine.toml", Path(moons_toml(runs=1)).read_text(encoding="utf-8").replace('"data"', '"pie"'))
-    assert main(["sweep", "mine.toml", "-j", "1"]) == 2
-    assert "no figure is of the kind 'pie'" in capsys.readouterr().err
-
-
-def test_figures_speak_of_bands_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes: list[str] = []
-    monkeypatch.setattr(figures, "note_below", lambda _, note: notes.append(note))
-    sweep = [
-        "sweep",
-        write("my.toml", 'runs = 4\n[data]\nname = "two-moons"\n' + GRID + '\n[[figure]]\nkind = "slices"\n'),
-        "-j",
-        "1",
-    ]
-    assert main([*sweep, "--runs", "4"]) == 0
-    assert main([*sweep, "--runs", "5"]) == 0
-    few, enough = notes
-    assert "4 runs per cell; markers" in few
-    assert "5 runs per cell; bands: 95 % confidence; markers" in enough

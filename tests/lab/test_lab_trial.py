@@ -1,4 +1,4 @@
-"""A cell of a run is what the constructions give for the same numbers, whatever else is run."""
+"""One trial: shared draws, seeds, and sides for many bias vectors at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_blobs
@@ -24,12 +25,13 @@ from exactfit.lab.trial import (
     Cell,
     Draw,
     FirstLayers,
-    Problem,
+    OrderedPoints,
     Scheme,
     build,
     draw_hyperplanes,
     run_cell,
-    seed_of,
+    sides_of_many,
+    stream_seed,
 )
 from exactfit.network.sides import sides
 
@@ -58,7 +60,7 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     """The same cell with the package's constructions, on the first N points alone."""
     draw = Draw(data.digest, scheme, run)
     X, y = data.X[: cell.N], data.y[: cell.N]
-    weights, v = draw_hyperplanes(Problem.of(data), draw, cell, cell.n)
+    weights, v = draw_hyperplanes(OrderedPoints.of(data), draw, cell, cell.n)
     biases = cell.lam * v
     if scheme.center:
         origin = mean(X)
@@ -68,7 +70,7 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
                 total += each * origin[j]
             biases[i] -= total
     planes, order = Hyperplanes(weights, biases), ClassOrder.of(y)
-    targets = Problem.of(data).targets
+    targets = OrderedPoints.of(data).targets
     patterns = sides(X, weights, biases, rows=order.rows)
     covers = cover_classes(Counts(patterns, SERIAL), order, targets, Recipe(), draw.order(cell))
     return assemble(planes, patterns, order, targets, covers, Recipe().s)
@@ -80,9 +82,9 @@ CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N
 @pytest.mark.parametrize("scheme", [Scheme(), Scheme(center=True), Scheme(kind=INDEPENDENT)])
 def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> None:
     draw = Draw(digits.digest, scheme, 3)
-    shared = FirstLayers(Problem.of(digits), draw, CELLS if scheme.kind != INDEPENDENT else CELLS[:1])
+    shared = FirstLayers(OrderedPoints.of(digits), draw, CELLS if scheme.kind != INDEPENDENT else CELLS[:1])
     for cell in CELLS:
-        layers = shared if scheme.kind != INDEPENDENT else FirstLayers(Problem.of(digits), draw, [cell])
+        layers = shared if scheme.kind != INDEPENDENT else FirstLayers(OrderedPoints.of(digits), draw, [cell])
         trial, made = run_cell(layers, cell), by_hand(digits, cell, 3, scheme)
         assert trial.per_class == tuple(np.bincount(made.trace.detector_classes, minlength=10).tolist())
         assert trial.missed == len(made.trace.uncovered)
@@ -92,7 +94,7 @@ def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> 
 
 
 def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, draw = Problem.of(digits), Draw(digits.digest, Scheme(), 4)
+    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, Scheme(), 4)
     plain = [run_cell(FirstLayers(problem, draw, CELLS), cell) for cell in CELLS]
     monkeypatch.setattr(mutual, "WORTHWHILE", 0)
     monkeypatch.setattr(mutual, "SHARE", 0.0)
@@ -114,7 +116,7 @@ def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
     draw = Draw(moons.digest, Scheme(), 5)
     recipe = Recipe(max_bias=0.7, center=False, target=1)
     made = fixed_width(moons.X, moons.y, 130, recipe, random_state=draw.hyperplanes(cell))
-    planes = FirstLayers(Problem.of(moons), draw, [Cell(500, 0.7, 1000)]).hyperplanes(cell)
+    planes = FirstLayers(OrderedPoints.of(moons), draw, [Cell(500, 0.7, 1000)]).hyperplanes(cell)
     assert (made.network.layers[0].weights.values == planes.weights).all()
     assert (made.network.layers[0].bias == planes.biases).all()
 
@@ -124,21 +126,21 @@ def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
     draw = Draw(digits.digest, scheme, 1)
     recipe = Recipe(max_bias=0.7, center=True)
     made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, random_state=draw.hyperplanes(cell))
-    planes = FirstLayers(Problem.of(digits), draw, [cell]).hyperplanes(cell)
+    planes = FirstLayers(OrderedPoints.of(digits), draw, [cell]).hyperplanes(cell)
     assert (made.network.layers[0].bias == planes.biases).all()
 
 
 def test_built_networks_are_those_of_the_trials(moons: Dataset, digits: Dataset) -> None:
     for data, cell in ((moons, Cell(200, 0.5, 1000)), (digits, Cell(400, 0.5, 300))):
         made = build(data, cell, run=2)
-        trial = run_cell(FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), 2), [cell]), cell)
+        trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 2), [cell]), cell)
         assert made.network.widths[:2] == (cell.n, trial.detectors)
         assert certify(made.network, data.X, data.y).holds == (trial.missed == 0)
 
 
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), st.integers(0, 3))
 def test_a_cell_does_not_depend_on_its_company(digits: Dataset, company: list[Cell], run: int) -> None:
-    problem, draw = Problem.of(digits), Draw(digits.digest, Scheme(), run)
+    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, Scheme(), run)
     cell = company[0]
     alone = run_cell(FirstLayers(problem, draw, [cell]), cell)
     among = run_cell(FirstLayers(problem, draw, company), cell)
@@ -162,7 +164,7 @@ def test_seeds_are_fixed_for_good() -> None:
     """Rows of old stores must stay comparable: a change here makes all of them void."""
     draw, cell = Draw("0" * 64, Scheme(), 7), Cell(500, 0.5, 1000)
     assert draw.hyperplanes(cell).entropy % 10**12 == 248799980553
-    assert draw.order(cell).entropy == seed_of("order", 7, 500, 0.5, 1000).entropy
+    assert draw.order(cell).entropy == stream_seed("order", 7, 500, 0.5, 1000).entropy
 
 
 def test_whole_and_broken_numbers_are_one_lambda() -> None:
@@ -174,7 +176,7 @@ def test_lambda_zero_and_a_class_alone_in_a_beginning() -> None:
     X, y = make_blobs(60, centers=3, random_state=0)
     data = dataset(X, np.sort(y))
     trial = run_cell(
-        FirstLayers(Problem.of(data), Draw(data.digest, Scheme(), 0), [Cell(64, 0.0, 25)]), Cell(64, 0.0, 25)
+        FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 0), [Cell(64, 0.0, 25)]), Cell(64, 0.0, 25)
     )
     assert len(trial.per_class) == 3
     assert trial.per_class[2] == 0
@@ -184,3 +186,50 @@ def test_lambda_zero_and_a_class_alone_in_a_beginning() -> None:
 def test_unknown_schemes(wrong: dict[str, str]) -> None:
     with pytest.raises(ParameterError, match="no scheme"):
         Scheme(**wrong)
+
+
+@pytest.mark.parametrize("d", [1, 2, 16, 17, 100, 700])
+@pytest.mark.parametrize("n", [1, 64, 65, 130])
+def test_same_as_one_bias_vector_at_a_time(d: int, n: int) -> None:
+    rng = np.random.default_rng(d + n)
+    X, weights = rng.normal(size=(83, d)), rng.normal(size=(n, d)).astype(np.float32)
+    biases = np.array([0.0, 0.3, 1.0, 1e-9, 1e9])[:, None] * rng.uniform(-1, 1, n)
+    rows = rng.permutation(83)[:70]
+    many = sides_of_many(X, weights, biases, rows=rows)
+    for bits, each in zip(many, biases, strict=True):
+        assert (bits.words == sides(X, weights, each, rows=rows).words).all()
+
+
+def test_sparse_points() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 40)) * (rng.random((90, 40)) < 0.2)
+    weights, biases = rng.normal(size=(70, 40)).astype(np.float32), rng.normal(size=(3, 70))
+    for dense, sparse in zip(
+        sides_of_many(X, weights, biases), sides_of_many(sp.csr_array(X), weights, biases), strict=True
+    ):
+        assert (dense.words == sparse.words).all()
+
+
+@given(st.integers(17, 40), st.integers(0, 2**32))
+def test_points_on_hyperplanes_are_off(d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (20, d)).astype(np.float64)
+    weights = rng.integers(-3, 4, (10, d)).astype(np.float32)
+    exact = X @ weights.T.astype(np.float64)
+    biases = -exact[:3]  # each bias vector puts one point on every hyperplane
+    for bits, each in zip(sides_of_many(X, weights, biases), biases, strict=True):
+        assert (bits.to_bool() == (exact + each > 0)).all()
+
+
+def test_huge_and_tiny_numbers() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 30)) * 10.0 ** rng.integers(-300, 300, (70, 1))
+    weights = rng.normal(size=(5, 30)).astype(np.float32)
+    biases = rng.normal(size=(4, 5)) * np.array([[1e-300], [1.0], [1e300], [0.0]])
+    for bits, each in zip(sides_of_many(X, weights, biases), biases, strict=True):
+        assert (bits.words == sides(X, weights, each).words).all()
+
+
+def test_nothing_to_decide() -> None:
+    assert sides_of_many(np.empty((0, 20)), np.ones((3, 20)), np.zeros((2, 3)))[1].n_rows == 0
+    assert sides_of_many(np.ones((4, 20)), np.ones((3, 20)), np.empty((0, 3))) == []

@@ -29,7 +29,10 @@ max_bias = { first = 0, last = 2, step = 0.2 }
 [[figure]]
 kind = "data"
 """
+
+
 N_TRIALS = 60 * 10 * 11
+
 
 # Everything is loaded once; then each order is carried out by a fresh fork of this process, which
 # the test may kill. So kills come quickly, and at all moments of a sweep, its beginning included.

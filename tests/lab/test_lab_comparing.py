@@ -8,24 +8,28 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from constructors import PROBLEMS
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 import exactfit
 from exactfit import AssumptionError, Comparison, ConflictWarning, ContradictoryLabelsError, DataError, ParameterError
-from exactfit._support.processes import memory_of, told_by_ps
 from exactfit.cli import main
 from exactfit.construct import fixed_width
-from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import Row, compare
-from exactfit.lab.contenders import choose
+from exactfit.lab.comparing import Split, accuracy, hold_out, prepare
+from exactfit.lab.contenders import Built
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
+
+
 WIDTH = 200
 
 
@@ -187,7 +191,7 @@ def test_an_error_becomes_a_reason_in_one_line(in_trouble: Comparison) -> None:
 
 
 def test_reasons_name_rows_of_the_data_as_given(in_trouble: Comparison) -> None:
-    from exactfit.lab.contest import prepare
+    from exactfit.lab.comparing import prepare
 
     first = int(prepare(X, Y, "raise", 0)[0].rows[0])
     expected = AssumptionError("distinct projections", [first], "Move it.")
@@ -283,22 +287,12 @@ def test_the_same_seed_gives_the_same_table_however_many_run_at_once() -> None:
     assert one["adaptive-width"].certified
 
 
-def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:
-    rng = np.random.default_rng(0)
-    noise, labels = rng.standard_normal((400, 1)), rng.integers(0, 2, 400)
-    row = compare(noise, labels, "mlp", time_limit=2)["mlp"]
-    assert row.kind == "trained network"
-    assert "training points wrong after" in row.reason
-    assert (row.depth, row.neurons, row.parameters) == (1, 101, 301)
-    assert not row.certified
-
-
 INTERRUPTED = """
-import json, sys
+import json, os, sys
 from sklearn.datasets import make_moons
 from exactfit import compare
-sys.path.insert(0, sys.argv[1])
-from test_comparison import Good, Raises, Sleeper
+sys.path[:0] = [sys.argv[1], os.path.dirname(sys.argv[1])]
+from test_lab_comparing import Good, Raises, Sleeper
 X, y = make_moons(60, noise=0.05, random_state=0)
 print(json.dumps(compare(X, y, [Good(), Sleeper(sys.argv[2]), Raises()], time_limit=300).to_dict()))
 """
@@ -349,26 +343,6 @@ def test_the_command_says_when_it_was_interrupted(table: str, capsys, monkeypatc
     assert "interrupted, so not run: huang" in capsys.readouterr().out
 
 
-def test_names_of_constructions_and_baselines_are_known() -> None:
-    assert [contender.name for contender in choose("all")] == [*CONSTRUCTORS, "1-nn", "decision-tree", "mlp"]
-    assert [contender.name for contender in choose("baum")] == ["baum"]
-    assert [contender.name for contender in choose(Good())] == ["good"]
-
-
-@pytest.mark.parametrize(
-    ("constructions", "message"),
-    [
-        (["bam"], "no construction is called 'bam': choose from .*baum.*mlp"),
-        ([Good(), Good()], "different names, got good more than once"),
-        (3, "got int"),
-        ([Good], "got type"),
-    ],
-)
-def test_a_choice_that_cannot_be_meant_is_refused(constructions: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        compare(X, Y, constructions)
-
-
 @pytest.mark.parametrize(
     "options",
     [{"time_limit": 0}, {"memory_limit": 0}, {"random_state": -1}, {"random_state": None}, {"conflicts": "x"}],
@@ -397,20 +371,34 @@ def test_nothing_may_be_left_to_hold_out() -> None:
     assert "none held out" in str(comparison)
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells through files")
-def test_memory_of_a_process_is_told() -> None:
-    before = memory_of(os.getpid())
-    kept = np.ones(2**23)
-    after = memory_of(os.getpid())
-    assert before is not None
-    assert after is not None
-    assert kept.nbytes * 0.9 < after - before < kept.nbytes * 1.5
+@given(st.lists(st.integers(1, 23), min_size=2, max_size=5), st.integers(0, 2**32))
+def test_a_split_holds_out_a_fifth_of_every_class_and_never_all_of_it(counts: list[int], seed: int) -> None:
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    kept, held_out = hold_out(codes, np.random.default_rng(seed))
+    assert sorted([*kept, *held_out]) == list(range(len(codes)))
+    found = np.bincount(codes[held_out], minlength=len(counts))
+    for count, out in zip(counts, found, strict=True):
+        assert abs(out - count / 5) <= 0.5
+        assert out < count
+    assert (np.diff(kept) > 0).all()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ps")
-def test_memory_is_told_where_there_are_no_files_to_read() -> None:
-    told = told_by_ps(os.getpid())
-    if told is None:
-        pytest.skip("there is no ps")
-    assert told > 2**24
-    assert told_by_ps(2**22 + 1) is None
+def test_data_come_back_from_disk_as_they_were_and_stay_there(tmp_path) -> None:
+    X, y = PROBLEMS["three classes"]()
+    data, n_classes = prepare(X, y, "raise", 5)
+    assert n_classes == 3
+    data.save(tmp_path)
+    read = Split.open(tmp_path)
+    for field in fields(Split):
+        np.testing.assert_array_equal(getattr(read, field.name), getattr(data, field.name))
+    np.testing.assert_array_equal(data.X, X[data.rows])
+    read.X[:] = 0.0
+    np.testing.assert_array_equal(Split.open(tmp_path).X, data.X)
+
+
+def test_accuracy_is_left_out_when_evaluation_is_too_slow() -> None:
+    X, y = np.zeros((600, 1)), np.arange(600) % 2
+    data = Split(X, y, y, X, y, X[:1], X[:1])
+    ones = Built(lambda points: np.ones(len(points)))
+    assert accuracy(ones, data, time_limit=60.0) == 0.5
+    assert accuracy(ones, data, time_limit=-1.0) is None

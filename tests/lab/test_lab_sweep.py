@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_cluster import dask_cluster
-from sklearn.datasets import load_digits, make_moons
+from toy_sweeps import DIGITS, GRID, MOONS, TOY, quiet, rows_of, sweep
 
-from exactfit.data import data_digest
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab import Dataset, backends
+from exactfit.lab import backends
 from exactfit.lab import sweep as sweep_module
-from exactfit.lab.backends import Backend, Batch, results
-from exactfit.lab.experiment import Experiment
+from exactfit.lab.backends import Backend
 from exactfit.lab.store import Store
-from exactfit.lab.sweep import Display, Pace, Report, Shard, Sweep, weight
-from exactfit.lab.trial import Cell, Draw, Problem, Scheme, Trial, run_cell
-from exactfit.lab.trials import Trials, merge_trials, read_trials
-
-
-def dataset(name: str, X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
-    X, y = np.ascontiguousarray(X / np.sqrt((X**2).sum(axis=1)).max()), y.astype(np.int64)
-    return Dataset(
-        X=X, y=y, name=name, classes=tuple(map(str, range(int(y.max()) + 1))), target=target,
-        digest=data_digest(X, y), published=None, source="test",
-    )  # fmt: skip
-
-
-MOONS = dataset("moons", *make_moons(60, noise=0.05, random_state=0), target=1)
-X_DIGITS, Y_DIGITS = load_digits(return_X_y=True)
-DIGITS = dataset("digits", X_DIGITS[:80], Y_DIGITS[:80])
-GRID = {"width": (10, 40, 70), "max_bias": (0.0, 0.5, 1.0), "points": (40, 60)}
-TOY = Experiment("toy", "Toy", 3, ({}, {}), (GRID,))
-
-
-def quiet(*_: object) -> None:
-    """Whoever does not listen."""
-
-
-def sweep(
-    path: Path, experiment: Experiment = TOY, backend: Backend | None = None, shard: Shard | None = None,
-    data: tuple[Dataset, ...] = (MOONS, DIGITS),
-) -> Report:  # fmt: skip
-    with Store(path, quiet) as store:
-        return Sweep(experiment, data, store, shard or Shard()).run(backend or Backend(), quiet)
-
-
-def rows_of(trials: Trials) -> list[tuple]:
-    """Everything but the seconds, sorted."""
-    digests = np.array([header["digest"] + header["scheme"] for header in trials.headers])[trials.rows["header"]]
-    plain = trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist()
-    return sorted(zip(digests.tolist(), plain, trials.rows["per_class"].tolist(), strict=True))
+from exactfit.lab.sweep import Display, Pace, Shard, Sweep, weight
+from exactfit.lab.trial import Cell, OrderedPoints, Scheme, Trial, run_cell
+from exactfit.lab.trials import merge_trials, read_trials
 
 
 @pytest.fixture(scope="module")
@@ -73,27 +32,6 @@ def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:
     assert len({(digest, row[:4]) for digest, row, _ in whole}) == len(whole) == 108
     assert any(row[5] == 0 for _, row, _ in whole)
     assert any(row[5] > 0 for _, row, _ in whole)
-
-
-@pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])
-def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, backend: Backend) -> None:
-    sweep(tmp_path / "s.jsonl", backend=backend)
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
-
-
-def test_a_local_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
-        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
-
-
-@pytest.mark.slow
-def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
-    with dask_cluster(tmp_path, 2, 1) as address:
-        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, address))
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
 
 
 def test_part_after_part_in_any_order(whole: list[tuple], tmp_path: Path) -> None:
@@ -192,74 +130,6 @@ def test_a_failing_trial_is_recorded_and_run_again(
     assert rows_of(read_trials(path)) == whole
 
 
-@pytest.mark.parametrize("kind", ["shared", "independent"])
-def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    def never(*_: object) -> None:
-        raise MemoryError("on purpose")
-
-    monkeypatch.setattr(backends, "FirstLayers", never)
-    report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1, scheme=Scheme(kind=kind)))
-    assert (report.added, report.failed) == (0, 36)
-
-
-@dataclass(frozen=True)
-class Deadly(Draw):
-    """Ends the process that draws from it."""
-
-    def hyperplanes(self, cell: Cell) -> np.random.SeedSequence:
-        os._exit(9)
-
-
-def test_a_dead_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = Cell(10, 1.0, 60)
-    batches = [Batch(0, Deadly(MOONS.digest, Scheme(), 0), (cell,), (cell,))]
-    with (
-        results(Backend("processes", 2), [Problem.of(MOONS)], batches) as arriving,
-        pytest.raises(ChildProcessError, match="a worker process died"),
-    ):
-        list(arriving)
-
-
-ORPHAN = """
-import os, subprocess, sys, threading
-from exactfit._support.processes import end_with
-if sys.argv[1:]:
-    threading.Thread(target=end_with, args=(int(sys.argv[1]),)).start()
-else:
-    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])
-    print(child.pid, flush=True)
-    sys.stdin.readline()
-"""
-
-
-def lives(process: int) -> bool:
-    """Whether a process runs; one that nobody has buried yet does not."""
-    try:
-        os.kill(process, 0)
-        status = Path(f"/proc/{process}/stat")
-        return not (status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
-def test_workers_end_with_whom_they_work_for(tmp_path: Path) -> None:
-    (tmp_path / "orphan.py").write_text(ORPHAN, encoding="utf-8")
-    parent = subprocess.Popen(
-        [sys.executable, tmp_path / "orphan.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    time.sleep(3.0)
-    assert lives(child)
-    parent.kill()
-    parent.communicate()
-    end = time.monotonic() + 20
-    while lives(child):
-        assert time.monotonic() < end, "the orphan lives on"
-        time.sleep(0.2)
-
-
 def test_one_class_in_a_beginning_is_refused(tmp_path: Path) -> None:
     order = np.argsort(MOONS.y, kind="stable")
     with pytest.raises(DataError, match="the first 20 points of moons are of one class"):
@@ -286,23 +156,17 @@ def test_a_small_trial_goes_in_batches() -> None:
     sent = []
     cells = [Cell(64, 1.0, 60)] * 4000
 
-    def count(batches):
+    def count_cells(batches):
         for batch in batches:
             sent.append(len(batch.cells))
             yield batch
 
-    part = sweep_module.Part(Problem.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
+    part = sweep_module.Part(OrderedPoints.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
     pace = Pace()
-    for batch in count(part.batches(0, 0, pace)):
+    for batch in count_cells(part.batches(0, 0, pace)):
         pace.learn([Trial(0, cell, seconds=0.0005) for cell in batch.cells], 0.0)
     assert sum(sent) == 4000
     assert len(sent) < 10
-
-
-@pytest.mark.parametrize("wrong", [{"name": "ray"}, {"name": "dask"}, {"scheduler": "tcp://127.0.0.1:1"}])
-def test_backends_that_cannot_be(wrong: dict[str, str]) -> None:
-    with pytest.raises(ParameterError):
-        Backend(**wrong)
 
 
 def test_display_without_a_terminal_says_a_line_a_minute() -> None:

@@ -1,0 +1,70 @@
+"""Contenders: who takes part in a comparison, and a baseline that runs out of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+from exactfit import ParameterError
+from exactfit.construct import fixed_width
+from exactfit.constructions import CONSTRUCTORS
+from exactfit.lab import compare
+from exactfit.lab.contenders import choose_contenders
+
+X, Y = make_moons(60, noise=0.05, random_state=0)
+
+
+WIDTH = 200
+
+
+class Base:
+    """What the protocol asks of a constructor, for the ones below."""
+
+    name: ClassVar[str] = "base"
+    citation: ClassVar[str] = "this file"
+    labels: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
+    activation: ClassVar[str] = "threshold"
+    assumptions: ClassVar[str] = "none"
+    randomized: ClassVar[bool] = True
+
+    def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
+        return fixed_width(X, y, WIDTH, random_state=random_state)
+
+
+@dataclass(frozen=True)
+class Good(Base):
+    name: ClassVar[str] = "good"
+
+
+def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:
+    rng = np.random.default_rng(0)
+    noise, labels = rng.standard_normal((400, 1)), rng.integers(0, 2, 400)
+    row = compare(noise, labels, "mlp", time_limit=2)["mlp"]
+    assert row.kind == "trained network"
+    assert "training points wrong after" in row.reason
+    assert (row.depth, row.neurons, row.parameters) == (1, 101, 301)
+    assert not row.certified
+
+
+def test_names_of_constructions_and_baselines_are_known() -> None:
+    assert [contender.name for contender in choose_contenders("all")] == [*CONSTRUCTORS, "1-nn", "decision-tree", "mlp"]
+    assert [contender.name for contender in choose_contenders("baum")] == ["baum"]
+    assert [contender.name for contender in choose_contenders(Good())] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("constructions", "message"),
+    [
+        (["bam"], "no construction is called 'bam': choose from .*baum.*mlp"),
+        ([Good(), Good()], "different names, got good more than once"),
+        (3, "got int"),
+        ([Good], "got type"),
+    ],
+)
+def test_a_choice_that_cannot_be_meant_is_refused(constructions: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        compare(X, Y, constructions)

@@ -1,0 +1,153 @@
+"""MNIST and CIFAR-10 from files: every form of them, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toy_images import idx, toy_images, write_mnist
+
+from exactfit.exceptions import DataError
+from exactfit.lab import images, load_dataset
+from exactfit.lab.datasets import load_images
+from exactfit.lab.images import CIFAR10, MNIST
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("inside", ["", "mnist", "anything"])
+@pytest.mark.parametrize("names", MNIST.layouts)
+def test_mnist_from_idx_files(tmp_path: Path, packed: bool, inside: str, names: tuple[str, ...]) -> None:
+    pixels = write_mnist(tmp_path / inside, packed=packed, names=names)
+    found = load_images("mnist", tmp_path)
+    assert (found.pixels == pixels).all()
+    assert found.labels.tolist() == [k % 10 for k in range(30)]
+    assert not found.published
+
+
+def write_cifar_binary(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    folder.mkdir(parents=True, exist_ok=True)
+    pixels, labels = toy_images(24, 3072)
+    records = np.column_stack([labels, pixels])
+    for k, name in enumerate(CIFAR10.layouts[0]):
+        (folder / name).write_bytes(records[4 * k : 4 * k + 4].tobytes())
+    return pixels, labels
+
+
+def old_pickle(pixels: np.ndarray, labels: list[int]) -> bytes:
+    """As Python 2 wrote the published batches: protocol 2, byte strings, numpy.core."""
+    raw = pixels.tobytes()
+    return (
+        b"\x80\x02}("
+        b"U\x04datacnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+        + b"M" + len(pixels).to_bytes(2, "little") + b"M" + (3072).to_bytes(2, "little") + b"\x86"
+        + b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+        + b"T" + len(raw).to_bytes(4, "little") + raw + b"tb"
+        + b"U\x06labels]("
+        + b"".join(b"K" + bytes([label]) for label in labels)
+        + b"eu."
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["python 2", "python 3, protocol 2", "python 3, protocol 4"])
+def test_both_versions_of_cifar_hold_the_same(tmp_path: Path, how: str) -> None:
+    pixels, labels = write_cifar_binary(tmp_path / "bin" / "cifar-10-batches-bin")
+    python = tmp_path / "py" / "cifar-10-batches-py"
+    python.mkdir(parents=True)
+    for k, name in enumerate(CIFAR10.layouts[1]):
+        own, codes = pixels[4 * k : 4 * k + 4], labels[4 * k : 4 * k + 4].tolist()
+        batch = {b"data": own, b"labels": codes, b"batch_label": b"toy"}
+        protocol = 2 if how.endswith("2") else 4
+        contents = old_pickle(own, codes) if how == "python 2" else pickle.dumps(batch, protocol=protocol)
+        (python / name).write_bytes(contents)
+    from_binary, from_python = load_images("cifar10", tmp_path / "bin"), load_images("cifar10", tmp_path / "py")
+    assert (from_binary.pixels == pixels).all()
+    assert (from_python.pixels == pixels).all()
+    assert (from_python.labels == labels).all()
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("echo evil > evil.txt",)
+
+
+def test_a_pickle_cannot_run_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in CIFAR10.layouts[1]:
+        (tmp_path / name).write_bytes(pickle.dumps({b"data": Evil(), b"labels": [1]}))
+    with pytest.raises(DataError, match=r"refused.*system"):
+        load_images("cifar10", tmp_path)
+    assert not (tmp_path / "evil.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"",
+        b"not a pickle",
+        pickle.dumps([1, 2]),
+        pickle.dumps({"data": 3, "labels": [1]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.uint8), b"labels": ["cat"]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.float64), b"labels": [1]}),
+        pickle.dumps({b"data": np.zeros((1, 3072), np.uint8), b"labels": [10]}),
+    ],
+)
+def test_other_pickles_are_refused(tmp_path: Path, contents: bytes) -> None:
+    for name in CIFAR10.layouts[1]:
+        (tmp_path / name).write_bytes(contents)
+    with pytest.raises(DataError):
+        load_images("cifar10", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "says"),
+    [
+        ("train-images-idx3-ubyte", idx(np.zeros((20, 28, 28)))[:-5], "incomplete"),
+        ("train-images-idx3-ubyte", b"\0\0", "not an IDX file"),
+        ("train-images-idx3-ubyte", idx(np.zeros(20)), "not an IDX file"),
+        ("train-images-idx3-ubyte", idx(np.zeros((20, 14, 56))), "14 x 56"),
+        ("train-images-idx3-ubyte", gzip.compress(idx(np.zeros((20, 28, 28))), mtime=0)[:-9], "incomplete"),
+        ("train-labels-idx1-ubyte", idx(np.zeros(19)), "pixels for each label"),
+        ("train-labels-idx1-ubyte", idx(np.full(20, 10)), "0 to 9"),
+    ],
+)
+def test_damaged_idx_files_are_refused(tmp_path: Path, name: str, contents: bytes, says: str) -> None:
+    write_mnist(tmp_path, packed=False)
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(DataError, match=says):
+        load_images("mnist", tmp_path)
+
+
+def test_a_damaged_binary_batch_is_refused(tmp_path: Path) -> None:
+    write_cifar_binary(tmp_path)
+    (tmp_path / "test_batch.bin").write_bytes(b"\0" * 3072)
+    with pytest.raises(DataError, match="no whole number of records"):
+        load_images("cifar10", tmp_path)
+
+
+def test_published_images_are_recognised_by_their_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels, labels = write_cifar_binary(tmp_path)
+    sums = tuple(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in CIFAR10.layouts[0])
+    known = replace(CIFAR10, parts=(4,) * 6, sums=sums)
+    assert images.is_published(known, pixels, labels)
+    assert not images.is_published(known, pixels[::-1], labels)
+    assert not images.is_published(known, pixels[:20], labels[:20])
+    monkeypatch.setitem(images.KINDS, "cifar10", known)
+    assert load_dataset("cifar10", tmp_path).standing == "published"
+
+
+@pytest.mark.data
+def test_the_published_mnist_is_recognised() -> None:
+    folder = os.environ.get("EXACTFIT_DATA")
+    if not folder:
+        pytest.skip("EXACTFIT_DATA names no folder")
+    found = load_images("mnist", folder)
+    assert found.published
+    assert found.pixels.shape == (70_000, 784)
+    assert np.bincount(found.labels).tolist() == [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]

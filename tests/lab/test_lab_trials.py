@@ -1,0 +1,130 @@
+"""Trials as lines and packed: what is written is read, merged, refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_trials import fill, header, keys, quiet, trial
+
+from exactfit.exceptions import DataError
+from exactfit.lab.store import Store
+from exactfit.lab.trials import merge_trials, read_trials, write_trials
+
+
+def test_lines_are_plain_json(tmp_path: Path) -> None:
+    path = fill(tmp_path / "s.jsonl", range(2))
+    first, second, third = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    assert first["header"].startswith("shared-")
+    assert {"digest", "cpu", "numpy", "exactfit", "scheme", "standing", "started"} <= first.keys()
+    assert second == {
+        "in": first["header"], "run": 0, "n": 64, "lambda": 0.5, "N": 20, "detectors": 3, "per_class": [3],
+        "missed": 0, "seconds": 0.0123,
+    }  # fmt: skip
+    assert third["run"] == 1
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = fill(tmp_path / "deep" / "s.jsonl", range(3), per_class=(1, 2, 4))
+    trials = read_trials(path)
+    assert trials.rows["detectors"].tolist() == [7, 7, 7]
+    assert trials.rows["per_class"].tolist() == [[1, 2, 4]] * 3
+    assert trials.rows["lambda"].tolist() == [0.5] * 3
+    assert len(trials.where(data="parallel-lines")) == 3
+    assert len(trials.where(data="mnist")) == 0
+
+
+def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
+    path = fill(tmp_path / "s.jsonl", range(3))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"{half\n", *lines[2:]]))
+    with pytest.raises(DataError, match="line 3 is damaged"):
+        Store(path, quiet)
+    with Store(tmp_path / "other.jsonl", quiet):
+        pass  # and the file was let go
+
+
+@pytest.mark.parametrize("text", ['{"run": 1}\n', "[]\n", '{"header": "a"}\n{"in": "b"}\n', "7\n"])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl"])
+@pytest.mark.parametrize("per_class", [(3,), (1, 0, 2)])
+def test_packed_and_unpacked(tmp_path: Path, ending: str, per_class: tuple[int, ...]) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(40), per_class=per_class))
+    write_trials(tmp_path / f"packed{ending}", trials)
+    again = read_trials(tmp_path / f"packed{ending}")
+    assert keys(again) == keys(trials)
+    assert again.headers == trials.headers
+    assert again.rows["per_class"].tolist() == trials.rows["per_class"].tolist()
+    assert np.allclose(np.sort(again.rows["seconds"]), np.sort(trials.rows["seconds"]), rtol=0.05)
+
+
+def test_packing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(10)))
+    for name in ("a", "b"):
+        write_trials(tmp_path / f"{name}.csv.gz", trials)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv.gz", "b.csv.gz", "s.jsonl"]
+
+
+def test_a_packed_file_is_read_by_pandas(tmp_path: Path) -> None:
+    import pandas as pd
+
+    write_trials(tmp_path / "p.csv.gz", read_trials(fill(tmp_path / "s.jsonl", range(5))))
+    frame = pd.read_csv(tmp_path / "p.csv.gz", comment="#")
+    assert frame["run"].tolist() == list(range(5))
+
+
+@pytest.mark.parametrize("damage", ["a,b\n1,2\n", "# {}\n", "# no json\n", "header,run,n,lambda,N\n"])
+def test_damaged_packed_files_are_refused(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "p.csv").write_text(damage, encoding="utf-8")
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(damage.encode())[:-4])
+    for name in ("p.csv", "p.csv.gz"):
+        with pytest.raises(DataError):
+            read_trials(tmp_path / name)
+
+
+def test_merging_takes_every_trial_once(tmp_path: Path) -> None:
+    parts = [read_trials(fill(tmp_path / f"{k}.jsonl", range(start, start + 6))) for k, start in enumerate((0, 4, 20))]
+    merged = merge_trials(parts)
+    assert sorted(merged.rows["run"].tolist()) == [*range(10), *range(20, 26)]
+    assert len(merged.headers) == 3
+    assert keys(merge_trials([merged, *parts])) == keys(merged)
+    assert len(merge_trials([]).rows) == 0
+
+
+def test_merging_keeps_what_is_of_another_kind(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.jsonl", quiet) as store:
+        store.add(store.begin(header()), trial(0))
+        store.add(store.begin(header("independent")), trial(0, per_class=(9,)))
+        store.add(store.begin(header(data="two-moons")), trial(0, per_class=(5,)))
+    trials = merge_trials([read_trials(tmp_path / "a.jsonl")])
+    assert sorted(trials.rows["detectors"].tolist()) == [3, 5, 9]
+    assert len(trials.kinds()) == 3
+
+
+def test_two_outcomes_of_one_trial_are_refused(tmp_path: Path) -> None:
+    one = read_trials(fill(tmp_path / "a.jsonl", range(3)))
+    other = read_trials(fill(tmp_path / "b.jsonl", range(3), per_class=(4,)))
+    with pytest.raises(DataError, match=r"came out in two ways.*3 and 4 detectors"):
+        merge_trials([one, other])
+
+
+def test_failures_stay_in_stores(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.jsonl", quiet) as store:
+        name = store.begin(header())
+        store.add(name, trial(0, error="Traceback ..."))
+        store.add(name, trial(1))
+    trials = read_trials(tmp_path / "s.jsonl")
+    assert trials.rows["run"].tolist() == [1]
+    assert trials.failures[0]["error"] == "Traceback ..."
+    write_trials(tmp_path / "again.jsonl", trials)
+    assert read_trials(tmp_path / "again.jsonl").failures == trials.failures

@@ -1,0 +1,33 @@
+"""Points in the plane, and frames around pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from exactfit.plots import frame, plot_points
+
+
+@pytest.fixture(autouse=True)
+def pictures() -> Iterator[None]:
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+def test_points_and_their_names() -> None:
+    ax = plot_points(np.arange(12.0).reshape(6, 2), [0, 1, 2, 0, 1, 2], names=["a", "b", "c"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+    assert ax.get_aspect() == 1
+    assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False).get_aspect() == "auto"
+
+
+def test_frames() -> None:
+    around = frame(plt.subplots()[1], True), frame(plt.subplots()[1], False)
+    widths = [ax.spines["left"].get_linewidth() for ax in around]
+    assert widths[0] > 3 * widths[1]
+    assert around[0].spines["left"].get_linestyle() != around[1].spines["left"].get_linestyle()

@@ -1,0 +1,34 @@
+"""Stores of a few trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exactfit.lab import load_dataset
+from exactfit.lab.store import Store, header_of
+from exactfit.lab.trial import Cell, Scheme, Trial
+from exactfit.lab.trials import Trials
+
+
+def quiet(_: str) -> None:
+    """Notes that a test does not look at."""
+
+
+def header(kind: str = "shared", data: str = "parallel-lines") -> dict:
+    return header_of("toy", load_dataset(data), Scheme(kind=kind))
+
+
+def trial(run: int, n: int = 64, **more) -> Trial:
+    return Trial(run, Cell(n, 0.5, 20), **({"per_class": (3,), "missed": run % 2, "seconds": 0.012345} | more))
+
+
+def fill(path: Path, runs: range, **more) -> Path:
+    with Store(path, quiet) as store:
+        name = store.begin(header())
+        for run in runs:
+            store.add(name, trial(run, **more))
+    return path
+
+
+def keys(trials: Trials) -> list[tuple]:
+    return sorted(trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist())
