@@ -228,7 +228,7 @@ def test_all_are_given_the_same_points_and_seed(spied: tuple[Comparison, list[An
     comparison, (one, two) = spied
     np.testing.assert_array_equal(one["X"], two["X"])
     np.testing.assert_array_equal(one["y"], two["y"])
-    assert one["rng"] == two["rng"] == 3
+    assert one["random_state"] == two["random_state"] == 3
     assert one["X"].shape == (48, 2) == (comparison.n_samples, comparison.n_features)
     assert comparison.n_held_out == 12
     assert comparison["spy 0"].reason == comparison["spy 1"].reason == "seen enough"
