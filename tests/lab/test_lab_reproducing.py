@@ -285,23 +285,3 @@ def test_interrupted_and_continued() -> None:
     assert process.returncode == 130
     assert b"interrupted" in err
     assert len(read_trials("s.jsonl").rows) > 10
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["reproduce", "nothing"],
-        ["reproduce", "two-moons", "--extent", "huge"],
-        ["reproduce", "all", "--store", "s.jsonl"],
-        ["reproduce", "two-moons", "--runs", "0"],
-        ["reproduce", "two-moons", "--jobs", "0"],
-        ["reproduce", "two-moons", "--shard", "5/4"],
-        ["reproduce", "two-moons", "--backend", "ray"],
-        ["reproduce", "two-moons", "--backend", "dask"],
-        ["reproduce", "two-moons", "--store", "s.csv.gz"],
-        ["sweep", "nothing.toml"],
-        ["trials", "merge", "out.jsonl", "nothing.jsonl"],
-    ],
-)
-def test_usage(arguments: list[str]) -> None:
-    assert main(arguments) == 2

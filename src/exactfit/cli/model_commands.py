@@ -13,7 +13,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
-from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, Source
+from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, TableSource
 from .output import (
     ExitCode,
     json_text,
@@ -74,7 +74,7 @@ def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
     return {"data": shown.name, "model": str(path), **sizes, "seconds": seconds, "certificate": certificate}
 
 
-def predict_command(model: ModelFile, source: Source, output: Output, json: Json = False) -> None:
+def predict_command(model: ModelFile, source: TableSource, output: Output, json: Json = False) -> None:
     """Print the label of every row of a table, as CSV; columns are found by name, or by position without a header."""
     output.check()
     fitted = _load(model)
@@ -88,7 +88,7 @@ def predict_command(model: ModelFile, source: Source, output: Output, json: Json
 
 def certify_command(
     model: ModelFile,
-    source: Source,
+    source: TableSource,
     arithmetic: Annotated[str, typer.Option(help="exact, or in every evaluation in float64 or float32.")] = "exact",
     jobs: Jobs = None,
     json: Json = False,
@@ -108,7 +108,9 @@ def certify_command(
         raise typer.Exit(ExitCode.FAILS)
 
 
-def explain_command(model: ModelFile, source: Source, output: Output, row: Rows = None, json: Json = False) -> None:
+def explain_command(
+    model: ModelFile, source: TableSource, output: Output, row: Rows = None, json: Json = False
+) -> None:
     """Say which detectors and training rows stand behind each answer, and what came closest."""
     output.check()
     fitted = _load(model)

@@ -161,7 +161,7 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A table, and how its cells are to be read."""
 
     data: DataFile
@@ -183,7 +183,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class LabelledSource(Source):
+class LabelledSource(TableSource):
     """A table with labels, and what its columns are."""
 
     label: Annotated[

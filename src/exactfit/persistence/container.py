@@ -19,10 +19,10 @@ from ..exceptions import ModelFileError, ParameterError
 Header = dict[str, Any]
 Tensors = dict[str, NDArray[Any]]
 
-FORMAT = 1
+FORMAT = 1  # of the file; a program reads all formats up to its own
 KEY = "exactfit"
 FOREIGN = "not a model that exactfit saved"
-LARGEST_HEADER = 100_000_000  # safetensors reads no longer one
+LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer one
 
 # What parts that do not fit raise on the way. Not MemoryError: sizes are checked before they are used.
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -42,7 +42,7 @@ def canonical(plain: Any) -> str:
 def _item(scalar: Any) -> Any:
     if isinstance(scalar, np.generic):
         return scalar.item()
-    raise TypeError(f"{scalar!r} cannot be kept in a file")
+    raise TypeError(f"something of type {type(scalar).__name__} cannot be kept in a file")
 
 
 def little_endian(tensor: NDArray[Any]) -> NDArray[Any]:

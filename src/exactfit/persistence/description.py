@@ -28,7 +28,8 @@ Lookup = Callable[[str], Activation]
 
 LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
 LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
-LARGEST_LABELS = 2**28
+LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
+# Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": {"method": None, "radius_method": None},
     "parameters": {"exact_in": None, "noise": 0.0},

@@ -176,7 +176,7 @@ def read_given(given: Given | None) -> dict[str, Activation]:
     elif given is None or (isinstance(given, Iterable) and not isinstance(given, str)):
         parts = [as_activation(part) for part in given or ()]
     else:
-        raise ParameterError(f"activations must be a dict or a list of Activation, got {given!r}")
+        raise ParameterError(f"activations must be a dict or a list of Activation, got {type(given).__name__}")
     return by_name(parts)
 
 

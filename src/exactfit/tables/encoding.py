@@ -14,7 +14,7 @@ from .._kernels.rows import add_rows
 from .._support.options import check_choice
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
-from .reading import LABELS, no_column
+from .reading import LABELS, SHOWN_NAMES, no_column
 from .table import Choice, Column, Kind, Table
 
 Floats = NDArray[np.float64]
@@ -151,7 +151,9 @@ class Encoding:
             return list(names).index(str(self.label))
         if not (header and self.header) and self.label_position is not None and len(names) == self.n_columns:
             return self.label_position
-        raise DataError(f"the labels are missing: there is no column {self.label!r} among {', '.join(names[:20])}")
+        raise DataError(
+            f"the labels are missing: there is no column {self.label!r} among {', '.join(names[:SHOWN_NAMES])}"
+        )
 
     def raw(self, table: Table) -> Floats:
         """The features of a table before they are scaled."""

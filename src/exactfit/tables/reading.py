@@ -179,6 +179,8 @@ def all_but(
     names: Sequence[str], header: bool, label: str | None, drop: Collection[str], categorical: Collection[str]
 ) -> Choice:
     """All columns but the labels and those to drop."""
+    if label is not None and not isinstance(label, str):
+        raise ParameterError(f"label must be the name of a column, got {type(label).__name__}")
     if label is None and not header and LABELS in names:  # the labels of an NPZ file
         label = LABELS
     for name in (*drop, *categorical, *([] if label is None else [label])):

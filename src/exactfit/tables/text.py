@@ -173,6 +173,8 @@ def labels_of(column: Column) -> NDArray[Any]:
 
 def check_separator(separator: str) -> str:
     """The separator, as one character; "tab" is one too."""
+    if not isinstance(separator, str):
+        raise ParameterError(f"the separator must be one character, got {type(separator).__name__}")
     separator = "\t" if separator in ("tab", "\\t") else separator
     if len(separator) != 1 or separator in NO_SEPARATOR or not separator.isascii():
         raise ParameterError(f"the separator must be one character, such as , or ; or tab, got {separator!r}")

@@ -1,20 +1,17 @@
-"""The command line: what it prints where, how it ends, and that its errors take one line."""
+"""The program: how it ends, that its errors take one line, its help and its completion."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+from command_line import SOURCE, Capture, error_of, output_of, python, raising
 
 import exactfit
 from exactfit import demo
-from exactfit.cli import DEMO, ExitCode, main
+from exactfit.cli import ExitCode, app, main, options
 from exactfit.exceptions import (
     ConstructionError,
     ContradictoryLabelsError,
@@ -27,103 +24,10 @@ from exactfit.exceptions import (
     WidthLimitError,
 )
 
-SOURCE = Path(exactfit.__file__).parents[1]
+pytestmark = pytest.mark.usefixtures("at_fruit")
+
+
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "matplotlib", "joblib"}
-
-
-@pytest.fixture(autouse=True)
-def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    return subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False, **options
-    )
-
-
-def raising(error: BaseException) -> Any:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
-
-
-# ---------------------------------------------------------------- demo
-
-
-def test_demo_prints_sizes_certificates_and_the_path_of_the_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo"]) == ExitCode.FINE
-    out, err = capsys.readouterr()
-    moons, digits, picture = out.split("\n\n")
-    for text, name, n_points in ((moons, "Two Moons", 1000), (digits, "Digits", 1797)):
-        shown = demo.exhibit(name)
-        assert text.startswith(f"{name}: {n_points} points")
-        for what, size in shown.sizes().items():
-            assert f"  {what:<13}  {size}\n" in text
-        assert text.endswith(str(shown.certificate))
-    path = Path(picture.strip().removeprefix("picture: "))
-    assert path == DEMO / "two-moons.png"
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert "\x1b" not in out + err
-    assert "Two Moons" in err
-    assert "certificate:" not in err
-
-
-def test_demo_takes_a_folder_and_a_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "not" / "there yet"
-    assert main(["demo", "--output", str(folder), "--seed", "3"]) == ExitCode.FINE
-    out = capsys.readouterr().out
-    assert out.endswith(f"picture: {folder / 'two-moons.png'}\n")
-    assert demo.exhibit("Two Moons", 3).certificate.network_digest in out
-
-
-def test_demo_says_when_a_claim_does_not_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = demo.exhibit("Two Moons")
-    failing = replace(good.certificate, holds=False, n_errors=1, errors=np.array([7]))
-    monkeypatch.setattr(demo, "exhibit", lambda *_: replace(good, certificate=failing))
-    assert main(["demo", "--output", str(tmp_path)]) == ExitCode.FAILS
-    assert "certificate: fails for 1 of 1000 points" in capsys.readouterr().out
-
-
-def test_without_matplotlib_the_numbers_come_and_the_message_says_how_to_get_the_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["demo", "--output", str(tmp_path)]) == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert out.count("certificate: holds") == 2
-    assert err.splitlines()[-1] == "exactfit: pictures need matplotlib: pip install matplotlib"
-
-
-@pytest.mark.parametrize(
-    ("environment", "colored"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
-)
-def test_colours_are_for_terminals_that_want_them(
-    environment: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = demo.exhibit("Two Moons")
-    monkeypatch.setattr(demo, "exhibit", lambda *_: good)
-    monkeypatch.setattr(demo, "draw", lambda *_: Path("x" * 200))
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert main(["demo"]) == ExitCode.FINE
-    out = capsys.readouterr().out
-    assert ("\x1b[32mcertificate: holds" in out) == colored
-    assert "\x1b[3" in out or not colored
-    assert f"picture: {'x' * 200}\n" in out  # never wrapped
-
-
-# ---------------------------------------------------------------- how it ends
 
 
 @pytest.mark.parametrize(
@@ -213,9 +117,6 @@ def test_a_reader_that_stops_is_no_error(command: str) -> None:
     assert done.stderr == ""
 
 
-# ---------------------------------------------------------------- the rest
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr() == (f"exactfit {exactfit.__version__}\n", "")
@@ -241,3 +142,55 @@ def test_loading_the_command_line_is_light() -> None:
     done = python("-c", f"import sys, exactfit.cli; print(*sorted({HEAVY} & sys.modules.keys()))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("given", [["--target", "fruit"], ["--target=fruit"]])
+def test_the_old_target_names_both_that_it_was(given: list[str], capsys: Capture) -> None:
+    message = error_of(["fit", "fruit.csv", *given, "-o", "m"], capsys, ExitCode.USAGE)
+    assert "--label names the column" in message
+    assert "--target-class the class" in message
+
+
+def commands() -> list[str]:
+    import typer
+
+    return sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_commands_are_these() -> None:
+    expected = ["certify", "compare", "demo", "describe", "explain", "export", "fit", "info", "predict", "reproduce"]
+    assert commands() == [*expected, "suspects", "sweep", "trials"]
+
+
+@pytest.mark.parametrize("command", [*commands(), "trials merge", "trials summary", "trials cost"])
+def test_every_help_has_an_example_and_the_exit_codes(command: str, capsys: Capture) -> None:
+    out, err = output_of([*command.split(), "--help"], capsys)
+    text = " ".join(out.split())
+    assert "Exit codes: 0 fine, 1 the claim does not hold, 2 usage, 3 bad data, 130 interrupted." in text
+    assert f"Example: exactfit {command} " in text or command == "trials"
+    assert err == ""
+
+
+def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
+    text = " ".join(output_of(["--help"], capsys)[0].split())
+    for code in ExitCode:
+        assert f" {code:d} {options.MEANINGS[code]}" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "position", "offers"),
+    [("exactfit f", "1", "fit"), ("exactfit fit --lab", "2", "--label"), ("exactfit predict --jso", "2", "--json")],
+)
+def test_the_shell_completes(
+    words: str, position: str, offers: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_EXACTFIT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": position}.items():
+        monkeypatch.setenv(name, value)
+    assert main([]) == 0
+    assert offers in capsys.readouterr().out.split()
+
+
+def test_completion_can_be_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "/bin/bash"))
+    assert main(["--show-completion"]) == 0
+    assert "_EXACTFIT_COMPLETE=complete_bash" in capsys.readouterr().out

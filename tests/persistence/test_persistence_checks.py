@@ -1,29 +1,18 @@
-"""Whatever a file holds that ``save`` did not write, ``load`` refuses it with one kind of error."""
+"""Files whose digests are right and whose contents never were a model: refused, part by part."""
 
 from __future__ import annotations
 
-import copy
-import json
-import os
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
-from constructors import OWN
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.typing import NDArray
-from saved_models import NETWORKS, fitted
+from forgeries import Forge, add_one, drop, forged, model_file, put, swap, table_file
+from saved_models import NETWORKS
 
-from exactfit import ModelFileError, Network, load, save
+from exactfit import save
 from exactfit.construct import Construction, Trace
 from exactfit.outcome import Outcome
-from exactfit.persistence import container
-from exactfit.persistence.saving import STANDARD
 
 
 @pytest.fixture(scope="module")
@@ -33,191 +22,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(path: Path) -> bytes:
-    """The bytes of a small classifier's file."""
-    save(fitted(np.array([[0.0], [1.0], [2.0]]), ["a", "b", "ö"], width=3), path)
-    return path.read_bytes()
-
-
-def refused(path: Path, octets: bytes) -> str:
-    """What ``load`` says of these bytes."""
-    path.touch()
-    with path.open("r+b") as file:  # emptying a file thousands of times makes some file systems wait for the disk
-        file.write(octets)
-        file.truncate()
-    with pytest.raises(ModelFileError, match="cannot load") as caught:
-        load(path, activations=[OWN])
-    return str(caught.value)
-
-
-def header_size(octets: bytes) -> int:
-    return 8 + int.from_bytes(octets[:8], "little")
-
-
-@pytest.mark.parametrize("flip", [0x01, 0x29, 0x80])
-def test_every_changed_byte_is_found(flip: int, small: bytes, path: Path) -> None:
-    """0x29 turns a space into a tab: the same JSON, and still not the same file."""
-    for position in range(len(small)):
-        changed = bytearray(small)
-        changed[position] ^= flip
-        message = refused(path, bytes(changed))
-        assert position < header_size(small) or "has changed" in message
-
-
-def test_every_cut_is_found(small: bytes, path: Path) -> None:
-    for size in range(len(small)):
-        refused(path, small[:size])
-
-
-def test_bytes_put_in_or_taken_out_are_found(small: bytes, path: Path) -> None:
-    for position in range(0, len(small), 7):
-        for byte in (b"\0", b" "):
-            refused(path, small[:position] + byte + small[position:])
-        refused(path, small[:position] + small[position + 1 :])
-
-
-@pytest.mark.parametrize("tail", [b"\0", b" ", b"\n", b"garbage" * 100])
-def test_bytes_after_the_end_are_found(tail: bytes, small: bytes, path: Path) -> None:
-    refused(path, small + tail)
-    refused(path, small[: header_size(small)] + tail)
-
-
-@given(garbage=st.binary(max_size=400))
-def test_garbage_is_refused(garbage: bytes, small: bytes, path: Path) -> None:
-    size = header_size(small)
-    refused(path, garbage)
-    refused(path, len(garbage).to_bytes(8, "little") + garbage)
-    refused(path, small[:size] + garbage)
-    refused(path, small[: size // 2] + garbage + small[size:])
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(plain=JSON, text=st.text(max_size=30))
-def test_other_json_is_refused(plain: Any, text: str, path: Path) -> None:
-    for inner in (text, json.dumps(plain), json.dumps({"format": 1, "saved_with": plain, "tensors": plain})):
-        for outer in (plain, {"__metadata__": plain}, {"__metadata__": {"exactfit": inner}, "x": plain}):
-            octets = json.dumps(outer).encode()
-            refused(path, len(octets).to_bytes(8, "little") + octets)
-
-
-class Bomb:
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return os.mkdir, ("exploded",)
-
-
-def test_a_pickle_is_not_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(path.parent)
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        assert "not a model that exactfit saved" in refused(path, pickle.dumps(Bomb(), protocol))
-    assert os.listdir(path.parent) == ["m"]
-
-
-def test_foreign_files_are_told_apart(path: Path, small: bytes) -> None:
-    tensors = {"a": np.zeros(3)}
-    assert "it is empty" in refused(path, b"")
-    assert "nor any other safetensors file" in refused(path, b"some text in a file\n")
-    assert "not a model that exactfit saved" in refused(path, safetensors.numpy.save(tensors))
-    notes = {"format": "pt"}
-    assert "not a model that exactfit saved" in refused(path, safetensors.numpy.save(tensors, notes))
-    assert "cut off" in refused(path, small[:100])
-    with pytest.raises(ModelFileError, match="it is a folder"):
-        load(path.parent)
-    with pytest.raises(FileNotFoundError):
-        load(path.parent / "nothing")
-
-
-@pytest.mark.parametrize("depth", [100, 100_000])
-def test_deep_nesting_is_refused(depth: int, path: Path) -> None:
-    deep = "[" * depth + "]" * depth
-    for octets in (deep.encode(), json.dumps({"__metadata__": {"exactfit": deep}}).encode()):
-        refused(path, len(octets).to_bytes(8, "little") + octets)
-
-
-# Reading what was never written: the digests are right, the contents are not.
-
-
-Plain = dict[str, Any]
-Forge = Callable[[Plain, Plain], Any]
-
-
-def network_digest(header: Plain, tensors: Plain) -> str | None:
-    own = {name.removeprefix("network."): tensor for name, tensor in tensors.items()}
-    try:
-        return Network.from_parts(header["network"], own, lambda name: STANDARD.get(name, OWN)).digest
-    except Exception:
-        return None
-
-
-def forged(octets: bytes, path: Path, change: Forge) -> str:
-    """What ``load`` says of a file that was changed by someone who knows about digests."""
-    path.write_bytes(octets)
-    header, tensors = container.read_model(path)
-    before = network_digest(header, tensors)
-    change(header, tensors)
-    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    if "tensors" in header:
-        header["tensors"] = {name: container.facts(tensor) for name, tensor in tensors.items()}
-    after = network_digest(header, tensors)
-    if after not in (None, before):
-        header["network_digest"] = after
-        header.get("certificate", {})["network_digest"] = after
-    container.write_model(path, header, tensors)
-    return refused(path, path.read_bytes())
-
-
-def test_a_newer_file_asks_for_an_upgrade(small: bytes, path: Path) -> None:
-    def newer(header: Plain, _: Any) -> None:
-        header["format"] = 2
-        header["saved_with"]["versions"]["exactfit"] = "7.1"
-
-    message = forged(small, path, newer)
-    assert "exactfit 7.1 wrote it in format 2" in message
-    assert "upgrade exactfit" in message
-    assert "upgrade exactfit" in forged(small, path, lambda h, _: (h.clear(), h.update(format=10**30)))
-
-
-def put(*path: Any) -> Forge:
-    """Put the last of the arguments where the others point to in the header."""
-    *keys, last, value = path
-
-    def change(header: Plain, _: Any) -> None:
-        for key in keys:
-            header = header[key]
-        header[last] = value
-
-    return change
-
-
-def swap(name: str, change: Callable[[NDArray[Any]], Any]) -> Forge:
-    """Change a tensor."""
-
-    def forge(_: Any, tensors: Plain) -> None:
-        tensors[name] = np.asarray(change(tensors[name].copy()))
-
-    return forge
-
-
-def drop(*path: Any) -> Forge:
-    *keys, last = path
-
-    def change(header: Plain, _: Any) -> None:
-        for key in keys:
-            header = header[key]
-        del header[last]
-
-    return change
-
-
-def add_one(array: NDArray[Any]) -> NDArray[Any]:
-    return array + np.ones_like(array)
+    return model_file(path)
 
 
 W0, W1, W2 = (f"network.layers.{k}.weights." for k in range(3))
+
+
 FORGERIES: dict[str, Forge] = {
     **{f"no {name}": drop(name) for name in ("kind", "network", "network_digest", "trace", "classes", "certificate")},
     **{f"no {name} either": drop(name) for name in ("parameters", "outcome", "feature_names", "saved_with", "tensors")},
@@ -383,23 +193,68 @@ def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
     assert "detectors for a class that its network does not know" in message
 
 
-def test_a_tensor_that_is_not_listed_is_refused(path: Path) -> None:
-    save(NETWORKS["dense"](), path)
-    header, tensors = container.read_model(path)
-    container.write_model(path, header, tensors | {"extra": np.zeros(3)})
-    assert "does not hold the tensors that it lists" in refused(path, path.read_bytes())
+@pytest.fixture(scope="module")
+def small_table(path: Path) -> bytes:
+    """The bytes of a small table model's file."""
+    return table_file(path)
 
 
-def test_more_in_the_safetensors_header_is_refused(small: bytes, path: Path) -> None:
-    size = header_size(small)
-    plain = json.loads(small[8:size])
-    for change in (
-        lambda outer: outer["__metadata__"].update(more="x"),
-        lambda outer: outer["trace.anchors"].update(more="x"),
-        lambda outer: outer["__metadata__"].update(exactfit=" " + outer["__metadata__"]["exactfit"]),
-    ):
-        outer = copy.deepcopy(plain)
-        change(outer)
-        octets = json.dumps(outer, separators=(",", ":"), ensure_ascii=False).encode()
-        octets += b" " * (-len(octets) % 8)
-        refused(path, len(octets).to_bytes(8, "little") + octets + small[size:])
+def columns(change: Any) -> Any:
+    return lambda header, _: change(header["table"]["columns"])
+
+
+TABLE_FORGERIES: dict[str, Any] = {
+    "no section": drop("table"),
+    "no columns": drop("table", "columns"),
+    "empty columns": put("table", "columns", []),
+    "columns that are none": put("table", "columns", ["x", "c"]),
+    "one column": columns(list.pop),
+    "columns in another order": columns(list.reverse),
+    "more in a column": put("table", "columns", 0, "more", 1),
+    "name that is none": put("table", "columns", 0, "name", 1),
+    "name twice": put("table", "columns", 0, "name", "c"),
+    "position that is none": put("table", "columns", 0, "position", True),
+    "negative position": put("table", "columns", 0, "position", -1),
+    "position beyond the table": put("table", "columns", 1, "position", 7),
+    "categories of numbers": put("table", "columns", 0, "categories", []),
+    "categories out of order": put("table", "columns", 1, "categories", ["v", "u"]),
+    "category twice": put("table", "columns", 1, "categories", ["u", "u"]),
+    "category that is none": put("table", "columns", 1, "categories", ["u", 3]),
+    "categories in a text": put("table", "columns", 1, "categories", "uv"),
+    "more categories": put("table", "columns", 1, "categories", ["u", "v", "w"]),
+    "numbers for categories": put("table", "columns", 1, "categories", None),
+    "more in the section": put("table", "code", "print()"),
+    "header": put("table", "header", 1),
+    "no header, but names": put("table", "header", False),
+    "fewer columns than there are": put("table", "n_columns", 1),
+    "columns that cannot be counted": put("table", "n_columns", 3.0),
+    "no label": put("table", "target", None),
+    "label position": put("table", "target_position", 0),
+    "label beyond the table": put("table", "target_position", 3),
+    "label position that is none": put("table", "target_position", "2"),
+    "scale": put("table", "scale", "unit"),
+    "scale that is none": put("table", "scale", ["standard"]),
+    "no scaling, but numbers": put("table", "scale", "none"),
+    "kind": put("kind", "classifier"),
+    "unknown kind": put("kind", "tables"),
+    "kind that is none": put("kind", ["table"]),
+    "no mean": lambda _, tensors: tensors.pop("table.mean"),
+    "no deviation": lambda _, tensors: tensors.pop("table.scale"),
+    "more tensors": lambda _, tensors: tensors.update({"table.more": np.zeros(3)}),
+    "mean that is not finite": swap("table.mean", lambda mean: mean + np.nan),
+    "mean of an indicator": swap("table.mean", lambda mean: mean + 1),
+    "short mean": swap("table.mean", lambda mean: mean[:-1]),
+    "float32 mean": swap("table.mean", lambda mean: mean.astype(np.float32)),
+    "square mean": swap("table.mean", lambda mean: mean[:, None]),
+    "division by zero": swap("table.scale", lambda scale: scale * [0, 1, 1]),
+    "negative deviation": swap("table.scale", lambda scale: -scale),
+    "infinite deviation": swap("table.scale", lambda scale: scale * [np.inf, 1, 1]),
+    "deviation of an indicator": swap("table.scale", lambda scale: scale * 2),
+    "no network": drop("network"),
+    "certificate": put("certificate", "holds", False),
+}
+
+
+@pytest.mark.parametrize("name", TABLE_FORGERIES)
+def test_what_no_table_is_is_refused(name: str, small_table: bytes, path: Path) -> None:
+    forged(small_table, path, TABLE_FORGERIES[name])

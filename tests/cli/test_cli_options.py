@@ -1,0 +1,129 @@
+"""Options: that they reach the library, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
+
+import exactfit
+from exactfit import InterpolatingClassifier
+from exactfit.cli import ExitCode, options
+
+pytestmark = pytest.mark.usefixtures("at_fruit")
+
+
+@pytest.fixture
+def model(capsys: Capture) -> str:
+    return fit_fruit(capsys)
+
+
+def test_every_option_of_the_estimator_is_one_of_fit() -> None:
+    own = {"target_class": "target", "jobs": "n_jobs", "seed": "random_state"}
+    offered = {own.get(name, name) for name in inspect.signature(options.Estimator).parameters}
+    assert offered == set(inspect.signature(InterpolatingClassifier).parameters) - {"verbose"}
+
+
+def test_options_reach_the_estimator(capsys: Capture) -> None:
+    write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
+    given = ["--min-width", "70", "--max-width", "9000", "--max-bias", "2.5", "--no-center", "--no-rescue", "-j", "1"]
+    given += ["--hyperplanes", "bisector", "--activation", "relu", "--selection", "greedy", "--greedy-memory", "1000"]
+    given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
+    output_of(["fit", "two.csv", "--label", "y", "-o", "m", *given], capsys)
+    model = exactfit.load("m")
+    expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
+    expected |= {"hyperplanes": "bisector", "activation": "relu", "selection": "greedy", "greedy_memory": 1000}
+    expected |= {"target": 7, "conflicts": "majority", "random_state": 5, "width": "adaptive"}
+    assert expected.items() <= model.classifier_.get_params().items()
+    assert model.scale == "none"
+
+
+def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:
+    write("t.csv", "id;zip;x;y\nq1;10115;1;a\nq2;80331;1;b\n")
+    arguments = ["fit", "t.csv", "--label", "y", "-o", "m", "--separator", ";", "--drop", "id", "--categorical", "zip"]
+    output_of(arguments, capsys)
+    assert exactfit.load("m").features_ == ("zip=10115", "zip=80331", "x")
+
+
+def test_rows_with_gaps_are_dropped_aloud(capsys: Capture) -> None:
+    write("t.csv", "x,y\n1,a\n,b\n2,b\n")
+    assert "1 empty cell, the first in row 1 (line 3), column 'x'" in error_of(
+        ["fit", "t.csv", "--label", "y", "-o", "m"], capsys, ExitCode.DATA
+    )
+    _, err = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--missing", "drop-rows"], capsys)
+    assert "t.csv: 1 rows with empty cells are left out" in err
+    out, _ = output_of(["predict", "m", "t.csv", "--missing", "drop-rows"], capsys)
+    assert out == "row,prediction\n0,a\n2,b\n"
+
+
+def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
+    pd = pytest.importorskip("pandas")
+    pd.read_csv("fruit.csv").to_parquet("fruit.parquet")
+    output_of(["fit", "fruit.parquet", "--label", "fruit", "-o", "p", "--seed", "0"], capsys)
+    output_of(FIT, capsys)
+    digests = {exactfit.load(name).classifier_.network_.digest for name in ("p", "m.exactfit")}
+    assert len(digests) == 1
+    np.savez("t.npz", X=np.array([[0.0], [1.0]]), y=np.array([4, 5]))
+    output_of(["fit", "t.npz", "-o", "n"], capsys)
+    assert output_of(["predict", "n", "t.npz"], capsys)[0] == "row,prediction\n0,4\n1,5\n"
+    np.savez("bare.npz", X=np.array([[0.0], [1.0]]))
+    assert "holds no labels" in error_of(["fit", "bare.npz", "-o", "b"], capsys, ExitCode.USAGE)
+    assert output_of(["predict", "n", "bare.npz"], capsys)[0] == "row,prediction\n0,4\n1,5\n"
+    assert "labels are missing" in error_of(["certify", "n", "bare.npz"], capsys, ExitCode.DATA)
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "code", "says"),
+    [
+        (None, [], 2, "file 't.csv' does not exist"),
+        ("", [], 3, "t.csv is empty"),
+        ("x,y\n", [], 3, "has a header, but no rows"),
+        ("x,z\n1,a\n", [], 2, "there is no column 'y'"),
+        ("x,yy\n1,a\n", [], 2, "there is no column 'y'"),
+        ("x,y\n1,a\ntwo,b\n", [], 3, "row 1 (line 3) holds the text 'two'"),
+        ("x,y\n1,a\n1,b\n", [], 3, "rows 0 and 1 (lines 2 and 3)"),
+        ("x,y\n1,a\n2,a\n", [], 3, "only one class"),
+        ("x,y\n1,a\n2,b\n", ["--drop", "x"], 3, "no columns beside the labels"),
+        ("x,y\n1,a\n2,b\n", ["--scale", "log"], 2, "scale must be one of"),
+        ("x,y\n1,a\n2,b\n", ["--missing", "fill"], 2, "missing must be one of"),
+        ("x,y\n1,a\n2,b\n", ["--separator", ";;"], 2, "separator must be one character"),
+        ("x,y\n1,a\n2,b\n", ["--width", "wide"], 2, "--width must be a number"),
+        ("x,y\n1,a\n2,b\n", ["--max-bias", "large"], 2, "--max-bias must be a number"),
+        ("x,y\n1,1\n2,2\n", ["--target-class", "one"], 2, "--target-class must be a number"),
+        ("x,y\n1,a\n2,b\n", ["--selection", "best"], 2, "selection must be"),
+        ("x,y\n1,a\n2,b\n", ["--max-width", "1", "--min-width", "5"], 2, "max_width"),
+        (b"x,y\n1,\xff\n", [], 3, "is not UTF-8"),
+        ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no such folder"),
+    ],
+)
+def test_fit_says_what_is_wrong(
+    content: str | bytes | None, arguments: list[str], code: int, says: str, capsys: Capture
+) -> None:
+    if content is not None:
+        write("t.csv", content)
+    before = sorted(os.listdir())
+    assert says in error_of(["fit", "t.csv", "--label", "y", "-o", "m", *arguments], capsys, code)
+    assert sorted(os.listdir()) == before
+
+
+def test_a_folder_is_no_table(capsys: Capture) -> None:
+    assert "'.' is a folder" in error_of(["fit", ".", "--label", "y", "-o", "m"], capsys, ExitCode.USAGE)
+
+
+def test_a_label_must_be_named(capsys: Capture) -> None:
+    for command in (["fit", "fruit.csv", "-o", "m"], ["describe", "fruit.csv"], ["compare", "fruit.csv"]):
+        assert "--label NAME" in error_of(command, capsys, ExitCode.USAGE)
+
+
+def test_files_are_not_overwritten_unless_asked(model: str, capsys: Capture) -> None:
+    before = Path(model).read_bytes()
+    write("there", "old")
+    for command in ([*FIT[:-1], "1"], ["predict", model, "fruit.csv", "-o", "there"], ["export", model, "-o", "there"]):
+        assert "exists: give another name, or --force" in error_of(command, capsys, ExitCode.USAGE)
+    assert (Path(model).read_bytes(), Path("there").read_text(encoding="utf-8")) == (before, "old")
+    output_of(["predict", model, "fruit.csv", "-o", "there", "--force"], capsys)
+    assert Path("there").read_text(encoding="utf-8").startswith("row,prediction\n")

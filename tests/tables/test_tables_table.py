@@ -1,0 +1,66 @@
+"""Records of tables, and errors that name rows of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from table_data import fitted_table, people
+
+from exactfit import (
+    ConflictWarning,
+    ContradictoryLabelsError,
+    DataError,
+    InterpolatingClassifier,
+    read_table,
+)
+
+
+def test_contradictions_are_named_by_their_row_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,c,y\n1,a,p\n,a,p\n\n2,b,q\n1,a,q\n2,b,q\n", encoding="utf-8")
+    table = read_table(path, label="y", missing="drop-rows")
+    with pytest.raises(ContradictoryLabelsError) as caught:
+        fitted_table(table)
+    assert caught.value.pairs == ((0, 3),)
+    assert "t.csv: rows that are equal after encoding" in str(caught.value)
+    assert "rows 0 and 3 (lines 2 and 6)" in str(caught.value)
+    assert "--conflicts majority" in str(caught.value)
+    with pytest.warns(ConflictWarning):
+        assert not fitted_table(table, conflicts="majority").certify(table).holds
+
+
+def test_rows_that_only_scaling_makes_equal_are_contradictions(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n1e-20,p\n1,p\n2e-20,q\n", encoding="utf-8")
+    with pytest.raises(ContradictoryLabelsError, match="rows 0 and 2"):
+        fitted_table(path, "y")
+    assert fitted_table(path, "y", scale="none").certify(path).holds
+
+
+def test_more_contradictions_than_a_line_can_hold(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [k // 2 for k in range(20)], "y": ["p", "q"] * 10})
+    with pytest.raises(ContradictoryLabelsError, match=r"rows 8 and 9; and 5 more\. No function"):
+        fitted_table(frame, "y")
+
+
+def test_scikit_learns_complaints_are_data_errors(fruit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def complain(*_: Any) -> None:
+        raise ValueError("Found array with 0 feature(s)")
+
+    monkeypatch.setattr(InterpolatingClassifier, "fit", complain)
+    with pytest.raises(DataError, match=r"fruit\.csv: Found array"):
+        fitted_table(fruit, "fruit")
+
+
+def test_records_are_shown_in_a_line() -> None:
+    frame, y = people()
+    table = read_table(frame.assign(answer=y), label="answer")
+    model = fitted_table(table)
+    assert repr(table) == "<Table the frame: 60 rows, 2 columns, labels in 'answer'>"
+    assert repr(table.columns) == "(<Column 'age': 60 numbers>, <Column 'town': 60 cells of 2 categories>)"
+    assert repr(model.columns) == "(Field('age', 0), Field('town', 1, 2 categories))"
+    assert repr(model.encoding_) == "<Encoding: 2 columns as 3 features, labels in 'answer'>"
+    assert repr(model) == "TableModel(classifier=InterpolatingClassifier(random_state=0))"
