@@ -22,7 +22,7 @@ try:
 except ImportError:  # so that tools may look at this file without torch
     Module = object
 
-EXACT_FLOAT32_COUNTS = 2**24
+EXACT_FLOAT32_COUNTS = 2**24  # float32 holds every integer up to it
 
 
 class Exported(Module):  # type: ignore[misc]

@@ -22,11 +22,10 @@ from ..network import Decoder
 from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
-from .models import plan_of
-from .plan import Clearest, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text
+from .plan import Clearest, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
 
-OPSET, IR = 18, 8
-EXTERNAL_FROM = 1_500_000_000
+OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
+EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
 
 
 def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str] | None = None) -> Any:

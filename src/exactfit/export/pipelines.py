@@ -8,9 +8,8 @@ import numpy as np
 
 from ..estimators import InterpolatingClassifier
 from ..exceptions import MissingDependencyError, ParameterError
-from .models import plan_of
 from .onnx import IR, OPSET, Builder
-from .plan import DType
+from .plan import DType, plan_of
 
 ALIAS = "ExactfitInterpolatingClassifier"
 

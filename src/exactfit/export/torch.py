@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..exceptions import MissingDependencyError
-from .models import plan_of
-from .plan import DType, check_dtype
+from .plan import DType, check_dtype, plan_of
 
 
 def to_torch(model: Any, dtype: DType = "float64") -> Any:

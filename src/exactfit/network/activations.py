@@ -18,6 +18,7 @@ from ..exceptions import ParameterError
 
 Floats = NDArray[np.float64]
 
+# Where a user's own function is tried: zero up to zero, positive beyond, for sizes that data have.
 _NEGATIVE_PROBES = np.array([0.0, -0.0, -1e-300, -1e-8, -0.5, -1.0, -3.0, -1e3, -1e8, -1e300])
 _POSITIVE_PROBES = np.array([1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 7.5, 1e2, 1e3])
 

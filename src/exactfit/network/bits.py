@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
-WORD_BITS = 64
+WORD_BITS = 64  # bits to a word
 
 
 def n_words(n_bits: int) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Objects = NDArray[np.object_]
 
-DIGITS = 53
+DIGITS = 53  # binary digits of a float64
 
 
 def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Objects:

@@ -34,9 +34,9 @@ from .weights import Dense, Integers, Masks, Sparse, Weights, integers_to_text, 
 Matrix = Any
 Signal = BitMatrix | NDArray[Any] | Dyadic
 
-ROW_TILE = 2048
-TILE_NUMBERS = 2**23
-SPARSE_BLOCK = 2**22
+ROW_TILE = 2048  # points to a piece of work
+TILE_NUMBERS = 2**23  # outputs of a wide layer held as numbers by each thread: 64 MB
+SPARSE_BLOCK = 2**22  # sparse weights made dense at a time: 32 MB
 
 
 @dataclass(frozen=True, eq=False)

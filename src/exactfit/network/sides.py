@@ -50,15 +50,15 @@ Matrix = Any
 Floats = NDArray[np.float64]
 Parts = Iterator[tuple[int, NDArray[np.float32]]]
 
-LOW_DIMENSION = 16
-FEATURE_BLOCK = 256
-COLUMN_TILE = 512
-TILE_ENTRIES = 2**22
-REFERENCE_ROWS = 64
-WIDE = 256
-SHARE_ALIKE = 32
-MANY_ZEROS = 4
-U32, U64 = 2.0**-24, 2.0**-53
+LOW_DIMENSION = 16  # features up to which one float64 kernel is used instead of float32 products
+FEATURE_BLOCK = 256  # features to a float32 sum, K above: longer sums would have a wider bound, and leave more in doubt
+COLUMN_TILE = 512  # hyperplanes to a matrix product; a multiple of 64, so that it fills whole words
+TILE_ENTRIES = 2**22  # products held at a time by each thread: 16 MB
+REFERENCE_ROWS = 64  # points that the middle of the data is taken from; any point is right, the middle is sharper
+WIDE = 256  # from so many hyperplanes on, looking for columns in which all points agree pays
+SHARE_ALIKE = 32  # and only if at least one column in so many is such
+MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
+U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
 
 def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
