@@ -22,7 +22,7 @@ from .threshold import prove_threshold
 
 Codes = NDArray[np.int64]
 
-EXACT_OPERATIONS = 2**32  # multiplications of exact integers: minutes, not hours
+EXACT_OPERATIONS = 2**32  # multiplications of exact integers before points are left open
 
 Prover = Callable[[Network, Points, Codes, Effort], Verdict | None]
 
