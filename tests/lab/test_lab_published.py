@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from exactfit.lab import load_dataset
-from exactfit.lab.published import PUBLISHED, PublishedCell, agreements, z_of_means, z_of_shares
+from exactfit.lab.experiment import paper_experiment
+from exactfit.lab.published import (
+    PUBLISHED,
+    PUBLISHED_COSTS,
+    PublishedCell,
+    agreements,
+    cost_text,
+    z_of_means,
+    z_of_shares,
+)
 from exactfit.lab.trial import Cell, Draw, FirstLayers, OrderedPoints, Scheme, Trial, run_cell
-from exactfit.lab.trials import Trials, read_trials
+from exactfit.lab.trials import Trials, read_trials, row_dtype
 
 TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
 
@@ -65,6 +74,27 @@ def test_published_cells_are_found_among_the_trials() -> None:
     found = agreements(kept(RESULTS / "two-moons.trials.csv.gz"))
     assert [each.cell for each in found] == TWO_MOONS
     assert {each.runs for each in found} == {250}
+
+
+def test_a_second_layer_without_detectors_counts_as_one_neuron() -> None:
+    kind = {"header": "a", "data": "two-moons"}
+    rows = np.zeros(4, dtype=row_dtype(1))
+    rows["n"], rows["lambda"], rows["N"], rows["missed"] = 100, 0.5, 1000, 9
+    rows["detectors"] = rows["per_class"][:, 0] = [0, 0, 4, 2]
+    (found,) = agreements(Trials((kind,), rows))
+    assert (found.width, found.n_empty) == (2.0, 2)
+    assert str(found).endswith("2 runs without a detector counted as one neuron, as in the published widths")
+
+
+def test_costs_stand_beside_the_published_ones() -> None:
+    for name, (_, count) in PUBLISHED_COSTS.items():
+        experiment = paper_experiment(name)
+        runs = 50 if name == "two-moons" else experiment.runs
+        n_points = {"sample-size": 1_000_000, "two-moons": 1000}.get(name, 14_000)
+        assert count == len(experiment.data) * len(experiment.cells(n_points)) * runs
+    told = cost_text(kept(RESULTS / "two-moons.trials.csv.gz"))
+    assert told.startswith("637,500 trials in 0.1")
+    assert told.endswith(" core-hours; published: 127,500 trials in 0.1 core-hours")
 
 
 @pytest.mark.data

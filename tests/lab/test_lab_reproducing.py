@@ -19,6 +19,7 @@ from sklearn.datasets import load_iris, make_moons
 from toy_images import write_mnist
 
 from exactfit.cli import main
+from exactfit.exceptions import DataError
 from exactfit.lab import backends, load_dataset, read_trials
 from exactfit.lab.trial import run_cell
 from exactfit.lab.trials import merge_trials
@@ -285,3 +286,22 @@ def test_interrupted_and_continued() -> None:
     assert process.returncode == 130
     assert b"interrupted" in err
     assert len(read_trials("s.jsonl").rows) > 10
+
+
+@pytest.mark.parametrize(
+    ("given", "extent"),
+    [([], "quick"), (["--start-from", "some.jsonl"], "committed"), (["--extent", "paper"], "paper")],
+)
+def test_the_extent_goes_with_the_trials_to_start_from(
+    given: list[str], extent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("some.jsonl").touch()
+    asked = []
+
+    def note(name: str, extent: str) -> None:
+        asked.append((name, extent))
+        raise DataError("that is all")
+
+    monkeypatch.setattr("exactfit.lab.experiment.paper_experiment", note)
+    assert main(["reproduce", "mnist", *given]) == 3
+    assert asked == [("mnist", extent)]

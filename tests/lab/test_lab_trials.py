@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from toy_trials import fill, header, keys, quiet, trial
 
+from exactfit.cli import main
 from exactfit.exceptions import DataError
 from exactfit.lab.store import Store
 from exactfit.lab.trials import merge_trials, read_trials, write_trials
@@ -22,7 +25,7 @@ def test_lines_are_plain_json(tmp_path: Path) -> None:
     assert {"digest", "cpu", "numpy", "exactfit", "scheme", "standing", "started"} <= first.keys()
     assert second == {
         "in": first["header"], "run": 0, "n": 64, "lambda": 0.5, "N": 20, "detectors": 3, "per_class": [3],
-        "missed": 0, "seconds": 0.0123,
+        "missed": 0, "seconds": 0.0123, "crc": second["crc"],
     }  # fmt: skip
     assert third["run"] == 1
 
@@ -45,6 +48,57 @@ def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
         Store(path, quiet)
     with Store(tmp_path / "other.jsonl", quiet):
         pass  # and the file was let go
+
+
+def test_an_altered_digit_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = fill(tmp_path / "s.jsonl", range(3))
+    whole = path.read_bytes()
+    places = [place for place in range(len(whole)) if whole[place : place + 1].isdigit()]
+    for place in places[:: max(1, len(places) // 60)] + places[-12:]:
+        other = b"7" if whole[place : place + 1] != b"7" else b"3"
+        path.write_bytes(whole[:place] + other + whole[place + 1 :])
+        line = whole[:place].count(b"\n") + 1
+        with pytest.raises(DataError, match=f"s.jsonl, line {line} is damaged"):
+            read_trials(path)
+    assert main(["trials", "cost", str(path)]) == 3
+    told = capsys.readouterr().err.strip()
+    assert told.startswith("exactfit: s.jsonl, line ")
+    assert len(told.splitlines()) == 1
+
+
+def test_stores_without_checksums_are_read(tmp_path: Path) -> None:
+    path = fill(tmp_path / "s.jsonl", range(3))
+    new = read_trials(path)
+    path.write_text(re.sub(r', "crc": "\w{8}"', "", path.read_text(encoding="utf-8")), encoding="utf-8")
+    old = read_trials(path)
+    assert old.headers == new.headers
+    assert (old.rows == new.rows).all()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '"run": 0.5', '"run": -1', '"run": 1e30', '"run": null', '"n": "64"', '"detectors": 4', '"per_class": 3',
+        '"per_class": [-3]', '"lambda": NaN', '"missed": 99999999999999999999', '"in": []',
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_are_refused_without_checksums_too(tmp_path: Path, row: str) -> None:
+    path = fill(tmp_path / "s.jsonl", range(1))
+    head, line = re.sub(r', "crc": "\w{8}"', "", path.read_text(encoding="utf-8")).splitlines()
+    path.write_text(f"{head}\n{line[:-1]}, {row}}}\n", encoding="utf-8")  # the last of equal keys counts
+    with pytest.raises(DataError):
+        read_trials(path)
+
+
+def test_any_damage_of_a_packed_file_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(20)))
+    path = tmp_path / "p.csv.gz"
+    write_trials(path, trials)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        with suppress(DataError):
+            assert keys(read_trials(path)) == keys(trials)
 
 
 @pytest.mark.parametrize("text", ['{"run": 1}\n', "[]\n", '{"header": "a"}\n{"in": "b"}\n', "7\n"])

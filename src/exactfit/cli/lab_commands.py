@@ -164,12 +164,12 @@ def summary_command(
 def cost_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
-    """Print how many trials each file holds, and the core-hours that they took."""
+    """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
+    from ..lab.published import cost_text
     from ..lab.trials import read_trials
 
     for path in files:
-        rows = read_trials(path).rows
-        tell(f"{path.name}: {len(rows)} trials, {rows['seconds'].sum() / 3600:.4g} core-hours")
+        tell(f"{path.name}: {cost_text(read_trials(path))}")
 
 
 def published_command(

@@ -25,7 +25,7 @@ from ..exceptions import ParameterError
 from .datasets import Dataset
 from .experiment import Scheme
 from .trial import Trial
-from .trials import Header, Trials, read_trials, row_line
+from .trials import Header, Trials, line_of, read_trials, row_line
 
 FLUSH_SECONDS = 0.5
 LOCKED_BYTE = 2**40  # far beyond the end: where Windows locks whole ranges of a file
@@ -104,7 +104,7 @@ class Store:
         """Write the header of an invocation; returns the name that its rows refer to."""
         text = json.dumps(header, sort_keys=True)
         name = f"{header['scheme']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        self._write(json.dumps({"header": name, **header}) + "\n")
+        self._write(line_of({"header": name, **header}))
         return name
 
     def add(self, header: str, trial: Trial) -> None:
@@ -113,7 +113,7 @@ class Store:
         key = (trial.run, cell.n, cell.lam, cell.N)
         if trial.error:
             row = {"in": header, "run": trial.run, "n": cell.n, "lambda": cell.lam, "N": cell.N, "error": trial.error}
-            self._write(json.dumps(row) + "\n")
+            self._write(line_of(row))
         else:
             self._write(row_line(header, key, trial.detectors, trial.per_class, trial.missed, trial.seconds))
 

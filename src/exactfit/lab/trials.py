@@ -1,6 +1,6 @@
 """Trials as columns: read from a store or a packed file, merged, written.
 
-Two forms hold the same trials. A store (``.jsonl``) has one JSON object per line: header
+Two forms hold the same trials. A store (``.jsonl``) has one JSON object per line, with its own CRC-32: header
 lines, each with what an invocation was run on and with, and rows that name their header.
 A packed file (``.csv.gz`` or ``.csv``) has the headers as comments, then one line per trial,
 sorted, with seconds in two digits: small enough to keep beside the code. Trials that failed
@@ -14,6 +14,8 @@ import gzip
 import io
 import json
 import os
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,9 @@ IDENTITY = ("digest", "target", "scheme", "law", "center")
 KEY = ("run", "n", "lambda", "N")
 PLAIN = ("header", *KEY, "detectors", "missed")
 COLUMNS = ("header", *KEY, "detectors", "per_class", "missed", "seconds")
+CHECKSUM = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
+# Whatever reading numbers, JSON, text or gzip can raise when bytes are not as they were written.
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError, EOFError, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +103,7 @@ class _Builder:
     positions: dict[str, int] = field(default_factory=dict)
 
     def add_header(self, header: Header) -> None:
+        hash(identity(header))  # kinds of trials are told apart by it
         self.positions[header["header"]] = len(self.headers)
         self.headers.append(header)
 
@@ -120,9 +126,23 @@ class _Builder:
         n_classes = max(map(len, self.per_class), default=1)
         rows = np.empty(len(self.lines), dtype=row_dtype(n_classes))
         for name, values in zip((*PLAIN, "seconds"), zip(*self.lines, strict=True), strict=False):
-            rows[name] = values
+            found = np.array(values)
+            if found.dtype.kind not in ("iuf" if name in ("lambda", "seconds") else "iu"):
+                raise ValueError(f"{name} must be numbers, whole ones but for lambda and seconds")
+            rows[name] = found
         rows["per_class"] = [[*each, *[-1] * (n_classes - len(each))] for each in self.per_class] or -1
+        _check(rows, len(self.headers))
         return Trials(tuple(self.headers), rows, tuple(self.failures))
+
+
+def _check(rows: Rows, n_headers: int) -> None:
+    """What holds for every trial, and not for most rows with a changed digit."""
+    sums = np.maximum(rows["per_class"], 0).sum(axis=1)
+    good = (sums == rows["detectors"]) & (rows["header"] < n_headers)
+    for name in (*PLAIN, "seconds"):
+        good &= (rows[name] >= 0) & np.isfinite(rows[name])
+    if not good.all():
+        raise ValueError(f"trial {int(np.argmin(good)) + 1} is damaged")
 
 
 def read_trials(path: str | os.PathLike[str]) -> Trials:
@@ -147,22 +167,46 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
         if path.name.endswith((".csv", ".csv.gz")):
             _read_packed(path, builder)
         else:
-            for row in _objects(path):
-                builder.add_object(row)
-    except (KeyError, TypeError, ValueError, EOFError, gzip.BadGzipFile) as error:
+            _read_store(path, builder)
+        return builder.trials()
+    except (*DAMAGE, gzip.BadGzipFile) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path.name} does not hold trials of exactfit ({error!r})") from error
-    return builder.trials()
+        told = " ".join(str(error).split())[:80]
+        raise DataError(f"{path.name} does not hold trials of exactfit, or is damaged ({told})") from error
 
 
-def _objects(path: Path) -> Iterator[dict[str, Any]]:
+def _read_store(path: Path, builder: _Builder) -> None:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                yield json.loads(line)
-            except ValueError as error:
+                builder.add_object(json.loads(_without_checksum(line)))
+            except DAMAGE as error:
                 raise DataError(f"{path.name}, line {number} is damaged: restore the file, or cut the line") from error
+
+
+def _without_checksum(line: bytes) -> bytes:
+    """The JSON of a line, if its checksum agrees; lines of old stores have none."""
+    found = CHECKSUM.search(line)
+    if found is None:
+        return line
+    text = line[: found.start()] + b"}"
+    if zlib.crc32(text) != int(found[1], 16):
+        raise ValueError("the checksum does not agree")
+    return text
+
+
+def line_of(entry: dict[str, Any]) -> str:
+    r"""A header or a row as a line of a store, with its checksum.
+
+    Examples
+    --------
+    >>> from exactfit.lab.trials import line_of
+    >>> line_of({"in": "a", "run": 0})
+    '{"in": "a", "run": 0, "crc": "3085fc5c"}\n'
+    """
+    text = json.dumps(entry)
+    return f'{text[:-1]}, "crc": "{zlib.crc32(text.encode()):08x}"}}\n'
 
 
 def _text_of(path: Path) -> io.TextIOBase:
@@ -281,12 +325,12 @@ def _packed_lines(trials: Trials) -> Iterator[str]:
 
 def _store_lines(trials: Trials) -> Iterator[str]:
     for header in trials.headers:
-        yield json.dumps(header) + "\n"
+        yield line_of(header)
     names = [header["header"] for header in trials.headers]
     for header, run, n, lam, N, detectors, missed, seconds, each in _plain(trials.rows):
         yield row_line(names[header], (run, n, lam, N), detectors, each, missed, seconds)
     for failure in trials.failures:
-        yield json.dumps(failure) + "\n"
+        yield line_of(failure)
 
 
 def row_line(
@@ -296,4 +340,4 @@ def row_line(
     run, n, lam, N = key
     row = {"in": header, "run": run, "n": n, "lambda": lam, "N": N, "detectors": detectors}
     row |= {"per_class": list(per_class), "missed": missed, "seconds": float(f"{seconds:.3g}")}
-    return json.dumps(row) + "\n"
+    return line_of(row)
