@@ -27,7 +27,7 @@ from exactfit.lab.trial import (
     FirstLayers,
     OrderedPoints,
     Scheme,
-    build,
+    build_cell,
     draw_hyperplanes,
     run_cell,
     sides_of_many,
@@ -132,7 +132,7 @@ def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
 
 def test_built_networks_are_those_of_the_trials(moons: Dataset, digits: Dataset) -> None:
     for data, cell in ((moons, Cell(200, 0.5, 1000)), (digits, Cell(400, 0.5, 300))):
-        made = build(data, cell, run=2)
+        made = build_cell(data, cell, run=2)
         trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 2), [cell]), cell)
         assert made.network.widths[:2] == (cell.n, trial.detectors)
         assert certify(made.network, data.X, data.y).holds == (trial.missed == 0)

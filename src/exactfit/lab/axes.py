@@ -29,9 +29,9 @@ WORDS = {
     "detectors": "second-layer width",
 }
 SYMBOLS = {"n": "n", "lambda": r"\lambda", "N": "N"}
-SURE = 0.99
-MIN_RUNS = 5
-MOSTLY = 0.5
+SURE = 0.99  # share of runs from which on a width is said to interpolate, as in the paper
+MIN_RUNS = 5  # for a band: intervals of fewer runs would flood a panel
+MOSTLY = 0.5  # share of its cells that a row or column needs to be drawn
 LETTERS_AN_INCH = 18.0  # of the small line below
 
 

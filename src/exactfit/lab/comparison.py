@@ -12,6 +12,10 @@ from typing import Any
 from .._support.frames import as_frame
 from .contenders import Kind
 
+DEFAULT_WIDTH = 100  # letters of a line where there is no terminal
+GAP = "  "
+_LETTERS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**4, "k"))  # counts below 10,000 are written out
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -159,12 +163,6 @@ class Comparison:
         """A pandas frame, one line for each row, indexed by name."""
         columns = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(Row)}
         return as_frame(columns).set_index("name")
-
-
-DEFAULT_WIDTH = 100
-GAP = "  "
-
-_LETTERS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**4, "k"))
 
 
 def short_count(value: int | None) -> str:

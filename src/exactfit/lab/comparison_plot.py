@@ -33,7 +33,7 @@ _PLACES = [
     for reach in (7, 13, 20, 28, 37, 47, 58, 70, 85, 100, 120)
     for turn in _TURNS
 ]
-_NEAR = 10
+_NEAR = 10  # points; a name farther away gets a line to its marker
 
 
 def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str = "total_bits") -> Axes:

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Kind = Literal["construction", "trained network", "not a network"]
 
+TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came out
+
 
 @dataclass(frozen=True, eq=False)
 class Built:
@@ -86,9 +88,6 @@ class Contender(Protocol):
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """What holds for sure."""
         ...
-
-
-TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came out
 
 
 class _Baseline:

@@ -29,7 +29,12 @@ from .images import KINDS, ImageKind, Images, checked_images, read_images, subfo
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+Table = tuple[NDArray[Any], NDArray[Any]]
+
 FOLDER_VARIABLE = "EXACTFIT_DATA"
+SCALES = ("unit", "none")
+ORDERS = ("given", "stratified")
+LOADERS = ("load_", "make_", "fetch_")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -273,12 +278,6 @@ _MADE: dict[str, Callable[[], Dataset]] = {
     "two-moons-million": partial(_two_moons, "two-moons-million", 1_000_000),
     "parallel-lines": _parallel_lines,
 }
-
-
-Table = tuple[NDArray[Any], NDArray[Any]]
-SCALES = ("unit", "none")
-ORDERS = ("given", "stratified")
-LOADERS = ("load_", "make_", "fetch_")
 
 
 def load_data(experiment: Experiment, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:

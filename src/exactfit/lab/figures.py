@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 VALUES = ("probability", "detectors")
 FILE_WORDS = {"n": "width", "lambda": "bias", "N": "samples"}  # n and N are one on some file systems
-SEED = 0
-FEW = 4
-PANEL = 4.9, 3.7
-SMALL = 3.0, 2.3
+SEED = 0  # of the networks that are drawn; any would do, and the note below a figure names it
+FEW = 4  # lines in a panel, as many as are told apart in grey
+PANEL = 4.9, 3.7  # inches: two side by side fill a page
+SMALL = 3.0, 2.3  # inches: three side by side
 
 
 @dataclass(frozen=True, eq=False)

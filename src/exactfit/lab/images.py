@@ -30,9 +30,9 @@ from ..exceptions import DataError
 
 Bytes = NDArray[np.uint8]
 
-N_CLASSES = 10
+N_CLASSES = 10  # of MNIST and of CIFAR-10
 GZIP_MAGIC = b"\x1f\x8b"
-IDX_LABELS, IDX_IMAGES = 0x801, 0x803
+IDX_LABELS, IDX_IMAGES = 0x801, 0x803  # magic numbers: bytes in one dimension, in three
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,15 @@ from ..network import Layer
 from ..network.weights import Masks, Sparse
 
 Numbers = NDArray[Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Decide = Callable[[Floats], NDArray[Any]]
 
-WIDEST_FLOAT = 64
+WIDEST_FLOAT = 64  # bits: beyond them whole numbers are no shorter than float64
+N_PROBES = 200  # enough to come near the smallest change, few enough for the slowest contender
+ROW_TILE = 4096  # points compared with all probes at a time: 200 x 4096 distances are 6.5 MB
+PRECISION = 1e-6  # relative, of a change: the table shows three digits
+MOST_STEPS = 200  # bisections; PRECISION is reached long before, unless a change is tiny
 
 
 @dataclass(frozen=True)
@@ -167,16 +174,6 @@ def _largest(values: Numbers) -> float:
         return float(largest)
     except OverflowError:
         return float("inf")
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Decide = Callable[[Floats], NDArray[Any]]
-
-N_PROBES = 200
-ROW_TILE = 4096
-PRECISION = 1e-6
-MOST_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)

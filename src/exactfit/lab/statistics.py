@@ -19,7 +19,7 @@ from .trials import Header, Trials
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.95
+LEVEL = 0.95  # of all confidence intervals, as in the paper
 AXES = ("n", "lambda", "N")
 CELL = np.dtype(
     [
@@ -37,6 +37,8 @@ CELL = np.dtype(
         ("seconds", np.float64),
     ]
 )
+WORDS = ("data", "standing", "digest", "scheme")
+COLUMNS = (*WORDS, *(CELL.names or ()))  # of a summary
 
 
 def column(records: Any, name: str) -> NDArray[Any]:
@@ -162,10 +164,6 @@ def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> Non
     spread = mean((detectors - out["detectors"][inverse]) ** 2)
     deviations = np.sqrt(spread * runs / np.maximum(runs - 1, 1))
     out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)
-
-
-WORDS = ("data", "standing", "digest", "scheme")
-COLUMNS = (*WORDS, *(CELL.names or ()))
 
 
 def summary_text(trials: Trials) -> str:

@@ -27,9 +27,9 @@ from .experiment import Scheme
 from .trial import Trial
 from .trials import Header, Trials, line_of, read_trials, row_line
 
-FLUSH_SECONDS = 0.5
+FLUSH_SECONDS = 0.5  # between two flushes: a power cut loses no more than a second
 LOCKED_BYTE = 2**40  # far beyond the end: where Windows locks whole ranges of a file
-TAIL = 2**16
+TAIL = 2**16  # bytes read at a time in search of the last whole line
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")
 
 

@@ -26,10 +26,11 @@ from .store import Store, header_of
 from .trial import Draw, OrderedPoints, Trial
 from .trials import Trials, identity
 
-BATCH_SECONDS = 0.5
-MOMENT = 0.05  # what is as good as at once, where nothing has to be sent
-SETUP_SHARE = 2.0
-MEMORY = 2**30
+BATCH_SECONDS = 0.5  # of a batch that is sent to a worker: sending takes milliseconds
+MOMENT = 0.05  # seconds of a batch where nothing has to be sent: as good as at once
+SETUP_SHARE = 2.0  # a batch lasts at least so many times as long as making its first layers
+MEMORY = 2**30  # bytes of patterns that a worker keeps at a time
+LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 
 Watch = Callable[[Sequence[Trial]], None]
 
@@ -218,9 +219,6 @@ def already(trials: Trials, header: dict[str, Any], cells: Sequence[Cell], runs:
         if place is not None:
             done[run, place] = True
     return done
-
-
-LINE_SECONDS = 60.0
 
 
 class Display(AbstractContextManager["Display"]):

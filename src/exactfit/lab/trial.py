@@ -257,7 +257,7 @@ def run_cell(layers: FirstLayers, cell: Cell) -> Trial:
     )
 
 
-def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None) -> Construction:
+def build_cell(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None) -> Construction:
     """The network behind one cell of one run.
 
     Parameters
@@ -274,8 +274,8 @@ def build(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None)
     Examples
     --------
     >>> from exactfit.lab import load_dataset
-    >>> from exactfit.lab.trial import Cell, build
-    >>> made = build(load_dataset("two-moons"), Cell(n=500, lam=1.0, N=1000))
+    >>> from exactfit.lab.trial import Cell, build_cell
+    >>> made = build_cell(load_dataset("two-moons"), Cell(n=500, lam=1.0, N=1000))
     >>> made.outcome.interpolates, made.network.widths[0]
     (True, 500)
     """

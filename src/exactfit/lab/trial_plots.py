@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 COLORS = {"probability": "cividis", "detectors": "viridis_r"}
 MISSING = "0.85"
+BAND = 0.18  # opacity: overlapping bands still show their lines
+VALUES = ("probability", "detectors")
 
 
 def plot_heatmap(
@@ -105,10 +107,6 @@ def _draw_contour(ax: Axes, cells: Cells, x: str, y: str) -> None:
     values = np.ma.masked_invalid(table)
     for ink, width in (("white", 2.6), ("black", 1.3)):
         ax.contour(columns, rows, values, levels=[SURE], colors=ink, linestyles="dashed", linewidths=width)
-
-
-BAND = 0.18
-VALUES = ("probability", "detectors")
 
 
 def plot_slices(
