@@ -384,16 +384,17 @@ def crowded_pairs(y, targets, evidence, covers):
 
 
 def detector_slack(X, W, B, masks, limits, activation):
-    """For every detector and point (limit - 1/2 - count) / limit, or (limit - value) / limit."""
+    """For every detector and point (limit - 1/2 - count) / (limit - lowest count), or (limit - value) / limit."""
+    spans = [limit - sum(min(int(v), 0) for v in mask) for mask, limit in zip(masks, limits, strict=True)]
     slack = np.empty((len(masks), len(X)))
     for p, x in enumerate(X):
         if activation.is_threshold:
             bits = sides([x], W, B)[0]
-            heights = [count(mask, bits) + 0.5 for mask in masks]
+            heights = [sum(int(v) for v, bit in zip(mask, bits, strict=True) if bit) + 0.5 for mask in masks]
         else:
             values = [float(activation(np.array([dot(w, x) + b]))[0]) for w, b in zip(W, B, strict=True)]
             heights = [ordered_sum(v for v, m in zip(values, mask, strict=True) if m) for mask in masks]
-        slack[:, p] = [(limit - height) / limit for height, limit in zip(heights, limits, strict=True)]
+        slack[:, p] = [(m - height) / span for height, m, span in zip(heights, limits, spans, strict=True)]
     return slack
 
 

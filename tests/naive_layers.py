@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from exactfit.network import Dense, Integers, Masks, Sparse
+from exactfit.network import Dense, Integers, Masks, Sparse, WeightedMasks
 
 
 def rows_of(weights):
@@ -14,6 +14,8 @@ def rows_of(weights):
             table = weights.values.tolist()
         case Sparse():
             table = weights.matrix.toarray().tolist()
+        case WeightedMasks():
+            table = (weights.sign * weights.values.astype(int)).tolist()
         case Masks():
             table = (weights.sign * weights.bits.to_bool().astype(int)).tolist()
     return [[Fraction(value) for value in row] for row in table]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
 
 from exactfit import Network, ParameterError
-from exactfit.network import Decoder, Dense, Layer, Masks
+from exactfit.network import Decoder, Dense, Layer, Masks, WeightedMasks
 from exactfit.network import detectors as module
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
@@ -20,12 +20,16 @@ from exactfit.network.detectors import NO_CLASS, UNKNOWN, Detectors, class_slack
 LOWEST = -np.finfo(np.float64).max
 
 
+def counters(weights):
+    return weights.values.astype(int) if isinstance(weights, WeightedMasks) else weights.bits.to_bool()
+
+
 def parts_of(network):
     first, detectors, output = network.layers
     return {
         "W": first.weights.values.astype(np.float64),
         "B": first.bias,
-        "masks": detectors.weights.bits.to_bool(),
+        "masks": counters(detectors.weights),
         "limits": detectors.bias.tolist(),
         "outputs": output.weights.bits.to_bool().argmax(axis=0),
         "n_outputs": network.widths[-1],

@@ -240,6 +240,34 @@ def best_margins(low, high, masks, limits, owners, own, inside, outside):
 
 
 @compiled
+def extreme_count(low, high, weights, sign):
+    """The largest (sign = 1) or smallest (sign = -1) weighted count of patterns between ``low`` and ``high``.
+
+    Bit by bit, unlike the construction, which counts by bit planes.
+    """
+    count = np.int64(0)
+    for j in range(weights.shape[0]):
+        weight = np.int64(weights[j])
+        line = high if sign * weight > 0 else low
+        if (line[j // 64] >> np.uint64(j % 64)) & np.uint64(1):
+            count += weight
+    return count
+
+
+@compiled
+def best_weighted_margins(low, high, weights, limits, owners, own, inside, outside):
+    """As ``best_margins``, for weighted detectors; bits between ``low`` and ``high`` count for the worse."""
+    inside[:] = NOTHING
+    outside[:] = NOTHING
+    for i in range(low.shape[0]):
+        for m in range(weights.shape[0]):
+            if owners[m] == own[i]:
+                inside[i] = max(inside[i], limits[m] - extreme_count(low[i], high[i], weights[m], 1))
+            else:
+                outside[i] = max(outside[i], limits[m] - extreme_count(low[i], high[i], weights[m], -1))
+
+
+@compiled
 def holds(number):
     """Whether float32 holds the number."""
     return np.float64(np.float32(number)) == number

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._kernels.chains import INEXACT, LINEAR, RAMP, STEP, Units, nearest_flat, nearest_sphere
 from ..exceptions import DataError
-from ..network import Dense, Integers, Layer, Masks, Network, Sparse
+from ..network import Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from .error_bounds import facts_of
 from .record import RadiusMethod
 
@@ -69,7 +69,7 @@ class ChainLayer:
     @property
     def is_whole(self) -> bool:
         """Whether weights and biases are integers."""
-        return isinstance(self.layer.weights, Integers | Masks) and self.layer.bias.dtype.kind in "Oiu"
+        return isinstance(self.layer.weights, Integers | Masks | WeightedMasks) and self.layer.bias.dtype.kind in "Oiu"
 
     def products(self, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
         """Weights times values, and absolute weights times sizes; both of shape (inputs, points)."""
@@ -166,6 +166,8 @@ def _source(layer: Layer) -> tuple[Any, NDArray[np.bool_]]:
             csr = sp.csr_array(weights.matrix, dtype=np.float64, copy=True)
             csr.sum_duplicates()
             return csr, exact
+        case WeightedMasks():
+            return weights.sign * weights.values.astype(np.float64), exact
         case Integers():
             values, rounded = _numbers(weights.values)
             return values, np.asarray(rounded.any(axis=1), dtype=bool)

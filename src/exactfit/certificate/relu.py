@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from .._kernels.certify import Gaps, RampDetectors, best_gaps, exact_claims, ramp
 from ..data import Floats, Points
-from ..network import Network
+from ..network import Masks, Network
 from ..network.activations import RELU
 from ..network.detectors import Detectors, read_detectors
 from .error_bounds import FirstLayer, facts_of
@@ -53,6 +53,7 @@ def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -
 
 def _mask_block(detectors: Detectors, start: int) -> Floats:
     """Some masks as numbers, shape (detectors, hyperplanes)."""
+    assert isinstance(detectors.weights, Masks)  # weights count bits
     return detectors.weights.bits.take(slice(start, start + DETECTOR_BLOCK)).to_bool().astype(np.float64)
 
 
@@ -121,7 +122,7 @@ class _Proof:
 
     def _detectors(self) -> RampDetectors:
         found = self.detectors
-        return RampDetectors(found.limits, found.owners, self.slopes, found.masks)
+        return RampDetectors(found.limits, found.owners, self.slopes, found.counters)
 
 
 def _no_gaps(n: int) -> Gaps:

@@ -7,6 +7,9 @@ In a format. A bit that some evaluation might turn is open. What every evaluatio
 lies between the pattern with the open bits off and the one with them on; counts grow with
 bits, and counts up to 2^22 are exact in float32. So a point is right in every evaluation if
 its own class still claims it with the open bits on, and no other does with them off.
+
+Weights. A bit counts its weight, and an open one for the worse: towards more for the point's own
+class, towards less for others. Counts are exact in float32 if no partial sum can pass 2^24.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.certify import TileBits, best_margins, examine
+from .._kernels.certify import TileBits, best_margins, best_weighted_margins, examine
 from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import THRESHOLD
@@ -29,6 +32,7 @@ Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 TILE = 512  # points to a piece of work: their products with 1,024 hyperplanes take 4 MB
+EXACT_SUMS = 2**24  # float32 holds every whole number up to this one
 EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
 
 
@@ -81,8 +85,11 @@ class _Proof:
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
-        limits = self.detectors.limits.astype(np.int64)
-        best_margins(low, high, self.detectors.masks, limits, self.detectors.owners, own, inside, outside)
+        limits, counters = self.detectors.limits.astype(np.int64), self.detectors.counters
+        if self.detectors.are_weighted:
+            best_weighted_margins(low, high, counters, limits, self.detectors.owners, own, inside, outside)
+        else:
+            best_margins(low, high, counters, limits, self.detectors.owners, own, inside, outside)
         return inside, outside
 
     def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
@@ -91,15 +98,23 @@ class _Proof:
 
     def _safe(self, on: Words, unsure: Words, own: Codes, inside: Codes, outside: Codes) -> Flags:
         """Right whatever the open bits are; counted anew only where there are enough of them to matter."""
-        n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64)
+        n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64) * self._largest_weight()
         safe = self._right(inside - n_open, outside + n_open, own)
         doubtful = np.flatnonzero(~safe & self._right(inside, outside, own))
         low, high = on[doubtful] & ~unsure[doubtful], on[doubtful] | unsure[doubtful]
         safe[doubtful] = self._right(*self._margins(low, high, own[doubtful]), own[doubtful])
         return safe
 
+    def _largest_weight(self) -> int:
+        if not self.detectors.are_weighted:
+            return 1
+        return int(np.abs(self.detectors.counters.astype(np.int64)).max(initial=0))
+
     def _counts_are_small(self) -> bool:
         largest = np.abs(self.detectors.limits).max(initial=0)
+        if self.detectors.are_weighted:
+            sizes = np.abs(self.detectors.counters.astype(np.int64)).sum(axis=1)
+            return bool((sizes + np.abs(self.detectors.limits) <= EXACT_SUMS).all())
         return len(self.planes) <= EXACT_COUNTS and bool(largest <= EXACT_COUNTS)
 
     def _radius(self, nearest: Floats) -> float:

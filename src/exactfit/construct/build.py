@@ -21,6 +21,9 @@ from .noise import points_to_give_up
 from .patterns import rounded
 from .recipe import Options, Recipe, check_options
 
+# What of a trace are rows of the data.
+ROW_NAMES = ("anchors", "witnesses", "uncovered", "support")
+
 
 def adaptive_width(
     X: Any, y: Any, recipe: Recipe | None = None, random_state: Any = None, *, progress: Progress = silent
@@ -148,7 +151,7 @@ def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Optio
     from ..certificate import certify
 
     rows = np.delete(np.arange(len(data)), out)
-    named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ("anchors", "witnesses", "uncovered")}
+    named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ROW_NAMES}
     arithmetic = options.exact_in or "exact"
     doubt = certify(made.network, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
     given_up, errors = out[doubt.errors], rows[made.errors]

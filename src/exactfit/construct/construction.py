@@ -38,6 +38,10 @@ class Trace:
         The class index that each detector speaks for.
     uncovered : ndarray of int64
         Rows that no detector of their class claims.
+    support, shares : ndarray of int64
+        Weighted detectors only: the rows that each rests on, and what each counts for it, positive in its class
+        and negative in others; those of detector k are the entries ``support_starts[k]:support_starts[k + 1]``.
+    support_starts : ndarray of int64
     n_rejected : int
         Candidates that could not become detectors, because their limit was not positive.
     n_drawn : int
@@ -59,6 +63,9 @@ class Trace:
     coverage: Rows = field(default_factory=_no_rows)
     detector_classes: Rows = field(default_factory=_no_rows)
     uncovered: Rows = field(default_factory=_no_rows)
+    support: Rows = field(default_factory=_no_rows)
+    shares: Rows = field(default_factory=_no_rows)
+    support_starts: Rows = field(default_factory=_no_rows)
     n_rejected: int = 0
     n_drawn: int = 0
     n_rescued: int = 0

@@ -19,6 +19,7 @@ from .._kernels.cover import gains as count_gains
 from .._support.progress import Progress
 from ..network.bits import last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
+from .halfspaces import Support
 
 LARGEST_BLOCK = 64
 WASTE = 0.1
@@ -37,6 +38,8 @@ class Cover:
     coverage: list[int] = field(default_factory=list)
     uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_rejected: int = 0
+    weights: list[NDArray[np.int8]] | None = None  # None: masks of the anchors
+    supports: list[Support] | None = None
 
     def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
         """Algorithm 2, line 8: add the detectors."""

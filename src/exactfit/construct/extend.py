@@ -26,7 +26,7 @@ from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
 from ..data import Digest
 from ..exceptions import DataError, ParameterError
-from ..network import Layer, Masks, Network
+from ..network import Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 from ..outcome import Outcome
@@ -241,7 +241,7 @@ class _Passes:
         for k, code in enumerate(detectors.classes):
             own, rest = detectors.of_output(k), np.flatnonzero(codes != code)
             if len(own) and len(rest):
-                lows[own], at = self.measure.lowest(points[rest], detectors.masks[own], limits[own])
+                lows[own], at = self.measure.lowest(points[rest], detectors.counters[own], limits[own])
                 where[own] = np.where(at >= 0, rest[at], -1)
         return lows, where
 
@@ -278,7 +278,7 @@ class _Passes:
             own, target = detectors.of_output(k), np.flatnonzero(codes == code)
             firsts[target] = -1
             if len(own) and len(target):
-                claims = self.measure.claims(points[target], detectors.masks[own], detectors.limits[own])
+                claims = self.measure.claims(points[target], detectors.counters[own], detectors.limits[own])
                 claimed = claims.any(axis=0)
                 firsts[target[claimed]] = own[claims.argmax(axis=0)[claimed]]
         return firsts
@@ -324,9 +324,9 @@ def _assemble(
 def _network(old: Network, kept: NDArray[np.intp], limits: NDArray[Any]) -> Network:
     """The old network with some of its detectors, and with new limits."""
     first, detectors, output = old.layers
-    assert isinstance(detectors.weights, Masks)
     assert isinstance(output.weights, Masks)
-    fewer = Layer(replace(detectors.weights, bits=detectors.weights.bits.take(kept)), limits, detectors.activation)
+    assert isinstance(detectors.weights, Masks | WeightedMasks)
+    fewer = Layer(detectors.weights.take(kept), limits, detectors.activation)
     units = BitMatrix.from_bool(output.weights.bits.to_bool()[:, kept])
     return replace(old, layers=(first, fewer, replace(output, weights=replace(output.weights, bits=units))))
 

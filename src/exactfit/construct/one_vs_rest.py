@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from .._support.progress import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Codes, Matrix
-from ..network import Decoder, Dense, Layer, Masks, Network
+from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
@@ -22,6 +23,7 @@ from .mutual import foresee
 from .patterns import Patterns
 from .recipe import Options
 from .values import Values
+from .weighted import weighted_covers
 
 WORTH_A_THREAD = 2**16
 
@@ -38,10 +40,27 @@ def cover_classes(
     threads = evidence.threads
     sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
     tally = _Tally(progress, threads, int(sum(sizes.values())))
+    candidates: dict[int, Columns] = {
+        k: order.target(k)[0] + stream(root, ORDER, k).permutation(sizes[k]) for k in targets
+    }
+    if options.detectors == "weighted":
+        assert isinstance(evidence, Counts)  # options refuse real-valued activations
+        work = weighted_covers(evidence, order, candidates, tally.of)
+    else:
+        work = _mask_covers(evidence, order, candidates, options, tally)
+    queue = sorted(targets, key=lambda k: -sizes[k])
+    heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
+    covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
+    return [covers[k] for k in targets]
 
-    candidates = {k: order.target(k)[0] + stream(root, ORDER, k).permutation(sizes[k]) for k in targets}
-    if len(targets) == len(order.starts) - 1:
-        evidence = foresee(evidence, [order.target(k) for k in targets], progress, _examined(candidates, options))
+
+def _mask_covers(
+    evidence: Evidence, order: ClassOrder, candidates: dict[int, Columns], options: Options, tally: _Tally
+) -> Callable[[int], Cover]:
+    """From a class to its cover with the masks of anchors."""
+    if len(candidates) == len(order.starts) - 1:
+        classes = [order.target(k) for k in candidates]
+        evidence = foresee(evidence, classes, tally.progress, _examined(candidates, options))
 
     def work(k: int) -> Cover:
         target, rest = order.target(k), order.rest(k)
@@ -49,10 +68,7 @@ def cover_classes(
             return greedy_cover(evidence, target, rest, candidates[k], options.greedy_memory, tally.of(k))
         return random_cover(evidence, target, rest, candidates[k], tally.of(k))
 
-    queue = sorted(targets, key=lambda k: -sizes[k])
-    heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
-    covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
-    return [covers[k] for k in targets]
+    return work
 
 
 def _examined(candidates: dict[int, Columns], options: Options) -> list[Columns] | None:
@@ -66,7 +82,7 @@ class _Tally:
     """Progress over all classes, told from several threads; also where threads notice that they may stop."""
 
     def __init__(self, progress: Progress, threads: Threads, total: int) -> None:
-        self._progress, self._threads, self._total = progress, threads, total
+        self.progress, self._threads, self._total = progress, threads, total
         self._done: dict[str, dict[int, int]] = {}
         self._lock = Lock()
 
@@ -78,7 +94,7 @@ class _Tally:
             with self._lock:
                 by_class = self._done.setdefault(what, {})
                 by_class[k] = done
-                self._progress(what, sum(by_class.values()), self._total)
+                self.progress(what, sum(by_class.values()), self._total)
 
         return tell
 
@@ -104,7 +120,7 @@ def assemble(
     limits = [limit for cover in covers for limit in cover.limits]
     classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
     detectors = Layer(
-        Masks(patterns.take(columns).complement(), -1),
+        _counters(patterns, columns, covers),
         np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
         activation,
     )
@@ -117,12 +133,33 @@ def assemble(
         coverage=_all(covers, "coverage"),
         detector_classes=classes,
         uncovered=uncovered.astype(np.int64),
+        **_support(order, covers),
         n_rejected=sum(cover.n_rejected for cover in covers),
         n_drawn=planes.count - n_rescued,
         n_rescued=n_rescued,
     )
     outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
     return Construction(Network((first, detectors, output), decoder), outcome, trace)
+
+
+def _counters(patterns: BitMatrix, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
+    """What detectors count with: the masks of their anchors, or weights."""
+    weights = [one for cover in covers for one in cover.weights or ()]
+    if any(cover.weights is None for cover in covers):
+        return Masks(patterns.take(columns).complement(), -1)
+    return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), patterns.n_bits), -1)
+
+
+def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, NDArray[np.int64]]:
+    """The rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
+    supports = [one for cover in covers for one in cover.supports or ()]
+    if not supports:
+        return {}
+    return {
+        "support": order.rows[np.concatenate([one.columns for one in supports])].astype(np.int64),
+        "shares": np.concatenate([one.shares for one in supports]),
+        "support_starts": np.cumsum([0, *(len(one.columns) for one in supports)]).astype(np.int64),
+    }
 
 
 def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:

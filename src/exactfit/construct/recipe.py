@@ -15,6 +15,7 @@ from ..network.activations import Activation, as_activation
 
 LAWS = ("gaussian", "bisector")
 SELECTIONS = ("random", "greedy")
+DETECTORS = ("mask", "weighted")
 CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
 
@@ -47,6 +48,9 @@ class Options:
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
+    detectors : {"mask", "weighted"}, default="mask"
+        What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
+        fewer of them.
     selection : {"random", "greedy"}, default="random"
         Anchors in random order (the paper), or always the one that claims most.
     greedy_memory : int, default=2**28
@@ -85,6 +89,9 @@ class Options:
         default=True, metadata=shell("Adaptive: finish with cuts when random hyperplanes stall.", bool)
     )
     activation: str | Activation | Callable[..., Any] = field(default="threshold", metadata=shell("threshold or relu."))
+    detectors: str = field(
+        default="mask", metadata=shell("What detectors count with: mask (the paper's), or weighted (far fewer).")
+    )
     selection: str = field(
         default="random", metadata=shell("Anchors: random (the paper's), or greedy (fewer, slower).")
     )
@@ -149,6 +156,7 @@ def check_options(options: Options) -> None:
     check_flag("rescue", options.rescue)
     check_choice("hyperplanes", options.hyperplanes, LAWS)
     check_choice("selection", options.selection, SELECTIONS)
+    _check_detectors(options)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
     check_n_jobs(options.n_jobs)
@@ -163,6 +171,18 @@ def _check_widths(options: Options) -> None:
     smallest = check_whole("min_width", options.min_width, at_least=0)
     if largest is not None and check_whole("max_width", largest, at_least=1) < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
+
+
+def _check_detectors(options: Options) -> None:
+    check_choice("detectors", options.detectors, DETECTORS)
+    if options.detectors == "mask":
+        return
+    if options.selection == "greedy":
+        raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
+    if not options.s.is_threshold:
+        raise ParameterError(
+            f'detectors="weighted" counts bits: use activation="threshold", or detectors="mask" with {options.s.name!r}'
+        )
 
 
 def _check_max_bias(value: Any) -> None:

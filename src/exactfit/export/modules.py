@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from ..exceptions import ParameterError
 from ..network import Decoder
-from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
-from .plan import Clearest, DType, Plan, Slack, cast_to, numbers_or_text
+from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, numbers_or_text
 
 try:
     import torch
@@ -104,11 +103,13 @@ class _Affine(Module):  # type: ignore[misc]
 class _Masked(Module):  # type: ignore[misc]
     """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
 
-    def __init__(self, masks: BitMatrix, dtype: DType, whole: bool) -> None:
+    def __init__(self, masks: Counters, dtype: DType, whole: bool) -> None:
         super().__init__()
-        short = dtype == "float32" and (not whole or masks.n_bits < EXACT_FLOAT32_COUNTS)
+        numbers = masks if isinstance(masks, np.ndarray) else masks.to_bool().astype(np.int8)
+        largest = int(np.abs(numbers.astype(np.int64)).sum(axis=1).max(initial=0))
+        short = dtype == "float32" and (not whole or largest < EXACT_FLOAT32_COUNTS)
         self.dtype = torch.float32 if short else torch.float64
-        _buffer(self, "masks", masks.to_bool().astype(np.int8))
+        _buffer(self, "masks", numbers)
 
     def forward(self, x: Any) -> Any:
         return torch.nn.functional.linear(x.to(self.dtype), self.masks.to(self.dtype))

@@ -22,7 +22,7 @@ from ..network import Decoder
 from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
-from .plan import Clearest, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
+from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
 EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
@@ -256,7 +256,11 @@ class Builder:
     def _(self, step: Slack, signal: str) -> str:
         if not len(step.limits):
             return self._lowest(step.n_outputs)
-        heights = self._counts(step.masks, signal) if step.half else self._sums(step.masks, signal)
+        if step.half:
+            heights = self._counts(step.masks, signal)
+        else:
+            assert isinstance(step.masks, BitMatrix)  # weights count bits
+            heights = self._sums(step.masks, signal)
         above = self.add("Sub", self.constant(step.limits - step.half), self.cast(heights, np.float64))
         slack = self.add("Div", above, self.constant(step.spans))
         if not step.half:
@@ -289,8 +293,10 @@ class Builder:
             return self._everywhere(0.0, masks.n_rows, self.dtype)
         return str(self.add("MatMul", numbers, self.cast(self._masks(masks), self.dtype)))
 
-    def _counts(self, masks: BitMatrix, bits: str) -> str:
+    def _counts(self, masks: Counters, bits: str) -> str:
         """How many masked bits are on, as int32; a product over nothing is undefined in some runtimes."""
+        if isinstance(masks, np.ndarray):
+            return str(self.add("MatMulInteger", self.cast(bits, np.uint8), self.constant(masks.T)))
         if not masks.n_bits:
             return self._everywhere(0, masks.n_rows, np.int32)
         return str(self.add("MatMulInteger", self.cast(bits, np.uint8), self._masks(masks)))

@@ -21,12 +21,14 @@ from ..certificate import Certificate
 from ..construct import Construction
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
-from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
+from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 
 Floats = NDArray[np.float64]
+# What detectors count with: masks, or a row of int8 weights for each.
+Counters = BitMatrix | NDArray[np.int8]
 
 DType = Literal["float64", "float32"]
 DTYPES: tuple[DType, ...] = ("float64", "float32")
@@ -64,9 +66,9 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """bias + sign times the number of masked bits that are on, in integers."""
+    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers."""
 
-    masks: BitMatrix
+    masks: Counters
     sign: int
     bias: NDArray[Any]
 
@@ -98,7 +100,7 @@ class Slack:
     real values it is 0, and a slack of zero counts as negative. See :mod:`exactfit.network.detectors`.
     """
 
-    masks: BitMatrix
+    masks: Counters
     limits: Floats
     spans: Floats
     owners: NDArray[np.int64]
@@ -242,7 +244,8 @@ def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | Non
     steps: list[Step] = [Round()] if exact_in == "float32" else []
     steps += [_affine(found.first), _activation(found.activation)]
     limits = found.limits.astype(np.float64)
-    steps.append(Slack(found.weights.bits, limits, found.spans, found.owners, len(found.classes), found.half))
+    weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
+    steps.append(Slack(weights, limits, found.spans, found.owners, len(found.classes), found.half))
     head = Clearest(network.decoder.classes, len(classes), network.decoder.kind == "sign")
     return Plan(network.n_features, tuple(steps), head, classes)
 
@@ -268,6 +271,11 @@ def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step
         if not bits:
             return MaskedSum(weights.bits, weights.sign, layer.bias), None
         return Count(weights.bits, weights.sign, layer.bias), _sum_of(np.ones((1, weights.shape[1])), layer.bias, 1)
+    if isinstance(weights, WeightedMasks):
+        reach = _sum_of(weights.values, layer.bias, 1)
+        if bits:
+            return Count(weights.values, weights.sign, layer.bias), reach
+        return Affine(weights.sign * weights.values.astype(np.float64), layer.bias.astype(np.float64)), None
     if isinstance(weights, Integers):
         _refuse_beyond(index, [*weights.values.flat, *layer.bias.flat])
         if reach is not None:

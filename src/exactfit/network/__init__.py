@@ -4,7 +4,7 @@ from .activations import RELU, THRESHOLD, Activation, as_activation
 from .bits import BitMatrix
 from .dyadic import object_array
 from .network import Decoder, InputMap, Layer, Network
-from .weights import Dense, Integers, Masks, Sparse, Weights
+from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights
 
 __all__ = [
     "RELU",
@@ -19,6 +19,7 @@ __all__ = [
     "Masks",
     "Network",
     "Sparse",
+    "WeightedMasks",
     "Weights",
     "as_activation",
     "object_array",

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from .._kernels.counting import count_all
 from .._kernels.scores import best_slack_counts, best_slack_sums
 from .._kernels.values import masked_sums
+from .._kernels.weighted import best_slack_weights
 from .._support.threads import Threads, split
 from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
 from .sides import dense_rows, sides
-from .weights import Dense, Masks
+from .weights import Dense, Masks, WeightedMasks, weigh_words
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -48,8 +49,8 @@ class Detectors:
     ----------
     first : Layer
         The hyperplanes.
-    weights : Masks
-        What a detector counts with: the bits of its mask.
+    weights : Masks or WeightedMasks
+        What a detector counts with: the bits of its mask, or integer weights.
     limits : ndarray of int64, or float64 for real-valued activations
         It fires when its count (or its masked sum) is below its limit.
     owners : ndarray of int64
@@ -72,7 +73,7 @@ class Detectors:
     """
 
     first: Layer
-    weights: Masks
+    weights: Masks | WeightedMasks
     limits: NDArray[Any]
     owners: Codes
     numbers: Codes
@@ -103,9 +104,16 @@ class Detectors:
         return self.first.activation
 
     @cached_property
-    def masks(self) -> NDArray[np.uint64]:
-        """One line of words for each row, as kernels take them."""
+    def counters(self) -> NDArray[Any]:
+        """What each row counts with, as kernels take it: a mask as a line of words, or weights as a line of int8."""
+        if isinstance(self.weights, WeightedMasks):
+            return self.weights.values
         return np.ascontiguousarray(self.weights.bits.words.T)
+
+    @property
+    def are_weighted(self) -> bool:
+        """Whether detectors count with weights, not with masks."""
+        return isinstance(self.weights, WeightedMasks)
 
     @property
     def classes(self) -> tuple[int, ...]:
@@ -125,6 +133,8 @@ class Detectors:
     @property
     def floors(self) -> NDArray[Any]:
         """The lowest count that there can be: the sum of the negative weights, of which a mask has none."""
+        if isinstance(self.weights, WeightedMasks):
+            return np.asarray(np.minimum(self.weights.values, 0).sum(axis=1, dtype=np.int64))
         return np.zeros_like(self.limits)
 
     @property
@@ -143,8 +153,9 @@ class Detectors:
 
     def take(self, rows: NDArray[np.intp], limits: NDArray[Any]) -> Detectors:
         """Some of the rows, with other limits."""
-        weights = replace(self.weights, bits=self.weights.bits.take(rows))
-        return replace(self, weights=weights, limits=limits, owners=self.owners[rows], numbers=self.numbers[rows])
+        return replace(
+            self, weights=self.weights.take(rows), limits=limits, owners=self.owners[rows], numbers=self.numbers[rows]
+        )
 
     def positions(self, codes: Codes) -> Codes:
         """Where each class index stands among ``decoder.classes``, UNKNOWN where it does not."""
@@ -159,11 +170,16 @@ class Detectors:
 
     def heights(self, points: Floats) -> NDArray[Any]:
         """Counts, or masked sums for real-valued activations, shape (n_rows, n_points)."""
-        heights = np.empty((len(self.masks), len(points)), dtype=np.int32 if self.half else np.float64)
-        if self.half:
-            count_all(sides(points, self.planes, self.first.bias).words, 0, len(points), self.masks, 0, heights)
+        heights = np.empty((len(self.counters), len(points)), dtype=np.int32 if self.half else np.float64)
+        if not self.half:
+            masked_sums(self.values(points), self.counters, heights)
+            return heights
+        words = sides(points, self.planes, self.first.bias).words
+        if self.are_weighted:
+            for row, weights in zip(heights, self.counters, strict=True):
+                row[:] = weigh_words(words, weights)
         else:
-            masked_sums(self.values(points), self.masks, heights)
+            count_all(words, 0, len(points), self.counters, 0, heights)
         return heights
 
     def slack(self, points: Floats) -> Floats:
@@ -188,7 +204,7 @@ def read_detectors(network: Network) -> Detectors | None:
         return None
     numbers, owners = (places.astype(np.int64) for places in np.nonzero(claims.T))
     once = len(numbers) == second.n_units and bool((numbers[1:] > numbers[:-1]).all())
-    weights = masks if once else replace(masks, bits=masks.bits.take(numbers))
+    weights = masks if once else masks.take(numbers)
     return Detectors(first, weights, second.bias[numbers], owners, numbers, second.n_units, network.decoder)
 
 
@@ -196,10 +212,12 @@ def _are_planes(layer: Layer) -> bool:
     return isinstance(layer.weights, Dense) and layer.weights.values.dtype.kind == layer.bias.dtype.kind == "f"
 
 
-def _masks(layer: Layer, activation: Activation) -> Masks | None:
-    """The masks of units limit - masked sum; None for others."""
+def _masks(layer: Layer, activation: Activation) -> Masks | WeightedMasks | None:
+    """The masks or weights of units limit - count; None for others."""
     weights, limits = layer.weights, layer.bias
-    if not isinstance(weights, Masks) or weights.sign != -1:
+    if not isinstance(weights, Masks | WeightedMasks) or weights.sign != -1:
+        return None
+    if isinstance(weights, WeightedMasks) and not activation.is_threshold:
         return None
     if activation.is_threshold:
         sound = limits.dtype.kind == "i" and bool(((limits >= -LARGEST_LIMIT) & (limits <= LARGEST_LIMIT)).all())
@@ -224,8 +242,8 @@ def _claims(layer: Layer, decoder: Decoder) -> NDArray[np.bool_] | None:
 def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Floats:
     """Largest relative slack of every class's detectors, shape (n_points, n_outputs).
 
-    A detector's relative slack at a point is (limit - 1/2 - count) / limit, or
-    (limit - value) / limit for real-valued activations: positive where it fires, never
+    A detector's relative slack at a point is (limit - 1/2 - count) / (limit - lowest count there can be), which
+    is the limit for masks, or (limit - value) / limit for real-valued activations: positive where it fires, never
     zero. An output without detectors gets the lowest float64.
 
     Parameters
@@ -256,16 +274,20 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
 
 def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, threads: Threads) -> None:
     n = out.shape[1]
-    found = detectors.masks, detectors.limits, detectors.spans, detectors.owners
+    found = detectors.limits, detectors.spans, detectors.owners
     if not detectors.activation.is_threshold:
 
         def work(piece: tuple[int, int]) -> None:
             points = dense_rows(X, slice(start + piece[0], start + piece[1]))
-            best_slack_sums(detectors.values(points), *found, out[:, slice(*piece)])
+            best_slack_sums(detectors.values(points), detectors.counters, *found, out[:, slice(*piece)])
 
         threads.map(work, [(low, min(low + TILE_ROWS, n)) for low in range(0, n, TILE_ROWS)])
         return
     rows = np.arange(start, start + n)
     words = sides(X, detectors.planes, detectors.first.bias, rows=rows, threads=threads).words
     pieces = split(0, n, max(1, min(4 * threads.count, n // TILE_ROWS)))
-    threads.map(lambda piece: best_slack_counts(words, *piece, *found, out), pieces)
+    if isinstance(detectors.weights, WeightedMasks):
+        planes = detectors.weights.planes
+        threads.map(lambda piece: best_slack_weights(words, *piece, planes, *found, out), pieces)
+    else:
+        threads.map(lambda piece: best_slack_counts(words, *piece, detectors.counters, *found, out), pieces)

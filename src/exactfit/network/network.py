@@ -29,7 +29,18 @@ from .activations import Activation, as_activation
 from .bits import BitMatrix
 from .dyadic import Dyadic, object_array
 from .sides import dense_rows, row_tiles, sides
-from .weights import Dense, Integers, Masks, Sparse, Weights, integers_to_text, text_to_integers, weights_from
+from .weights import (
+    Dense,
+    Integers,
+    Masks,
+    Sparse,
+    WeightedMasks,
+    Weights,
+    integers_to_text,
+    text_to_integers,
+    weigh_words,
+    weights_from,
+)
 
 Matrix = Any
 Signal = BitMatrix | NDArray[Any] | Dyadic
@@ -100,9 +111,16 @@ class Layer:
             return _exact_sums(weights.values, self.bias, signal).numbers()
         if isinstance(weights, Masks):
             return np.asarray(self.bias + weights.sign * _masked(weights.bits, signal).T)
+        if isinstance(weights, WeightedMasks) and isinstance(signal, BitMatrix):
+            counts = np.empty((self.n_units, signal.n_rows), dtype=np.int64)
+            for row, own in zip(weights.values, counts, strict=True):
+                own[:] = weigh_words(signal.words, row)
+            return np.asarray(self.bias + weights.sign * counts.T)
         columns, bias = np.ascontiguousarray(_as_floats(signal).T), self.bias.astype(np.float64)
         out = np.empty((self.n_units, columns.shape[1]))
-        if isinstance(weights, Dense):
+        if isinstance(weights, WeightedMasks):
+            affine(columns, weights.sign * weights.values.astype(np.float64), bias, out)
+        elif isinstance(weights, Dense):
             affine(columns, weights.values, bias, out)
         else:
             rows = weights.rows

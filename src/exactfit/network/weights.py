@@ -12,8 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .bits import BitMatrix
+from .._kernels.weighted import PLANES, weigh, weight_planes
+from .._support.threads import SERIAL, Threads, split
+from .bits import BitMatrix, n_words
 from .dyadic import object_array
+
+WORTH_THREADS = 2**19  # words; fewer are weighed faster than they are shared out
 
 
 class _Matrix:
@@ -69,10 +73,59 @@ class Masks(_Matrix):
         """Weights other than zero."""
         return int(np.bitwise_count(self.bits.words).sum())
 
+    def take(self, units: NDArray[Any]) -> Masks:
+        """Some of the units."""
+        return Masks(self.bits.take(units), self.sign)
+
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The numbers, for a digest or a file."""
         meta = np.array([self.bits.n_bits, self.sign], dtype=np.int64)
         return {"words": self.bits.words, "bits_sign": meta}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedMasks(_Matrix):
+    """Weights ``sign`` times a small integer: an int8 array of shape (units, inputs), over bits."""
+
+    values: NDArray[np.int8]
+    sign: int
+    kind = "weighted"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Units and inputs."""
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(np.count_nonzero(self.values))
+
+    @cached_property
+    def planes(self) -> NDArray[np.uint64]:
+        """The weights bit by bit, packed as patterns are: shape (units, 8, words)."""
+        planes = np.empty((len(self.values), PLANES, n_words(self.values.shape[1])), dtype=np.uint64)
+        for weights, packed in zip(self.values, planes, strict=True):
+            weight_planes(weights, packed)
+        return planes
+
+    def take(self, units: NDArray[Any]) -> WeightedMasks:
+        """Some of the units."""
+        return WeightedMasks(self.values[units], self.sign)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The numbers, for a digest or a file."""
+        return {"values": self.values, "sign": np.array([self.sign], dtype=np.int64)}
+
+
+def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: Threads = SERIAL) -> NDArray[np.int32]:
+    """<weights, bits> of every column of word-major patterns."""
+    planes = np.empty((PLANES, len(words)), dtype=np.uint64)
+    weight_planes(weights, planes)
+    out = np.empty(words.shape[1], dtype=np.int32)
+    parts = split(0, len(out), threads.count if words.size > WORTH_THREADS else 1)
+    threads.map(lambda part: weigh(words, *part, planes, out[slice(*part)]), parts)
+    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +190,7 @@ class Integers(_Matrix):
         return {"text": integers_to_text(self.values), "shape": np.array(self.shape, dtype=np.int64)}
 
 
-Weights = Dense | Masks | Sparse | Integers
+Weights = Dense | Masks | WeightedMasks | Sparse | Integers
 
 
 def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
@@ -159,6 +212,9 @@ def weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
     if kind == "masks":
         n_bits, sign = (int(value) for value in tensors["bits_sign"])
         return Masks(BitMatrix(tensors["words"], n_bits), sign)
+    if kind == "weighted":
+        (sign,) = (int(value) for value in tensors["sign"])
+        return WeightedMasks(tensors["values"], sign)
     if kind == "sparse":
         parts = tensors["data"], tensors["indices"], tensors["indptr"]
         matrix = sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"]))

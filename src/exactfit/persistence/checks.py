@@ -15,7 +15,7 @@ from ..construct import Trace
 from ..construct.recipe import check_options
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
-from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse
+from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.detectors import read_detectors
 from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
 from .container import refuse_unless
@@ -59,7 +59,9 @@ def _is_sound(layer: Layer) -> bool:
         return False
     if isinstance(weights, Sparse) and not _are_finite(weights.matrix.data, 1, FLOATS):
         return False
-    if isinstance(weights, Masks) and weights.sign not in (-1, 1):
+    if isinstance(weights, Masks | WeightedMasks) and weights.sign not in (-1, 1):
+        return False
+    if isinstance(weights, WeightedMasks) and (weights.values.ndim != 2 or weights.values.dtype != np.int8):
         return False
     return layer.bias.dtype == object or _are_finite(layer.bias, 1, NUMBERS)
 
@@ -78,13 +80,23 @@ def _decodes(decoder: Decoder, n_outputs: int) -> bool:
 def check_trace(trace: Trace, network: Network) -> None:
     """Refuse a trace that speaks of what cannot be."""
     check_types(trace)
-    parts = [getattr(trace, part.name) for part in fields(trace)]
+    parts = [getattr(trace, part.name) for part in fields(trace) if part.name != "shares"]
     refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts), "its trace holds negative numbers")
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
+    refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
+
+
+def _is_csr(trace: Trace) -> bool:
+    """Whether the support is there for all detectors or for none."""
+    starts = trace.support_starts
+    if not len(starts):
+        return not len(trace.support) and not len(trace.shares)
+    ends = starts[0] == 0 and starts[-1] == len(trace.support) == len(trace.shares)
+    return bool(ends and (np.diff(starts) >= 0).all() and len(starts) == len(trace.anchors) + 1)
 
 
 def check_classifier(model: InterpolatingClassifier) -> None:

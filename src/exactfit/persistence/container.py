@@ -19,7 +19,7 @@ from ..exceptions import ModelFileError, ParameterError
 Header = dict[str, Any]
 Tensors = dict[str, NDArray[Any]]
 
-FORMAT = 1  # of the file; a program reads all formats up to its own
+FORMAT = 2  # of the file; a program reads all formats up to its own
 KEY = "exactfit"
 FOREIGN = "not a model that exactfit saved"
 LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer one

@@ -32,8 +32,9 @@ LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask f
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": {"method": None, "radius_method": None},
-    "parameters": {"exact_in": None, "noise": 0.0},
+    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask"},
 }
+SUPPORT = ("support", "shares", "support_starts")
 KINDS = ("network", "construction", "classifier", "table")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
@@ -64,7 +65,7 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
 def _completed(header: Header) -> Header:
     """The header, with what older versions did not have yet."""
     sections = {name: {**later, **header[name]} for name, later in LATER.items() if name in header}
-    return header | sections
+    return header | sections | {"format": FORMAT}
 
 
 def _encode(model: Any) -> tuple[Header, Tensors]:
@@ -91,7 +92,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     header, tensors = _encode_network(made.network)
     parts = {part.name: getattr(made.trace, part.name) for part in fields(made.trace)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
-    counts = {name: part for name, part in parts.items() if name not in arrays}
+    if not len(made.trace.support_starts):  # masks rest on their anchors alone
+        arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
+    counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
     if not np.array_equal(made.errors, made.trace.uncovered):  # without it, they are the same

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._support.options import check_whole
 from ..data import as_labels, as_points, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
-from ..network import Dense, Masks, Network
+from ..network import Dense, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.sides import dense_rows
 from .style import GREY, INK, color, marker, need_matplotlib, shade, style, tint
@@ -338,7 +338,11 @@ def _decide(model: Any, grid: Floats) -> NDArray[Any]:
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
     """Where each detector fires, shape (n_detectors, points of the grid)."""
     first, second = network.layers[0], network.layers[1]
-    if len(network.layers) != 3 or not isinstance(second.weights, Masks) or network.input_map != "identity":
+    if (
+        len(network.layers) != 3
+        or not isinstance(second.weights, Masks | WeightedMasks)
+        or network.input_map != "identity"
+    ):
         raise ParameterError("detectors=True needs a network of hyperplanes, detectors and an output")
     tiles = [second(first(grid[start : start + GRID_TILE])) for start in range(0, len(grid), GRID_TILE)]
     flags = [tile.to_bool() if isinstance(tile, BitMatrix) else np.asarray(tile) > 0 for tile in tiles]

@@ -1,0 +1,276 @@
+"""Half-spaces of the cube {0, 1}^n that hold none of the rest and many of the target, in integers only.
+
+A half-space is f(x) = sum_k shares[k] agree(x, x_k) over some patterns x_k, where agree counts the bits in which
+two patterns are the same: the kernel machine (a support vector machine, with a bias) whose weights on the bits are
+integers. Shares move by dual coordinate descent, weights are rounded to int8, and the limit is then the exact
+minimum over the whole rest: how shares are found decides only how many points a detector claims, never whether
+it is right. No floating-point number is involved, so the same input gives the same half-space everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.weighted import WORD_BITS, descend, gather_rows, hamming
+from .._support.threads import SERIAL, Threads
+from ..network.weights import weigh_words
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Weights = NDArray[np.int8]
+Scores = NDArray[np.int32]
+
+LARGEST_WEIGHT = 127  # what int8 holds on both sides
+LARGEST_SUM = 2**24  # of sum |v| + |m|: float32 adds so much exactly, in any order
+UNIT = 2048  # the share with which one point alone reaches the margin
+HARD_REST = 2**14  # units that a point of the rest may have
+HARD_TARGET = 2**12  # units that a point of the target may have where one detector is to claim them all
+PATIENCE = 2**17  # visits in a round of such an attempt, at least: few points, and often badly conditioned
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiples of it are spread evenly
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How detectors are looked for; nothing here decides whether they are right.
+
+    Parameters
+    ----------
+    neighbours : int
+        To how many unclaimed points around its seed a detector is fitted; 0: to all of them, for the
+        fewest detectors. More detectors often know new points better.
+    overlap : int
+        So many detectors of a class are fitted to claimed neighbours of their seed as well: many more
+        detectors, which know new points much better.
+    soft, firm : int
+        Units of share that a point of the target may have: usually, and where all are to be claimed.
+        More units claim more training points, with a thinner margin.
+    enough : int
+        Per cent of a class that one soft detector must claim to be preferred to neighbourhoods.
+    fresh : int
+        How many points of the rest join in a round at most.
+    rounds, stale, epochs, tolerance : int
+        Rounds of a fit; rounds without a gain before it is given up; passes within a round; the step
+        (in shares) below which a round is done.
+    """
+
+    neighbours: int = 300
+    overlap: int = 0
+    soft: int = 2
+    firm: int = 20
+    enough: int = 97
+    fresh: int = 2000
+    rounds: int = 20
+    stale: int = 4
+    epochs: int = 20
+    tolerance: int = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """Distinct cube, word-major; the target are the columns start..stop, the rest all others.
+
+    ``on`` are bits that are surely on, ``maybe`` those that are on or open: the same where bits are exact.
+    """
+
+    on: Words
+    maybe: Words
+    n_bits: int
+    start: int
+    stop: int
+    threads: Threads = SERIAL
+
+    @property
+    def n_columns(self) -> int:
+        """How many cube, target and rest."""
+        return int(self.on.shape[1])
+
+    def bits(self, words: Words, column: int) -> Weights:
+        """The bits of one column, as 0 and 1."""
+        octets = np.ascontiguousarray(words[:, column]).astype("<u8").view(np.uint8)
+        return np.unpackbits(octets, bitorder="little", count=self.n_bits).astype(np.int8)
+
+
+class Support(NamedTuple):
+    """The columns that a detector rests on, with their shares: positive in the target, negative in the rest."""
+
+    columns: Ints
+    shares: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What weights are worth: their limit, the first column of the rest to attain it, and whom they claim."""
+
+    weights: Weights
+    scores: Scores
+    limit: int
+    witness: int
+    claimed: NDArray[np.bool_]
+    coverage: int
+
+
+def weigh_all(cube: Cube, weights: Weights) -> Scores:
+    """<v, Phi(x)> of every column: the least that it can be in the rest, the most in the target."""
+    on, maybe, threads = cube.on, cube.maybe, cube.threads
+    if maybe is on:
+        return weigh_words(on, weights, threads)
+    up, down = np.maximum(weights, 0), np.minimum(weights, 0)
+    scores = weigh_words(on, up, threads) + weigh_words(maybe, down, threads)
+    inside = slice(cube.start, cube.stop)
+    scores[inside] = (weigh_words(maybe, up, threads) + weigh_words(on, down, threads))[inside]
+    return scores
+
+
+def judge(cube: Cube, weights: Weights, worth: Ints) -> Judged:
+    """The limit of weights, exactly, and the points below it; ``worth`` of target points is zero once claimed."""
+    scores = weigh_all(cube, weights)
+    start, stop = cube.start, cube.stop
+    pieces = [(low, high) for low, high in ((0, start), (stop, len(scores))) if low < high]
+    witness = min((low + int(scores[low:high].argmin()) for low, high in pieces), key=lambda c: (scores[c], c))
+    claimed = (scores[start:stop] < scores[witness]) & (worth > 0)
+    return Judged(weights, scores, int(scores[witness]), witness, claimed, int(worth[claimed].sum()))
+
+
+class Machine:
+    """The points that a fit looks at, target first, with their shares and the half-space that they make."""
+
+    def __init__(self, cube: Cube, pool: Ints, softness: int, effort: Effort) -> None:
+        self.cube, self.effort, self.pool_size = cube, effort, len(pool)
+        self.goal = UNIT * cube.n_bits
+        # |f| stays below 4 n times all shares: with this cap within int64, whatever happens.
+        self.room = 2**60 // (2 * cube.n_bits * cube.n_columns)
+        self.columns = np.empty(0, dtype=np.int64)
+        self.rows = np.empty((0, len(cube.on)), dtype=np.uint64)
+        self.ones, self.caps, self.shares = (np.empty(0, dtype=np.int64) for _ in range(3))
+        self.sums = np.zeros(WORD_BITS * len(cube.on), dtype=np.int64)
+        self.totals = np.zeros(2, dtype=np.int64)
+        self.turn = 0
+        self._join(pool, 0)
+        self.set_softness(softness)
+
+    def set_softness(self, units: int) -> None:
+        """How much a point of the target may count."""
+        self.caps[: self.pool_size] = min(units * UNIT, self.room)
+        self.patience = PATIENCE if units >= HARD_TARGET else 0
+
+    def join_rest(self, columns: Ints) -> None:
+        """Let points of the rest take part; they may count as much as it takes."""
+        self._join(columns, -min(HARD_REST * UNIT, self.room))
+
+    def _join(self, columns: Ints, cap: int) -> None:
+        rows = np.empty((len(columns), self.rows.shape[1]), dtype=np.uint64)
+        ones = np.empty(len(columns), dtype=np.int64)
+        gather_rows(self.cube.on, columns, rows, ones)
+        self.columns, self.rows = np.concatenate([self.columns, columns]), np.concatenate([self.rows, rows])
+        self.ones = np.concatenate([self.ones, ones])
+        self.caps = np.concatenate([self.caps, np.full(len(columns), cap)])
+        self.shares = np.concatenate([self.shares, np.zeros(len(columns), dtype=np.int64)])
+
+    def _leave(self, keep: NDArray[np.bool_]) -> None:
+        self.columns, self.rows, self.ones = self.columns[keep], self.rows[keep], self.ones[keep]
+        self.caps, self.shares = self.caps[keep], self.shares[keep]
+
+    def descend(self) -> bool:
+        """A round of coordinate descent, in an order shuffled by hashing; whether it came to rest."""
+        self.turn += 1
+        places = np.arange(len(self.columns), dtype=np.uint64)
+        visit = np.argsort((places + np.uint64(self.turn)) * GOLDEN, kind="stable")
+        epochs = max(self.effort.epochs, self.patience // len(self.columns))
+        effort = (self.cube.n_bits, self.goal, epochs, self.effort.tolerance)
+        step = descend(self.rows, self.ones, self.caps, self.shares, visit, self.sums, self.totals, effort)
+        return int(step) <= self.effort.tolerance
+
+    def weights(self) -> tuple[Weights, int, int]:
+        """The half-space, low on the target, its weights rounded to multiples of largest / top; and these two."""
+        n = self.cube.n_bits
+        exact = self.totals[0] - 2 * self.sums[:n]
+        top, largest = min(LARGEST_WEIGHT, LARGEST_SUM // (2 * n)), int(np.abs(exact).max())
+        shift = max(0, largest.bit_length() - 48)  # the product below stays within int64
+        size = max(largest >> shift, 1)
+        rounded = (2 * top * (np.abs(exact) >> shift) + size) // (2 * size)
+        return (np.sign(exact) * rounded).astype(np.int8), top, largest
+
+    def widen(self, scores: Scores, top: int, largest: int) -> bool:
+        """Let go of the rest that lies far off, take in what lies within the margin; whether there was any.
+
+        Distances are those of the rounded weights, which had to be found for all points anyway.
+        """
+        constant = self.cube.n_bits * int(self.totals[0]) - int(self.totals[1])
+        near = _within_int32((constant + self.goal) * top // max(largest, 1))
+        far = _within_int32((2 * constant + 3 * self.goal) * top // (2 * max(largest, 1)))
+        keep = (self.shares != 0) | (scores[self.columns] <= far)
+        keep[: self.pool_size] = True
+        self._leave(keep)
+        inside = scores < near
+        inside[self.cube.start : self.cube.stop] = False
+        inside[self.columns] = False
+        found = lowest(scores, np.flatnonzero(inside), self.effort.fresh)
+        self.join_rest(found)
+        return len(found) > 0
+
+    def support(self) -> Support:
+        """The columns that have a share."""
+        has = np.flatnonzero(self.shares)
+        return Support(self.columns[has], self.shares[has])
+
+
+def _within_int32(value: int) -> int:
+    return max(-(2**31), min(value, 2**31 - 1))
+
+
+def lowest(values: NDArray[np.signedinteger], places: Ints, count: int) -> Ints:
+    """The ``count`` of some places with the lowest values, the first ones on a tie; in the order given."""
+    if len(places) <= count:
+        return places
+    here = values[places]
+    bound = np.partition(here, count - 1)[count - 1]
+    chosen = here < bound
+    chosen[np.flatnonzero(here == bound)[: count - int(chosen.sum())]] = True
+    return np.asarray(places[chosen])
+
+
+Found = tuple[Judged, Support]
+
+
+def fit(machine: Machine, worth: Ints, everything: int) -> Found:
+    """The weights of the round that claims most (the last such), with their support.
+
+    Each round moves the shares, rounds the weights, finds their exact limit over the whole rest, and lets
+    those points of the rest take part that come too near.
+    """
+    best: Found | None = None
+    stale = 0
+    for _ in range(machine.effort.rounds):
+        machine.cube.threads.go_on()
+        at_rest = machine.descend()
+        weights, top, largest = machine.weights()
+        found = judge(machine.cube, weights, worth)
+        stale = 0 if best is None or found.coverage > best[0].coverage else stale + 1
+        if best is None or found.coverage >= best[0].coverage:
+            best = (found, machine.support())
+        widened = machine.widen(found.scores, top, largest)
+        done = at_rest and not widened
+        if done or stale >= (1 if best[0].coverage == everything else machine.effort.stale):
+            break
+    assert best is not None
+    return best
+
+
+def masks(cube: Cube, seed: int) -> tuple[Weights, Weights]:
+    """The paper's mask of a seed, 1 - Phi, and the signed one, 1 - 2 Phi, which fits whenever cube differ."""
+    off, on = 1 - cube.bits(cube.maybe, seed), cube.bits(cube.on, seed)
+    return off, off - on
+
+
+def nearest(cube: Cube, seed: int, columns: Ints, count: int) -> Ints:
+    """The ``count`` of some target columns that differ least from the seed, the first on a tie; all if it is 0."""
+    if not 0 < count < len(columns):
+        return columns
+    distances = np.empty(cube.stop - cube.start, dtype=np.int64)
+    row = np.ascontiguousarray(cube.on[:, seed])
+    hamming(cube.on, cube.start, cube.stop, row, distances)
+    return cube.start + lowest(distances, columns - cube.start, count)
