@@ -23,8 +23,8 @@ from exactfit import (
     mutual_covering,
     separation,
 )
-from exactfit.geometry.bounds import Constants
 from exactfit.geometry.calibration import Fit, _fit_curve, _least_squares
+from exactfit.geometry.theorem import Constants
 
 
 def moons() -> tuple[Any, Any]:

@@ -20,8 +20,8 @@ from exactfit import DataError, ParameterError, angular_separation, radius, sepa
 from exactfit._support.threads import at_work
 from exactfit.data import Labelled
 from exactfit.geometry import points, search
-from exactfit.geometry.exact import exact_angle, exact_distance
-from exactfit.geometry.separation import nearest_other
+from exactfit.geometry.closest import nearest_other
+from exactfit.geometry.cloud import exact_angle, exact_distance
 
 PATHS = {
     "tree": {},

@@ -39,7 +39,7 @@ def describe_command(
     json: Json = False,
 ) -> None:
     """Measure what the size of a network for this table depends on, and forecast that size."""
-    from ..geometry.describe import describe as described
+    from ..geometry.report import describe as described
     from ..tables.table import speaking_of
 
     given = source.encoded()

@@ -38,9 +38,9 @@ from ..construct.evidence import ClassOrder, Columns, Pieces
 from ..construct.one_vs_rest import cover_classes, output_layer
 from ..data import Rows, choose_targets
 from ..exceptions import AssumptionError
-from ..geometry.balls import Balls
-from ..geometry.points import U64, Cloud
-from ..geometry.separation import nearest_other
+from ..geometry.closest import nearest_other
+from ..geometry.cloud import U64, Cloud
+from ..geometry.neighbours import Balls
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..outcome import Outcome

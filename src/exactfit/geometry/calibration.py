@@ -24,11 +24,11 @@ from ..construct.build import build
 from ..construct.memory import largest_width
 from ..data import Labelled, refuse_conflicts
 from ..exceptions import DataError, ParameterError
-from .bounds import Constants, n_pairs, termination_scale, theorem_terms
+from .closest import nearest_other, radius
+from .cloud import Floats
 from .covering import MutualCovering
 from .limit import cover_in_the_limit
-from .points import Floats
-from .separation import nearest_other, radius
+from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 
 ADAPTIVE, FIXED = 2, 3
 DOUBLINGS = 4

@@ -16,11 +16,10 @@ from ..construct.cover import greedy_cover
 from ..construct.evidence import ClassOrder
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Matrix, Rows
-from .balls import Balls, ClosedBalls
-from .exact import exact_distance
-from .mean_width import MeanWidth, mean_widths
-from .points import Cloud, Floats
-from .separation import VANISHING, closest_pair, nearest_other
+from .closest import VANISHING, closest_pair, nearest_other
+from .cloud import Cloud, Floats, exact_distance
+from .neighbours import Balls, ClosedBalls
+from .widths import MeanWidth, mean_widths
 
 CENTERS_AT_ONCE = 64
 ROUNDS = 20

@@ -22,12 +22,11 @@ from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
-from .balls import ClosedBalls
+from .closest import closest_pair, nearest_other
+from .cloud import Cloud, Floats, exact_square
 from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
-from .exact import exact_square
-from .points import Cloud, Floats
-from .separation import closest_pair, nearest_other
+from .neighbours import ClosedBalls
 
 CLEAR = 1e-11
 DIGITS = 60

@@ -21,9 +21,9 @@ from ..construct.cover import Cover, greedy_cover, random_cover
 from ..construct.evidence import ClassOrder
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Labelled, Rows, refuse_conflicts
-from .balls import OpenBalls
-from .points import Cloud, Floats
-from .separation import Nearest, nearest_other
+from .closest import Nearest, nearest_other
+from .cloud import Cloud, Floats
+from .neighbours import OpenBalls
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from .._kernels import distances as kernels
 from .._support.threads import Work, single_threaded_blas
 from ..data import Codes, Rows
-from .exact import closest_of_groups
-from .points import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side
+from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16

@@ -10,7 +10,7 @@ from .._support.options import Seed, check_number, check_whole, seed_sequence
 from ..construct.hyperplanes import stream
 from ..data import Rows
 from ..exceptions import ParameterError
-from .points import Floats
+from .cloud import Floats
 
 
 def make_alternating_line(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..certificate import Certificate, certify
 from ..constructions import CONSTRUCTORS, Constructor
 from ..exceptions import ParameterError
-from ..geometry.separation import separation
+from ..geometry.closest import separation
 from ..network import Layer, Network
 from ..network.activations import RELU
 from ..network.weights import Dense

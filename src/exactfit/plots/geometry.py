@@ -13,7 +13,7 @@ from ..exceptions import DataError
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
-from ..geometry.describe import Description
+from ..geometry.report import Description
 from ..network.sides import dense_rows, row_tiles
 from .style import GREY, INK, LINES, axes_for, color, marker, need_matplotlib, shade, style
 

@@ -26,7 +26,7 @@ from ..construct.hyperplanes import stream
 from ..data import Matrix, Rows, as_points
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
-from .points import Floats
+from .cloud import Floats
 
 BLOCK = 32
 ROW_TILE = 2048
@@ -230,7 +230,7 @@ def finite_width_bound(n_points: int, radius: float = 1.0) -> float:
 
     Examples
     --------
-    >>> from exactfit.geometry.mean_width import finite_width_bound
+    >>> from exactfit.geometry.widths import finite_width_bound
     >>> round(finite_width_bound(50, radius=2.0), 4)
     6.0697
     """
@@ -245,7 +245,7 @@ def subspace_width_bound(dimension: int, radius: float = 1.0, constant: float = 
 
     Examples
     --------
-    >>> from exactfit.geometry.mean_width import subspace_width_bound
+    >>> from exactfit.geometry.widths import subspace_width_bound
     >>> subspace_width_bound(9)
     3.0
     """
@@ -264,7 +264,7 @@ def sparse_width_bound(
 
     Examples
     --------
-    >>> from exactfit.geometry.mean_width import sparse_width_bound
+    >>> from exactfit.geometry.widths import sparse_width_bound
     >>> round(sparse_width_bound(2, 100), 3)
     7.567
     """
@@ -280,7 +280,7 @@ def width_bounds(points: NDArray[Any]) -> dict[str, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.geometry.mean_width import width_bounds
+    >>> from exactfit.geometry.widths import width_bounds
     >>> {name: round(value, 3) for name, value in width_bounds(np.eye(3)).items()}
     {'finite': 1.893, 'subspace': 1.732, 'sparse': 3.497}
     """

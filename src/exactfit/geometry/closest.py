@@ -15,8 +15,7 @@ from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows, as_points, conflict_pairs, conflicts, distinct_rows
 from ..exceptions import DataError
 from ..network.sides import dense_rows, row_tiles
-from .exact import exact_angle, exact_distance, ray
-from .points import Cloud, Floats, ParallelPoints, Rays
+from .cloud import Cloud, Floats, ParallelPoints, Rays, exact_angle, exact_distance, ray
 from .search import Pairs, by_blocks, by_tree, in_few_dimensions
 
 VANISHING = 1e-250

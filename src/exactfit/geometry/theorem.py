@@ -16,9 +16,9 @@ from .._support.options import Seed, check_number
 from .._support.threads import at_work
 from ..data import Labelled, refuse_conflicts
 from ..exceptions import ContradictoryLabelsError, ParameterError
+from .closest import closest_pair
 from .covering import MutualCovering, check_max_bias, cover_mutually
 from .covering_build import CoverOptions
-from .separation import closest_pair
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Constants:
 
     Examples
     --------
-    >>> from exactfit.geometry.bounds import Constants
+    >>> from exactfit.geometry.theorem import Constants
     >>> Constants(termination=0.5)
     Constants(termination=0.5, width=1.0, complexity=1.0)
     """

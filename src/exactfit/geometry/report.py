@@ -15,14 +15,14 @@ from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
 from ..data import Labelled, Rows, refuse_conflicts
 from ..exceptions import ParameterError
-from .bounds import Bounds, Constants, check_eta, theorem_sizes
 from .calibration import Calibration, CalibrationOptions, calibrate_problem
+from .closest import ClosestPair, Nearest, narrowest_pair, nearest_other
+from .cloud import Floats
 from .covering import MutualCovering, check_max_bias, cover_mutually
 from .covering_build import CoverOptions
 from .limit import LimitCover, cover_in_the_limit
-from .mean_width import MeanWidth, mean_widths
-from .points import Floats
-from .separation import ClosestPair, Nearest, narrowest_pair, nearest_other
+from .theorem import Bounds, Constants, check_eta, theorem_sizes
+from .widths import MeanWidth, mean_widths
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 Part = TypeVar("Part")
