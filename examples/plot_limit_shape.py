@@ -27,7 +27,7 @@ LAMBDAS = (0.25, 0.5, 1.0, 3.0)
 SEEDS = range(3)
 
 digits, labels = load_digits(return_X_y=True)
-digits /= radius(digits)
+digits /= radius(digits, center=False)
 
 
 def detectors(width, max_bias):
@@ -40,7 +40,7 @@ fits = {lam: {n: numbers for n in WIDTHS if (numbers := detectors(n, lam))} for 
 forecast = [limit_cover(digits, labels, random_state=seed).n_detectors for seed in SEEDS]
 
 X, y = make_moons(1000, noise=0.05, random_state=0)
-X /= radius(X)
+X /= radius(X, center=False)
 limit = limit_cover(X, y, target=1, random_state=0)
 
 with style():

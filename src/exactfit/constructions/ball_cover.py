@@ -44,7 +44,7 @@ from ..geometry.neighbours import Balls
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..outcome import Outcome
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
 REMEDY = "Centre the data, scale the features, or use a construction that needs less precision."
@@ -114,7 +114,7 @@ class BallCover:
         return _assemble(points, classes, targets, covers, np.concatenate(radii))
 
 
-def refuse_large_norms(points: Points) -> None:
+def refuse_large_norms(points: DistinctPoints) -> None:
     """Raise :class:`AssumptionError` where squared norms overflow."""
     with np.errstate(over="ignore"):
         wrong = ~np.isfinite(4 * (points.X * points.X).sum(axis=1))
@@ -176,7 +176,7 @@ def _places(inside: NDArray[np.bool_], start: int) -> Iterator[Rows]:
         yield start + np.flatnonzero(row)
 
 
-def _clear_balls(points: Points, classes: ClassOrder, work: Work) -> ClearBalls:
+def _clear_balls(points: DistinctPoints, classes: ClassOrder, work: Work) -> ClearBalls:
     nearest = nearest_other(points.X, points.y, work)
     cloud = Cloud(points.X, classes.rows.astype(np.int64))
     place = np.empty(len(points), dtype=np.intp)
@@ -185,7 +185,7 @@ def _clear_balls(points: Points, classes: ClassOrder, work: Work) -> ClearBalls:
     return ClearBalls(cloud, nearest.squares[classes.rows], witnesses, work.threads)
 
 
-def _refuse_uncovered(covers: list[Cover], points: Points, classes: ClassOrder) -> None:
+def _refuse_uncovered(covers: list[Cover], points: DistinctPoints, classes: ClassOrder) -> None:
     uncovered = np.concatenate([cover.uncovered for cover in covers])
     if len(uncovered):
         rows = np.sort(points.rows[classes.rows[uncovered]])
@@ -193,7 +193,7 @@ def _refuse_uncovered(covers: list[Cover], points: Points, classes: ClassOrder) 
 
 
 def _assemble(
-    points: Points, classes: ClassOrder, targets: tuple[int, ...], covers: list[Cover], squares: Floats
+    points: DistinctPoints, classes: ClassOrder, targets: tuple[int, ...], covers: list[Cover], squares: Floats
 ) -> Construction:
     """Units 2 <c, x> - |x|^2 + (t - |c|^2), and who speaks for which class."""
     columns, witnesses, coverage = (

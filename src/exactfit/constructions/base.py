@@ -85,7 +85,7 @@ class Constructor(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class DistinctPoints:
     """Distinct points with their class indices, and the rows of the data that they came from.
 
     Attributes
@@ -111,7 +111,7 @@ class Points:
         return np.flatnonzero(self.y == code).astype(np.int64)
 
 
-def distinct_points(X: Matrix, y: Any) -> Points:
+def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
     """Check the data and keep each point once.
 
     Parameters
@@ -121,7 +121,7 @@ def distinct_points(X: Matrix, y: Any) -> Points:
 
     Returns
     -------
-    Points
+    DistinctPoints
 
     Examples
     --------
@@ -134,4 +134,4 @@ def distinct_points(X: Matrix, y: Any) -> Points:
     data = Labelled.of_codes(X, y)
     refuse_conflicts(data.X, data.codes)
     rows, _ = distinct_rows(data.X, data.codes)
-    return Points(dense_rows(data.X, rows), data.codes[rows], rows, len(data.classes))
+    return DistinctPoints(dense_rows(data.X, rows), data.codes[rows], rows, len(data.classes))

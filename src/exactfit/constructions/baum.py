@@ -36,9 +36,9 @@ from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import THRESHOLD
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
-from .claims import checked, claim_output, largest_class
-from .hyperplane_groups import NORMALS, Cloud, Slab, as_mask, no_slab, slab_through
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
+from .claims import claim_output, largest_class, verified
+from .hyperplane_groups import NORMALS, ScaledPoints, Slab, as_mask, no_slab, slab_through
 
 MODES = ("or", "sum")
 
@@ -100,13 +100,13 @@ class Baum:
         points = distinct_points(X, y)
         base = largest_class(points)
         with single_threaded_blas():
-            cloud = Cloud.of(points.X)
+            cloud = ScaledPoints.of(points.X)
             found = class_slabs(
                 cloud, points, base, self.group_size, exclusive=self.mode == "sum", root=seed_sequence(random_state)
             )
         output, decoder = self._output(found.classes, base, points.n_classes)
         network = Network((slab_layer(cloud, found.slabs), output), decoder)
-        return checked(network, points, found.trace)
+        return verified(network, points, found.trace)
 
     def _output(self, classes: Codes, base: int, n_classes: int) -> tuple[Layer, Decoder]:
         if self.mode == "or":
@@ -132,8 +132,8 @@ class ClassSlabs:
 
 
 def class_slabs(
-    cloud: Cloud,
-    points: Points,
+    cloud: ScaledPoints,
+    points: DistinctPoints,
     base: int,
     group_size: int | None,
     *,
@@ -146,7 +146,7 @@ def class_slabs(
 
     Parameters
     ----------
-    cloud, points : Cloud, Points
+    cloud, points : ScaledPoints, DistinctPoints
         The same points, as they lie in space and as they were given.
     base : int
     group_size : int or None
@@ -170,7 +170,7 @@ def class_slabs(
     return ClassSlabs(list(slabs), np.array(classes, dtype=np.int64), np.array(coverage, dtype=np.int64))
 
 
-def slab_layer(cloud: Cloud, slabs: list[Slab]) -> Layer:
+def slab_layer(cloud: ScaledPoints, slabs: list[Slab]) -> Layer:
     """Two threshold units for each slab: beyond its lower edge, beyond its upper edge."""
     weights = np.repeat(cloud.weights(np.array([slab.normal for slab in slabs])), 2, axis=0)
     edges = [[slab.center - slab.half_width, slab.center + slab.half_width] for slab in slabs]

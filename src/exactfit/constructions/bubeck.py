@@ -39,9 +39,9 @@ from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
-from .claims import checked, spaced_levels
-from .hyperplane_groups import NORMALS, Cloud, Positions, Slab, as_mask, no_slab, slab_through
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
+from .claims import spaced_levels, verified
+from .hyperplane_groups import NORMALS, Positions, ScaledPoints, Slab, as_mask, no_slab, slab_through
 
 
 def bubeck_size(n_groups: int, n_features: int) -> tuple[int, int]:
@@ -98,15 +98,17 @@ class Bubeck:
         points = distinct_points(X, y)
         levels = spaced_levels(points.n_classes)
         with single_threaded_blas():
-            cloud = Cloud.of(points.X)
+            cloud = ScaledPoints.of(points.X)
             slabs = _all_slabs(cloud, points, self.group_size, seed_sequence(random_state))
             groups = [_Group.on(slab, cloud, levels[points.y]) for slab in slabs]
         decoder = Decoder("nearest", tuple(range(points.n_classes)), tuple(levels.tolist()))
         trace = Trace(coverage=np.array([len(slab.inside) for slab in slabs]))
-        return checked(Network(_layers(cloud, groups), decoder), points, trace)
+        return verified(Network(_layers(cloud, groups), decoder), points, trace)
 
 
-def _all_slabs(cloud: Cloud, points: Points, group_size: int | None, root: np.random.SeedSequence) -> list[Slab]:
+def _all_slabs(
+    cloud: ScaledPoints, points: DistinctPoints, group_size: int | None, root: np.random.SeedSequence
+) -> list[Slab]:
     """Slabs such that every point lies in exactly one, with points of one class only if others lie in it for free."""
     most = min(cloud.rank, group_size or cloud.rank)
     shuffled = stream(root, ORDER).permutation(len(points))
@@ -134,7 +136,7 @@ class _Group:
     step: float
 
     @classmethod
-    def on(cls, slab: Slab, cloud: Cloud, targets: Floats) -> _Group:
+    def on(cls, slab: Slab, cloud: ScaledPoints, targets: Floats) -> _Group:
         """The group of a slab's points, whose labels are their ``targets``."""
         slope, offset = _affine(cloud.X[slab.inside], targets[slab.inside])
         distance = np.abs(np.abs(cloud.X @ slab.normal - slab.center) - slab.half_width)
@@ -162,7 +164,7 @@ def _affine(X: Floats, targets: Floats) -> tuple[Floats, float]:
     return slope, float(np.mean(targets - X @ slope))
 
 
-def _layers(cloud: Cloud, groups: list[_Group]) -> tuple[Layer, Layer]:
+def _layers(cloud: ScaledPoints, groups: list[_Group]) -> tuple[Layer, Layer]:
     normals = np.concatenate([group.normals() for group in groups])
     biases = np.array([group.biases() for group in groups]).ravel()
     steps = np.array([group.step for group in groups])

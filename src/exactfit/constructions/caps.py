@@ -34,14 +34,14 @@ from ..network import Dense, Layer, Network
 from ..network.activations import RELU
 from ..outcome import Outcome
 from .ball_cover import REMEDY, refuse_large_norms
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
 from .huang import index_levels
 from .line import U64
 
 Rows = NDArray[np.int64]
 
 BLOCK, COLUMNS = 256, 4096
-SLACK = 0.25
+SLACK = 0.25  # of the distance 1 between levels: outputs this near their level are rounded to it, with as much to spare
 
 
 def caps_size(n_caps: int, n_features: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ class _Sweep:
     on, plus the roundings of its own sum.
     """
 
-    def __init__(self, points: Points) -> None:
+    def __init__(self, points: DistinctPoints) -> None:
         self.points, self.mean = points, mean(points.X)
         centred = points.X - self.mean
         squares = (centred * centred).sum(axis=1)

@@ -8,10 +8,10 @@ from ..construct import Construction, Trace
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
 from ..outcome import Outcome
-from .base import Codes, Floats, Points
+from .base import Codes, DistinctPoints, Floats
 
 
-def largest_class(points: Points) -> int:
+def largest_class(points: DistinctPoints) -> int:
     """The class with the most points, the lowest of several: the one that nothing needs to claim."""
     return int(np.bincount(points.y).argmax())
 
@@ -67,7 +67,7 @@ def spaced_levels(n_classes: int) -> Floats:
     return np.linspace(-1.0, 1.0, n_classes)
 
 
-def checked(network: Network, points: Points, trace: Trace) -> Construction:
+def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construction:
     """The construction, if the network gives every point its class; else an error that names the rows.
 
     The recipes leave room for rounding, so this is the last line of defence: numbers near the ends of float64's range.

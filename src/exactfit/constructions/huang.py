@@ -29,7 +29,7 @@ from ..construct import Construction, Trace
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..outcome import Outcome
-from .base import Codes, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Labels, Matrix, distinct_points
 from .line import TRIES, Line, best_line
 
 
@@ -50,7 +50,7 @@ def index_levels(n_classes: int) -> Decoder:
     return Decoder("nearest", tuple(range(n_classes)), tuple(float(code) for code in range(n_classes)))
 
 
-def changes_trace(points: Points, line: Line) -> Trace:
+def changes_trace(points: DistinctPoints, line: Line) -> Trace:
     """Each change of label as a unit: its anchor is the point after it, its witness the point before it."""
     places = line.changes(points.y)
     before, after = line.order[places], line.order[places + 1]

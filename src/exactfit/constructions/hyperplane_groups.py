@@ -5,7 +5,7 @@ lies on it. Real data break that assumption (constant or repeated columns, grids
 assumed here. What the proofs need, that no point to be avoided lies in the slab, is measured for every slab, and
 where it fails the group shrinks:
 
-1. Constant columns are left out, the others multiplied by powers of two to like ranges (exact, see :class:`Cloud`).
+1. Constant columns are left out, the others multiplied by powers of two to like ranges (exact: :class:`ScaledPoints`).
 2. Groups hold at most as many points as the points' affine span has dimensions, and a point that depends on others of
    its group spans nothing.
 3. The normal is drawn at random from all that are orthogonal to the group's differences; the best of eight.
@@ -36,9 +36,9 @@ from .base import Floats
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-SHRINK = 0.85
-DRAWS = 8
-CLEARANCE = 4.0
+SHRINK = 0.85  # share of a group that is tried next when no slab through all of it is clear
+DRAWS = 8  # normals tried for a group that leaves a choice; the clearest is kept
+CLEARANCE = 4.0  # times the rounding error by which a slab must clear other points
 DEPENDENT = 1e-9  # of the group's extent
 NORMALS = 3  # the random stream; 0 to 2 are hyperplanes, orders and directions
 
@@ -51,7 +51,7 @@ def as_mask(n: int, positions: Positions) -> Mask:
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud:
+class ScaledPoints:
     """Points in columns of like ranges: constant ones left out, the others multiplied by powers of two.
 
     Attributes
@@ -66,8 +66,8 @@ class Cloud:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.hyperplane_groups import Cloud
-    >>> cloud = Cloud.of(np.array([[0.0, 5.0, 8.0], [1.0, 5.0, 40.0]]))
+    >>> from exactfit.constructions.hyperplane_groups import ScaledPoints
+    >>> cloud = ScaledPoints.of(np.array([[0.0, 5.0, 8.0], [1.0, 5.0, 40.0]]))
     >>> cloud.X
     array([[0.  , 0.25],
            [1.  , 1.25]])
@@ -81,7 +81,7 @@ class Cloud:
     n_features: int
 
     @classmethod
-    def of(cls, X: Floats) -> Cloud:
+    def of(cls, X: Floats) -> ScaledPoints:
         """The cloud of some points, at least two of them different."""
         high, low = X.max(axis=0), X.min(axis=0)
         columns = np.flatnonzero(high > low)
@@ -135,12 +135,12 @@ class Slab:
     clearance: float
 
 
-def slab_through(cloud: Cloud, group: Positions, free: Mask, rng: np.random.Generator) -> Slab | None:
+def slab_through(cloud: ScaledPoints, group: Positions, free: Mask, rng: np.random.Generator) -> Slab | None:
     """A slab around a hyperplane through the first points of a group, as many of them as can be.
 
     Parameters
     ----------
-    cloud : Cloud
+    cloud : ScaledPoints
     group : ndarray of int64
         Positions of distinct points.
     free : ndarray of bool, shape (n_points,)
@@ -155,8 +155,8 @@ def slab_through(cloud: Cloud, group: Positions, free: Mask, rng: np.random.Gene
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.hyperplane_groups import Cloud, slab_through
-    >>> cloud = Cloud.of(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
+    >>> from exactfit.constructions.hyperplane_groups import ScaledPoints, slab_through
+    >>> cloud = ScaledPoints.of(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
     >>> slab = slab_through(cloud, np.array([1, 2]), np.zeros(4, dtype=bool), np.random.default_rng(0))
     >>> slab.inside, round(slab.clearance, 3)
     (array([1, 2]), 0.354)
@@ -198,7 +198,7 @@ def _normals(basis: Floats, rng: np.random.Generator) -> Floats:
     return np.ascontiguousarray(normals.T)
 
 
-def _widest(cloud: Cloud, normals: Floats, members: Positions, free: Mask) -> Slab | None:
+def _widest(cloud: ScaledPoints, normals: Floats, members: Positions, free: Mask) -> Slab | None:
     """Of the slabs around hyperplanes with these normals, the one whose edges are farthest from all points."""
     distances = cloud.X @ normals.T
     own = distances[members]
@@ -229,7 +229,7 @@ def _widest_gap(loose: Floats, least: float, nearest: float) -> tuple[float, flo
     return (float(stops[widest]), float(stops[widest + 1])) if least < nearest else (least, least)
 
 
-def no_slab(cloud: Cloud, rows: Positions, position: int, others: Mask) -> AssumptionError:
+def no_slab(cloud: ScaledPoints, rows: Positions, position: int, others: Mask) -> AssumptionError:
     """The error for a point that no slab sets apart from the others: names it and the nearest of them."""
     gaps = np.abs(cloud.X - cloud.X[position]).max(axis=1)
     gaps[~others] = np.inf

@@ -20,11 +20,11 @@ from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..network.dyadic import DIGITS, Dyadic, object_array, odd_parts
 from ..network.sides import row_tiles
-from .base import Floats, Points
+from .base import DistinctPoints, Floats
 
 KEYS = 3  # the random stream of directions
 DIRECTIONS = 8
-EXACT = 2.0**53
+EXACT = 2.0**53  # float64 holds every whole number up to this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +65,12 @@ class Keys:
         return max(1, self.keys[-1].bit_length())
 
 
-def whole_keys(points: Points, random_state: Seed) -> Keys:
+def whole_keys(points: DistinctPoints, random_state: Seed) -> Keys:
     """Keys that differ, with weights for which <weights, x> itself is whole at every point."""
     return _search(points.X, _places(points.X), 1, random_state)
 
 
-def distant_keys(points: Points, random_state: Seed) -> Keys:
+def distant_keys(points: DistinctPoints, random_state: Seed) -> Keys:
     """Keys that differ by at least 2; <weights, x> may have a fractional part."""
     return _search(points.X, 0, 2, random_state)
 

@@ -38,12 +38,12 @@ from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS
 from ..network.sides import sides
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
 from .baum import baum_size, class_slabs, slab_claims, slab_layer
-from .claims import checked, largest_class
-from .hyperplane_groups import Cloud, Positions
+from .claims import largest_class, verified
+from .hyperplane_groups import Positions, ScaledPoints
 
-WIDEST_LIFT = 4096
+WIDEST_LIFT = 4096  # hyperplanes: beyond this the width is not doubled again
 
 
 def lifted_baum_size(width: int, n_slabs: int, n_features: int, n_outputs: int) -> tuple[int, int]:
@@ -106,21 +106,21 @@ class LiftedBaum:
         planes, n_cuts = _lift(points, self.width or _balanced_width(points, base), root)
         coded = _coded(points, planes)
         with single_threaded_blas():
-            cloud = Cloud.of(coded.X)
+            cloud = ScaledPoints.of(coded.X)
             found = class_slabs(cloud, coded, base, self.group_size, exclusive=False, root=root)
         output, decoder = slab_claims(found.classes, base, points.n_classes)
         lift = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         network = Network((lift, slab_layer(cloud, found.slabs), output), decoder)
-        return checked(network, points, replace(found.trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
+        return verified(network, points, replace(found.trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
 
 
-def _balanced_width(points: Points, base: int) -> int:
+def _balanced_width(points: DistinctPoints, base: int) -> int:
     """n + 2 N / n is least for n = sqrt(2 N), with N points to be claimed; whole words."""
     claimed = int((points.y != base).sum())
     return WORD_BITS * int(np.ceil(np.sqrt(2 * claimed) / WORD_BITS))
 
 
-def _lift(points: Points, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
+def _lift(points: DistinctPoints, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that give points of different labels different codes, and how many of them are cuts."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     while True:
@@ -135,16 +135,16 @@ def _lift(points: Points, width: int, root: np.random.SeedSequence) -> tuple[Hyp
     return planes, planes.count - width
 
 
-def _codes(points: Points, planes: Hyperplanes) -> Floats:
+def _codes(points: DistinctPoints, planes: Hyperplanes) -> Floats:
     return sides(points.X, planes.weights, planes.biases).to_bool().astype(np.float64)
 
 
-def _equal_codes(points: Points, planes: Hyperplanes) -> list[tuple[int, int]]:
+def _equal_codes(points: DistinctPoints, planes: Hyperplanes) -> list[tuple[int, int]]:
     """Points of different labels with equal codes: the first of each code with one of every other label."""
     return conflict_pairs(conflicts(_codes(points, planes), points.y), points.y)
 
 
-def _coded(points: Points, planes: Hyperplanes) -> Points:
+def _coded(points: DistinctPoints, planes: Hyperplanes) -> DistinctPoints:
     """Every code once, with the row of the data that it came from first; so a trace's coverage counts codes."""
     coded = distinct_points(_codes(points, planes), points.y)
     return replace(coded, rows=points.rows[coded.rows])

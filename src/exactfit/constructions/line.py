@@ -26,17 +26,17 @@ from ..construct.hyperplanes import stream
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer
 from ..network.sides import dense_rows, row_tiles
-from .base import Codes, Floats, Points
+from .base import Codes, DistinctPoints, Floats
 
 Rows = NDArray[np.int64]
 Apart = Literal["labels", "points"]
 
-TRIES = 8
+TRIES = 8  # random directions by default; more find a line with fewer changes of label, at the cost of a sort each
 DIRECTIONS = 2  # the random stream; 0 and 1 are the paper's hyperplanes and orders
 MOST_BITS, FEWEST_BITS = 32, 16
 U64, LEAST = 2.0**-53, 5e-324
 SAMPLE_ROWS, SAMPLE_DIMENSION = 8192, 1024
-NO_EXPONENT = 2000
+NO_EXPONENT = 2000  # above every exponent of float64: of columns that hold zeros only
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +88,13 @@ class Line:
         """The projection as a linear layer of one unit."""
         return Layer(Dense(self.direction[None, :]), np.zeros(1), None)
 
-    def gaps(self) -> Gaps:
+    def gaps(self) -> LineGaps:
         """What is left, after all roundings, between every point and the next."""
         values, errors = self.values[self.order], self.errors[self.order]
         with np.errstate(all="ignore"):
             low = np.maximum.accumulate(values + errors)[:-1]
             high = np.minimum.accumulate((values - errors)[::-1])[::-1][1:]
-        return Gaps(low, high)
+        return LineGaps(low, high)
 
     def changes(self, y: Codes) -> Rows:
         """Places i in ``order`` such that the labels of points i and i + 1 differ."""
@@ -103,7 +103,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
+class LineGaps:
     """Intervals (low, high), the i-th between the i-th point by value and the next; empty where rounding may swap them.
 
     Whoever evaluates them, all values before the gap are at most ``low``, all after it at least ``high``.
@@ -112,9 +112,9 @@ class Gaps:
     low: Floats
     high: Floats
 
-    def take(self, places: Rows) -> Gaps:
+    def take(self, places: Rows) -> LineGaps:
         """Some of them."""
-        return Gaps(self.low[places], self.high[places])
+        return LineGaps(self.low[places], self.high[places])
 
     @property
     def open(self) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def _finest(points: Floats) -> int:
 class _Directions:
     """Candidate directions for some points, each with whether projections along it are exact."""
 
-    def __init__(self, points: Points, random_state: Seed) -> None:
+    def __init__(self, points: DistinctPoints, random_state: Seed) -> None:
         self.points, self.root = points, seed_sequence(random_state)
         self.bits = _integer_bits(points.X)
         self.exact = self.bits >= FEWEST_BITS
@@ -204,7 +204,7 @@ def _short(direction: Floats) -> Floats:
     return np.asarray(direction.astype(np.float32), dtype=np.float64)
 
 
-def _discriminants(points: Points) -> Iterator[Floats]:
+def _discriminants(points: DistinctPoints) -> Iterator[Floats]:
     """LDA's and PCA's first directions, from a sample of the points; with one BLAS thread, to be reproducible."""
     from scipy.linalg import eigh
 
@@ -229,12 +229,12 @@ def _discriminants(points: Points) -> Iterator[Floats]:
             yield direction * np.sign(direction[np.abs(direction).argmax()])
 
 
-def lines(points: Points, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
+def lines(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
     """Lines along which no rounding can swap points that must stay apart, the best first.
 
     Parameters
     ----------
-    points : Points
+    points : DistinctPoints
     random_state : int, Generator, SeedSequence or None
     apart : {"labels", "points"}
         Whether points of different labels must stay apart, or all points. The best line has
@@ -277,7 +277,7 @@ def lines(points: Points, random_state: Seed, *, apart: Apart = "labels", tries:
     return sorted(usable, key=lambda line: _rank(line, points.y, apart))
 
 
-def best_line(points: Points, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
+def best_line(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
     """The first of :func:`lines`."""
     return lines(points, random_state, apart=apart, tries=tries)[0]
 
@@ -286,7 +286,7 @@ def _places(line: Line, y: Codes, apart: Apart) -> Rows:
     return line.changes(y) if apart == "labels" else np.arange(len(y) - 1)
 
 
-def _keeps(line: Line, points: Points, apart: Apart) -> bool:
+def _keeps(line: Line, points: DistinctPoints, apart: Apart) -> bool:
     return bool(line.gaps().take(_places(line, points.y, apart)).open.all())
 
 
@@ -297,7 +297,7 @@ def _rank(line: Line, y: Codes, apart: Apart) -> tuple[float, float]:
     return (float(len(places)), -narrowest)
 
 
-def _meeting(found: list[Line], points: Points, apart: Apart) -> AssumptionError:
+def _meeting(found: list[Line], points: DistinctPoints, apart: Apart) -> AssumptionError:
     """The rows that meet along the line on which fewest do."""
     fewest: Rows = np.arange(len(points))
     for line in found:

@@ -37,7 +37,7 @@ from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .ball_cover import REMEDY, refuse_large_norms
-from .base import Codes, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Labels, Matrix, distinct_points
 from .claims import claim_output, n_outputs
 from .line import U64
 
@@ -112,7 +112,7 @@ class _Condensing:
     at most g = 8.08 (d + 6) u R^2, with R the largest norm: a difference of more than 3 g is certain.
     """
 
-    points: Points
+    points: DistinctPoints
     memory: int
     prototypes: list[int] = field(default_factory=list)
 
@@ -167,7 +167,7 @@ class _Condensing:
             )
 
 
-def _network(points: Points, chosen: Rows) -> Network:
+def _network(points: DistinctPoints, chosen: Rows) -> Network:
     """Bisectors, a unit for each prototype but those of the class with most, and who speaks for which class."""
     classes = points.y[chosen]
     base = int(np.bincount(classes).argmax())

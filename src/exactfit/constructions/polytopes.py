@@ -44,7 +44,7 @@ from ..network.bits import BitMatrix
 from ..network.sides import row_tiles
 from ..outcome import Outcome
 from .ball_cover import REMEDY, refuse_large_norms
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
 from .line import U64
 from .own import own_size
 
@@ -142,7 +142,7 @@ class _Search:
     in the network's: two thirds of what the scale is taken from, and so more than the limit, 1/2.
     """
 
-    def __init__(self, points: Points, code: int) -> None:
+    def __init__(self, points: DistinctPoints, code: int) -> None:
         self.points, self.code = points, code
         own = points.y == code
         self.places = np.flatnonzero(own)
@@ -226,7 +226,7 @@ class _Search:
         )
 
 
-def _assemble(points: Points, found: list[Polytope], activation: str) -> Construction:
+def _assemble(points: DistinctPoints, found: list[Polytope], activation: str) -> Construction:
     """Faces, a detector of limit 1 (ReLU: 1/2) for each polytope, and who speaks for which class."""
     s = as_activation(activation)
     classes = np.array([polytope.code for polytope in found], dtype=np.int64)

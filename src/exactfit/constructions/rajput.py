@@ -39,8 +39,8 @@ from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .base import Codes, Labels, Matrix, Points, distinct_points
-from .claims import checked, claim_output, largest_class
+from .base import Codes, DistinctPoints, Labels, Matrix, distinct_points
+from .claims import claim_output, largest_class, verified
 
 Bits = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -99,7 +99,7 @@ class Rajput:
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         layers = (first, *_parities(subsets), *stored.layers(), output)
         trace = Trace(n_drawn=n_drawn, n_rescued=planes.count - n_drawn)
-        return checked(Network(layers, decoder), points, trace)
+        return verified(Network(layers, decoder), points, trace)
 
 
 # ---- Codes -----------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _mixed(bits: Bits, y: Codes) -> Bits:
     return np.asarray(high[groups] == 1)
 
 
-def _hyperplanes(points: Points, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
+def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that tell points of different labels apart, and how many of them are random."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     planes = source.block(0).head(0)
@@ -148,7 +148,7 @@ def _enough(bits: Bits, y: Codes, n_mixed: int) -> int:
     return low
 
 
-def _cuts(points: Points, bits: Bits, mixed: Bits) -> Hyperplanes:
+def _cuts(points: DistinctPoints, bits: Bits, mixed: Bits) -> Hyperplanes:
     """Coordinate cuts between all points of different labels that share their bits."""
     cuts = coordinate_cuts(points.X, _pairs(np.flatnonzero(mixed), _groups(bits[mixed]), points.y))
     weights = np.zeros((len(cuts), points.X.shape[1]), dtype=np.float32)

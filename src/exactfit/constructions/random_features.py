@@ -37,12 +37,12 @@ from ..construct.memory import machine_memory
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
-from .claims import checked
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
+from .claims import verified
 
 FIRST_WIDTH, MODEST_WIDTH = 8, 2048
-RIDGE = 1e-9
-ROUNDS = 60
+RIDGE = 1e-9  # times the number of points: keeps the quadratic problem regular without moving its answer visibly
+ROUNDS = 60  # Newton steps at most; they end when the same points are short twice running
 MOST_SCALE = 1000  # powers of two that a Gaussian weight may be multiplied by
 U64 = 2.0**-53
 
@@ -108,7 +108,7 @@ class RandomFeatures:
             network = _assemble(hidden, weights, bias)
             unsure = _unsure(network, points.X, signs)
             if not unsure.any():
-                return checked(network, points, Trace(n_drawn=self.layers * width))
+                return verified(network, points, Trace(n_drawn=self.layers * width))
         raise AssumptionError(
             "that after random layers a hyperplane separates the classes, by more than rounding errors,",
             points.rows[unsure].tolist(),
@@ -116,7 +116,7 @@ class RandomFeatures:
         )
 
 
-def _signs(points: Points) -> Floats:
+def _signs(points: DistinctPoints) -> Floats:
     """1 for a class and -1 for the rest, a row for each output."""
     positive = np.arange(1, 2) if points.n_classes == 2 else np.arange(points.n_classes)
     return np.where(points.y[None, :] == positive[:, None], 1.0, -1.0)

@@ -45,14 +45,14 @@ from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS
 from ..network.sides import sides
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
-from .claims import checked, claim_output, largest_class
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
+from .claims import claim_output, largest_class, verified
 from .hyperplane_groups import Positions
 from .lifted_baum import cut_planes
 
 WIDTH, WIDEST = 256, 4096
-RATE = 0.05
-CLEARANCE = 4.0
+RATE = 0.05  # chance that a random unit fires on a point
+CLEARANCE = 4.0  # times the rounding error that a value must clear its threshold by
 PATIENCE = 16  # draws for each unit wanted
 
 Overlaps = NDArray[np.int32]
@@ -120,7 +120,7 @@ class Vershynin:
         second = Layer(Dense(weights.astype(np.float64)), -(limits + 0.5), THRESHOLD)
         coverage = np.array([each.coverage for each in found], dtype=np.int64)
         trace = Trace(coverage=coverage, detector_classes=classes, n_drawn=planes.count - n_cuts, n_rescued=n_cuts)
-        return checked(Network((first, second, output), decoder, "append_squared_norm"), points, trace)
+        return verified(Network((first, second, output), decoder, "append_squared_norm"), points, trace)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def _overlaps(code: NDArray[np.float32], own: Positions) -> Overlaps:
     return (code[own] @ code.T).astype(np.int32)
 
 
-def _enrich(points: Points, base: int, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
+def _enrich(points: DistinctPoints, base: int, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Units such that no code of a class to be claimed lies within one of another class; how many are cuts."""
     sphere = _Sphere.around(points.X)
     while True:
@@ -198,7 +198,7 @@ def _enrich(points: Points, base: int, width: int, root: np.random.SeedSequence)
     return planes, planes.count - width
 
 
-def _hidden_pairs(points: Points, base: int, code: NDArray[np.float32]) -> Iterator[Positions]:
+def _hidden_pairs(points: DistinctPoints, base: int, code: NDArray[np.float32]) -> Iterator[Positions]:
     """Pairs (other, own): points of a class to be claimed whose code lies within that of a point of another class."""
     sizes = code.sum(axis=1)
     for target in sorted({*range(points.n_classes)} - {base}):
@@ -219,7 +219,9 @@ class _Batch:
     coverage: int
 
 
-def _all_batches(points: Points, base: int, code: NDArray[np.float32], root: np.random.SeedSequence) -> list[_Batch]:
+def _all_batches(
+    points: DistinctPoints, base: int, code: NDArray[np.float32], root: np.random.SeedSequence
+) -> list[_Batch]:
     found = []
     for target in sorted({*range(points.n_classes)} - {base}):
         own = stream(root, ORDER, target).permutation(points.of_class(target))

@@ -47,7 +47,7 @@ from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
 from .base import Codes, Floats, Labels, Matrix, distinct_points
-from .claims import checked, spaced_levels
+from .claims import spaced_levels, verified
 from .line import TRIES, Line, lines
 
 SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 1
@@ -122,7 +122,7 @@ class Yun:
                 "Centre and scale the data.",
             )
         decoder = Decoder("nearest", tuple(range(points.n_classes)), tuple(levels.tolist()))
-        return checked(Network(zigzags.layers(line.direction), decoder), points, Trace(n_drawn=len(found)))
+        return verified(Network(zigzags.layers(line.direction), decoder), points, Trace(n_drawn=len(found)))
 
 
 @dataclass(frozen=True, eq=False)

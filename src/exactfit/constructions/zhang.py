@@ -32,11 +32,11 @@ from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU
 from ..outcome import Outcome
-from .base import Codes, Floats, Labels, Matrix, Points, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
 from .huang import changes_trace, index_levels
-from .line import TRIES, U64, Gaps, Line, lines
+from .line import TRIES, U64, Line, LineGaps, lines
 
-LARGEST_ERROR = 0.25
+LARGEST_ERROR = 0.25  # of the distance 1 between levels: half of what would round to another class
 
 
 def zhang_size(n_relus: int, n_features: int) -> tuple[int, int]:
@@ -111,13 +111,13 @@ class Zhang:
         )
 
 
-def _network(points: Points, line: Line, knots: Floats, weights: Floats, start: float) -> Network:
+def _network(points: DistinctPoints, line: Line, knots: Floats, weights: Floats, start: float) -> Network:
     relus = Layer(Dense(np.ones((len(knots), 1))), -knots, RELU)
     output = Layer(Dense(weights[None, :]), np.array([start]), None)
     return Network((line.layer(), relus, output), index_levels(points.n_classes))
 
 
-def _with_ramps(points: Points, line: Line) -> tuple[Network, Codes]:
+def _with_ramps(points: DistinctPoints, line: Line) -> tuple[Network, Codes]:
     """A network of ramps, and the points beside the narrowest gap if its error may be too large."""
     places = line.changes(points.y)
     gaps, labels = line.gaps().take(places), points.y[line.order].astype(np.float64)
@@ -132,7 +132,7 @@ def _with_ramps(points: Points, line: Line) -> tuple[Network, Codes]:
     return network, line.order[narrowest : narrowest + 2]
 
 
-def _ramp_error(line: Line, gaps: Gaps, heights: Floats, n_classes: int) -> float:
+def _ramp_error(line: Line, gaps: LineGaps, heights: Floats, n_classes: int) -> float:
     """A bound of the output's error, with sums in the order of the ramps.
 
     Each of a ramp's two terms is at most t = height * span, with three roundings of its own
@@ -145,7 +145,7 @@ def _ramp_error(line: Line, gaps: Gaps, heights: Floats, n_classes: int) -> floa
     return total if np.isfinite(heights).all() and np.isfinite(gaps.widths).all() else np.inf
 
 
-def _with_slopes(points: Points, line: Line) -> tuple[Network, Codes]:
+def _with_slopes(points: DistinctPoints, line: Line) -> tuple[Network, Codes]:
     """The published network, and the points at which its error is too large."""
     values, labels = line.values[line.order], points.y[line.order].astype(np.float64)
     step = max((values[-1] - values[0]) / len(values), 2 * float(np.spacing(np.abs(values).max())))

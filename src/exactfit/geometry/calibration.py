@@ -31,10 +31,10 @@ from .limit import cover_in_the_limit
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 
 ADAPTIVE, FIXED = 2, 3
-DOUBLINGS = 4
-SOFT = 0.15
-LEAST_SPREAD = 0.01
-MISSED_SHARE = 0.01
+DOUBLINGS = 4  # widths to build networks of, each twice the one before
+SOFT = 0.15  # standard deviation, in logarithms, that the limit forecast is trusted to as an asymptote
+LEAST_SPREAD = 0.01  # in logarithms: networks of one width never agree better than to a percent
+MISSED_SHARE = 0.01  # networks that miss a larger share of the points are too narrow to say anything
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,9 @@ class Calibration:
         logs = np.log([fit.width for fit in self.adaptive])
         error = float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(logs))
         return _interval(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, self.confidence, False)
+
+    def __repr__(self) -> str:
+        return f"<Calibration: {len(self.fits)} networks, width that interpolates {self.width()}>"
 
     def __str__(self) -> str:
         a, b, c = self.curve

@@ -18,17 +18,17 @@ from ..network.sides import dense_rows, row_tiles
 from .cloud import Cloud, Floats, ParallelPoints, Rays, exact_angle, exact_distance, ray
 from .search import Pairs, by_blocks, by_tree, in_few_dimensions
 
-VANISHING = 1e-250
+VANISHING = 1e-250  # squares in scale below this have lost digits to underflow, or vanished
 
 
-def radius(X: Any, *, center: bool = False) -> float:
-    """Largest Euclidean norm of the points (the paper's R).
+def radius(X: Any, *, center: bool = True) -> float:
+    """Largest distance of a point from the mean, or from the origin (the paper's R).
 
     Parameters
     ----------
     X : array, sparse matrix or frame, shape (n_samples, n_features)
     center : bool
-        Measure from the mean of the points instead of the origin.
+        Measure from the mean of the points, around which hyperplanes are drawn by default, not from the origin.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def radius(X: Any, *, center: bool = False) -> float:
     Examples
     --------
     >>> import exactfit
-    >>> exactfit.radius([[3.0, 4.0], [1.0, 0.0]])
+    >>> exactfit.radius([[3.0, 4.0], [-3.0, -4.0]])
     5.0
     """
     matrix = as_points(X)

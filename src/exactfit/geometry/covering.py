@@ -35,6 +35,9 @@ class PairCovering:
     rest: ClassCover
     separation: float
 
+    def __repr__(self) -> str:
+        return f"<PairCovering of {self.label!r}: {self.target.count:,} balls, {self.rest.count:,} for the rest>"
+
     def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
         """omega: the larger of the two sides."""
         return max(self.target.complexity(which), self.rest.complexity(which))
@@ -99,6 +102,9 @@ class MutualCovering:
         """Interval for omega, from those of the mean widths."""
         return max(pair.complexity("low") for pair in self.pairs), max(pair.complexity("high") for pair in self.pairs)
 
+    def __repr__(self) -> str:
+        return f"<MutualCovering: {self.n_target:,} balls for the target, {self.n_rest:,} for the rest>"
+
     def __str__(self) -> str:
         low, high = self.omega_interval
         return (
@@ -110,7 +116,7 @@ class MutualCovering:
 
 def mutual_covering(
     X: Any, y: Any, max_bias: Literal["radius"] | float = "radius", constant: float = 1.0, *, target: Any = None,
-    center: bool = False, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, random_state: Seed = 0,
+    center: bool = True, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> MutualCovering:  # fmt: skip
     """Cover target and rest by balls as the main theorem asks, with few balls.
@@ -162,12 +168,12 @@ def mutual_covering(
     """
     problem = Labelled.of(X, y)
     targets = problem.targets(target, one_of_many=True)
+    refuse_conflicts(problem.X, problem.codes)
     reach = check_max_bias(problem.X, max_bias, center)
     constant = check_number("constant", constant, above=0.0)
     options = CoverOptions(
         reach, constant, check_whole("memory", memory, at_least=1), random_state, n_draws, confidence
     )
-    refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         return cover_mutually(problem, targets, options, work)
 

@@ -21,8 +21,8 @@ from .cloud import Cloud, Floats, exact_distance
 from .neighbours import Balls, ClosedBalls
 from .widths import MeanWidth, mean_widths
 
-CENTERS_AT_ONCE = 64
-ROUNDS = 20
+CENTERS_AT_ONCE = 64  # rows of the table of claims that are unpacked at a time
+ROUNDS = 20  # turns of pruning at most; two in vain end it
 
 
 def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
@@ -76,6 +76,9 @@ class ClassCover:
     members: Rows
     starts: Rows
     mean_widths: MeanWidth
+
+    def __repr__(self) -> str:
+        return f"<ClassCover: {self.count:,} balls>"
 
     @property
     def count(self) -> int:

@@ -28,9 +28,9 @@ from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
 from .neighbours import ClosedBalls
 
-CLEAR = 1e-11
-DIGITS = 60
-SHOWN = 10
+CLEAR = 1e-11  # relative; far beyond the few roundings of the formula in float64
+DIGITS = 60  # decimal ones: ten more than the comparison relies on
+SHOWN = 10  # failures that a text lists
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,9 @@ class CoveringCheck:
     def __bool__(self) -> bool:
         return self.holds
 
+    def __repr__(self) -> str:
+        return f"<CoveringCheck: {str(self).splitlines()[0]}>"
+
     def __str__(self) -> str:
         if self.holds:
             return "a mutual covering: all conditions hold"
@@ -103,7 +106,7 @@ class CoveringCheck:
 def is_mutual_covering(
     X: Any, y: Any, covering: MutualCovering | None = None, *, target: Any = None, target_centers: Any = None,
     target_radii: Any = None, rest_centers: Any = None, rest_radii: Any = None, max_bias: float | None = None,
-    constant: float = 1.0, separation: float | None = None, center: bool = False,
+    constant: float = 1.0, separation: float | None = None, center: bool = True,
 ) -> CoveringCheck:  # fmt: skip
     """Verify a mutual covering against the definition, and say which condition fails where.
 

@@ -59,6 +59,9 @@ class LimitCover:
     classes: NDArray[Any]
     order: str
 
+    def __repr__(self) -> str:
+        return f"<LimitCover: {self.n_detectors:,} detectors>"
+
     @property
     def n_detectors(self) -> int:
         """How many balls: a forecast of the number of detectors at great width and max_bias."""

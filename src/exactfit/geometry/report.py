@@ -81,12 +81,18 @@ class Description:
     calibration: Calibration | None
     left_out: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Description: {self._data()}{', in part' if self.left_out else ''}>"
+
     def __str__(self) -> str:
-        lines = [f"{self.n_samples:,} points, {self.n_features:,} features, {len(self.sizes)} labels"]
+        lines = [self._data()]
         lines += [f"  {name:<20} {text}" for name, text in self._lines().items()]
         if self.left_out:
             lines.append(f"left out, the time budget was used up: {', '.join(self.left_out)}")
         return "\n".join(lines)
+
+    def _data(self) -> str:
+        return f"{self.n_samples:,} points, {self.n_features:,} features, {len(self.sizes)} labels"
 
     def _lines(self) -> dict[str, str]:
         lines = {"points per label": ", ".join(f"{label}: {size:,}" for label, size in self.sizes.items())}
@@ -169,7 +175,7 @@ def _quantiles(values: Floats) -> list[float]:
 
 
 def describe(
-    X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = False,
+    X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True,
     eta: float = 0.05, recipe: Recipe | None = None, time_budget: float | None = None, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Description:  # fmt: skip
@@ -211,11 +217,12 @@ def describe(
     >>> print(description)
     150 points, 4 features, 3 labels
       points per label     0: 50, 1: 50, 2: 50
-      radius               11.1113 (max_bias 11.1113)
+      radius               3.83927 (max_bias 3.83927)
     left out, the time budget was used up: distances, limit forecast, mean widths, angles, covering, calibration,
     bounds
     """
     problem = Labelled.of(X, y)
+    refuse_conflicts(problem.X, problem.codes)
     reach, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
     targets = problem.targets(target, one_of_many=True)
     if len(problem.classes) > 2 and len(targets) == 1:
@@ -223,7 +230,6 @@ def describe(
     if time_budget is not None:
         time_budget = check_number("time_budget", time_budget, above=0.0)
     started = time.monotonic()
-    refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         deadline = None if time_budget is None else started + time_budget
         made = _Maker(problem, targets, reach, center, seed_sequence(random_state), _Budget(work, deadline))

@@ -20,14 +20,14 @@ from ..data import Codes, Rows
 from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
-BLOCKS_A_PIECE = 16
-PIECES_A_WAVE = 4
-MOST_CONTENDERS = 2**22
-TREE_DIMENSION = 6
-TREE_CLASSES = 64
-TREE_ROWS = 2**16
-TREE_MARGIN = 1e-9
-ROWS_AT_ONCE = 4096
+BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once
+PIECES_A_WAVE = 4  # for each thread, between two signs of progress
+MOST_CONTENDERS = 2**22  # pairs kept, 96 MiB; beyond, exact arithmetic decides among them early
+TREE_DIMENSION = 6  # up to here SciPy's tree beats all pairs
+TREE_CLASSES = 64  # a tree for each class is worth its making up to here
+TREE_ROWS = 2**16  # points that ask the tree at a time
+TREE_MARGIN = 1e-9  # relative; far beyond the roundings of the tree's own distances
+ROWS_AT_ONCE = 4096  # points whose close pairs are listed at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ class Bounds:
     >>> X, y = exactfit.make_alternating_line(5)
     >>> bounds = exactfit.bounds(X, y, target=1, eta=0.1)
     >>> bounds.termination_width, bounds.width, bounds.detectors
-    (43, 48, 5)
+    (22, 24, 5)
     """
 
     eta: float
@@ -116,7 +116,7 @@ class Bounds:
 
 def bounds(
     X: Any, y: Any, *, eta: float = 0.05, constants: Constants | None = None, covering: MutualCovering | None = None,
-    max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = False, random_state: Seed = 0,
+    max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Bounds:  # fmt: skip
     """The termination bound and the main theorem's sizes for given data, eta and constants.

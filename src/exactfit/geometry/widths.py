@@ -28,9 +28,9 @@ from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
 from .cloud import Floats
 
-BLOCK = 32
-ROW_TILE = 2048
-CHUNKS_A_THREAD = 4
+BLOCK = 32  # draws from one child of the seed: more draws extend the same ones
+ROW_TILE = 2048  # points projected at a time
+CHUNKS_A_THREAD = 4  # pieces of work, so that threads end together
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,9 @@ class MeanWidth:
     standard_error: Any
     confidence: float
     n_draws: int
+
+    def __repr__(self) -> str:
+        return f"<MeanWidth: {self}>"
 
     def __str__(self) -> str:
         how = f"{100 * self.confidence:g} %"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 SIZE = 5.6, 4.2
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.5  # where curves begin: accuracy on fewer answers is mostly chance
 
 
 def plot_explanation(

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MOST_POINTS = 4000
-MOST_BALLS = 60
-COVARIANCE_FEATURES = 2000
-BALL_ALPHA = 0.12
-BINS = 60
+MOST_POINTS = 4000  # more would only hide one another
+MOST_BALLS = 60  # the largest ones; more would hide the points
+COVARIANCE_FEATURES = 2000  # beyond, a covariance matrix is too much for a picture
+BALL_ALPHA = 0.12  # opacity of a ball; less where many overlap
+BINS = 60  # of a histogram
 THREE_PANELS = 13.2, 4.0
 
 

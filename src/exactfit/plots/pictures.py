@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Shape = tuple[int, int]
 
-GAP = 0.12
-CAPTION = 0.30
-INCHES = 0.95
+GAP = 0.12  # between tiles, in widths of a tile
+CAPTION = 0.30  # below a tile, in heights of a tile
+INCHES = 0.95  # width of a tile
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = 4.8, 3.6
-MARGIN = 0.05
+MARGIN = 0.05  # around the points, as a share of their range
 
 
 def plot_points(

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-MARGIN = 0.06
-GRID_TILE = 2**15
-REGION_TINT = 0.25
-DETECTOR_TINT = 0.45
+MARGIN = 0.06  # around the points, as a share of their range
+GRID_TILE = 2**15  # grid points evaluated at a time
+REGION_TINT = 0.25  # how strong a class's colour is where it is the answer
+DETECTOR_TINT = 0.45  # how much of a class's colour one detector adds
 WHITE = 1.0, 1.0, 1.0
 HATCH = "////"  # where a network is undecided
 DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5)  # of the palette, neighbours unlike in hue; black is for points and outlines
 SQUARE_UP_TO = 4.0
-PICTURE_WIDTH = 6.0
+PICTURE_WIDTH = 6.0  # inches
 LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
 
 

@@ -18,7 +18,7 @@ from exactfit.constructions.base import distinct_points
 from exactfit.constructions.baum import baum_size, class_slabs
 from exactfit.constructions.bubeck import bubeck_size
 from exactfit.constructions.claims import n_outputs, spaced_levels
-from exactfit.constructions.hyperplane_groups import Cloud, slab_through
+from exactfit.constructions.hyperplane_groups import ScaledPoints, slab_through
 
 
 def random_labels(n=150, d=10, k=2, seed=0):
@@ -68,7 +68,7 @@ def position(slab, cloud, x) -> Fraction:
 @pytest.mark.parametrize("most", [1, 3, 50])
 def test_a_slab_holds_what_it_says_and_nothing_it_must_avoid(case, most) -> None:
     X, y = DEGENERATE[case]()
-    cloud = Cloud.of(X)
+    cloud = ScaledPoints.of(X)
     own = np.flatnonzero(y == 1)
     free = (y == 1) & (np.arange(len(X)) % 2 == 0)
     slab = slab_through(cloud, own[:most], free, np.random.default_rng(0))
@@ -81,14 +81,14 @@ def test_a_slab_holds_what_it_says_and_nothing_it_must_avoid(case, most) -> None
 
 def test_points_in_general_position_all_go_on_one_hyperplane() -> None:
     X, _ = random_labels()
-    slab = slab_through(Cloud.of(X), np.arange(10), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
+    slab = slab_through(ScaledPoints.of(X), np.arange(10), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
     np.testing.assert_array_equal(slab.inside, np.arange(10))
 
 
 def test_a_group_on_which_another_point_lies_shrinks() -> None:
     """Linearly independent but affinely dependent: on the simplex, d points span all the others."""
     X, _ = simplex()
-    cloud = Cloud.of(X)
+    cloud = ScaledPoints.of(X)
     assert cloud.rank == X.shape[1] - 1
     slab = slab_through(cloud, np.arange(6), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
     np.testing.assert_array_equal(slab.inside, np.arange(5))
@@ -129,7 +129,7 @@ def test_baum_is_exact_where_general_position_fails(case, mode) -> None:
 
 def test_slabs_may_overlap_unless_they_are_summed() -> None:
     X, y = grid()
-    points, cloud = distinct_points(X, y), Cloud.of(X)
+    points, cloud = distinct_points(X, y), ScaledPoints.of(X)
     base = int(np.bincount(y).argmax())
     caught = {}
     for exclusive in (False, True):

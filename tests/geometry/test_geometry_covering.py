@@ -24,7 +24,7 @@ from exactfit import (
     radius,
     separation,
 )
-from exactfit.geometry import balls as balls_module
+from exactfit.geometry import neighbours
 from exactfit.geometry.covering import MutualCovering
 from exactfit.geometry.covering_build import admissible_radius
 
@@ -43,11 +43,12 @@ def as_arguments(balls: dict[str, Any]) -> dict[str, Any]:
 @given(problem=problems(max_points=9), constant=st.sampled_from([0.1, 1.0, 3.0]), factor=st.sampled_from([1.0, 4.0]))
 def test_coverings_meet_the_definition(single_from: int, problem: Any, constant: float, factor: float) -> None:
     X, y = problem
-    max_bias = factor * radius(X)
+    max_bias = factor * radius(X, center=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(balls_module, "DOUBLE_DIMENSION", single_from)
-        covering = mutual_covering(X, y, max_bias, constant, n_draws=4)
-    assert is_mutual_covering(X, y, covering), str(is_mutual_covering(X, y, covering))
+        patch.setattr(neighbours, "DOUBLE_DIMENSION", single_from)
+        covering = mutual_covering(X, y, max_bias, constant, n_draws=4, center=False)
+    check = is_mutual_covering(X, y, covering, center=False)
+    assert check, str(check)
     for pair in covering.pairs:
         assert naive.broken_conditions(X, y, pair.label, balls_of(pair), max_bias, constant) == set()
         centers = np.concatenate([pair.target.centers, pair.rest.centers])
@@ -66,7 +67,9 @@ def test_the_check_finds_what_the_naive_one_finds(data: Any, problem: Any) -> No
     max_bias = data.draw(st.sampled_from([0.5, 2.0, 5.0]))
     if set(balls["target"][0]) & set(balls["rest"][0]):
         return
-    check = is_mutual_covering(X, y, target=target, max_bias=max_bias, constant=0.5, **as_arguments(balls))
+    check = is_mutual_covering(
+        X, y, target=target, max_bias=max_bias, constant=0.5, center=False, **as_arguments(balls)
+    )
     expected = naive.broken_conditions(X, y, target, balls, max_bias, 0.5)
     assert {(failure.condition, failure.side, failure.row) for failure in check.failures} == expected
     assert bool(check) == check.holds == (not expected)
@@ -81,7 +84,7 @@ def test_every_condition_is_named_with_its_place() -> None:
     balls: dict[str, Any] = {"target": ([0], [0.1]), "rest": ([2], [3.2 - 3.0])}
 
     def failing(**changes: Any) -> set[tuple[str, str, int]]:
-        arguments = as_arguments(balls) | {"target": 1, "max_bias": 3.2, "constant": 1.0} | changes
+        arguments = as_arguments(balls) | {"target": 1, "max_bias": 3.2, "constant": 1.0, "center": False} | changes
         check = is_mutual_covering(X, y, **arguments)
         assert all(str(failure.row) in failure.detail for failure in check.failures if failure.row >= 0)
         return {(failure.condition, failure.side, failure.row) for failure in check.failures}

@@ -25,7 +25,7 @@ from exactfit import (
 )
 from exactfit._support.options import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
-from exactfit.geometry import balls
+from exactfit.geometry import neighbours
 from exactfit.geometry.worst_cases import make_disc_moons
 
 
@@ -41,7 +41,7 @@ def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any,
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
         for constant, value in path.items():
-            patch.setattr(balls, constant, value)
+            patch.setattr(neighbours, constant, value)
         found = limit_cover(X, y, target="all", random_state=seed)
     expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
     assert found.anchors.tolist() == expected

@@ -23,6 +23,7 @@ from exactfit import (
     angular_separation,
     calibrate,
     describe,
+    is_mutual_covering,
     limit_cover,
     mean_width,
     mutual_covering,
@@ -64,8 +65,7 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
     assert described.mean_widths is not None
     rows = [np.flatnonzero(y == k) for k in (0, 1)]
     np.testing.assert_array_equal(described.mean_widths.value, mean_width(X, rows, random_state=0).value)
-    recipe = Recipe(max_bias=radius(X), center=False)
-    assert described.calibration == calibrate(X, y, recipe=recipe, covering=described.covering)
+    assert described.calibration == calibrate(X, y, covering=described.covering), "not that of the defaults"
     assert described.bounds is not None
     assert described.bounds.constants == described.calibration.constants
     assert described.distances is not None
@@ -184,3 +184,17 @@ def test_the_plane_is_that_of_the_principal_components() -> None:
 def test_the_limit_picture() -> None:
     ax = plot_limit({1.0: {10: [5, 6], 100: [4, 4]}, 2.0: {100: [5]}}, [3, 4])
     assert len(ax.get_legend().get_texts()) == 3
+
+
+def test_records_show_what_they_are_about_in_a_line_or_two(described: Description) -> None:
+    X, y = moons()
+    covering = described.covering
+    assert covering is not None
+    pair, balls = covering.pairs[0], {"target_centers": [0], "target_radii": [0.0], "rest_centers": [1]}
+    failed = is_mutual_covering(X, y, target=1, max_bias=1e-3, rest_radii=[0.0], **balls)
+    parts = [described.limit, described.mean_widths, described.calibration, described.bounds, described.separation]
+    for record in (described, covering, pair, pair.target, failed, *parts):
+        text = repr(record)
+        assert type(record).__name__ in text
+        assert len(text) < 400
+        assert "array" not in text
