@@ -19,10 +19,7 @@ demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
 
 bench: .venv/.installed-test fresh-kernels
-	$(RUN) -m benchmarks.run --data "$(DATA)"
-	$(RUN) -m benchmarks.small
-	$(RUN) -m benchmarks.growth
-	$(RUN) -m benchmarks.geometry --data "$(DATA)"
+	$(RUN) -m benchmarks fit small growth geometry --data "$(DATA)"
 
 test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .

@@ -1,1 +1,1 @@
-"""Benchmarks: exactfit beside a dense NumPy form, in one run. ``python -m benchmarks.run --help``."""
+"""Benchmarks: exactfit beside a dense NumPy form and others. ``python -m benchmarks --list``."""

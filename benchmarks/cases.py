@@ -1,17 +1,58 @@
-"""What is measured: data, width, lambda, and what it is compared with."""
+"""What a case is, and the data that several of them share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit.lab.datasets import load_dataset
+from exactfit.lab import load_dataset
 
 Data = tuple[np.ndarray, np.ndarray]
+Row = dict[str, Any]
+
+THREADS = 2  # cores that every side may use: those of a small machine
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says to every case."""
+
+    data: str | None = os.environ.get("EXACTFIT_DATA") or None
+    output: Path | None = None
+    constructions: tuple[str, ...] = ()
+
+
+def nothing(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """Where a case prints for itself."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Measures something: rows of numbers, which its group shows together.
+
+    ``run`` may be called in a process of its own; cases of the same ``show`` are shown in one table.
+    """
+
+    name: str
+    run: Callable[[Options], list[Row]]
+    show: Callable[[Console, Sequence[Row], Options], None]
+    needs_data: bool = False
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """Rows with the same keys, as they are."""
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    return table
 
 
 def _unit(X: np.ndarray) -> np.ndarray:
@@ -35,31 +76,3 @@ def images(name: str, rows: int, folder: str | None) -> Data:
     """The first rows of MNIST or CIFAR-10, largest norm 1."""
     data = load_dataset(name, folder)
     return _unit(data.X[:rows]), data.y[:rows]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One row of the table."""
-
-    name: str
-    load: Callable[[str | None], Data]
-    width: int
-    max_bias: float
-    against: Literal["dense", "fixed", "random", "neighbours"] = "dense"
-    needs_data: bool = False
-    target: str = ""
-
-
-CASES = [
-    Case("two-moons 1,000, n=500", lambda _: moons(1_000), 500, 1.0),
-    Case("digits, n=500", lambda _: digits(), 500, 0.5),
-    Case("mnist 20,000, n=2000", lambda f: images("mnist", 20_000, f), 2000, 0.5, needs_data=True, target=">= 20 x"),
-    Case("mnist 70,000, n=500", lambda f: images("mnist", 70_000, f), 500, 0.5, needs_data=True, target=">= 45 x"),
-    Case("mnist 70,000, n=5000", lambda f: images("mnist", 70_000, f), 5000, 0.5, needs_data=True, target=">= 38 x"),
-    Case("cifar-10 60,000, n=1500", lambda f: images("cifar10", 60_000, f), 1500, 0.5, needs_data=True),
-    Case("two-moons 1,000,000, n=2000", lambda _: moons(1_000_000), 2000, 1.0, target=">= 10 x, < 1 GB"),
-    Case("adaptive, mnist 70,000", lambda f: images("mnist", 70_000, f), 0, 0.5, "fixed", True, "<= 2 x fixed"),
-    Case("adaptive, two-moons 1,000,000", lambda _: moons(1_000_000), 0, 1.0, "fixed", target="< 2 min, < 2 GB"),
-    Case("greedy, mnist 70,000, n=2000", lambda f: images("mnist", 70_000, f), 2000, 0.5, "random", True, "<= 10 x"),
-    Case("predict 10,000, mnist, n=5000", lambda f: images("mnist", 70_000, f), 5000, 0.5, "neighbours", True, "> 1 x"),
-]

@@ -1,17 +1,16 @@
-"""The tables and pictures of docs/comparison.md: ``python -m benchmarks.comparison FOLDER``.
+"""The tables and pictures of docs/comparison.md.
 
-Each case is one call of ``exactfit.compare`` with seed 0, one construction at a time. It leaves ``<case>.json`` in the
-folder; ``--markdown`` prints the tables of all cases there, ``--pictures`` draws them.
+Each case is one call of ``exactfit.compare`` with seed 0, one construction at a time, and leaves ``<name>.json`` in the
+output folder; the cases of ``table`` print what is there as Markdown, those of ``picture`` draw it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,14 @@ from sklearn.preprocessing import StandardScaler
 
 from exactfit import Comparison, compare
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.lab import load_dataset
-from exactfit.lab.comparison import Row, short_count, short_number
+from exactfit.lab import load_dataset, plot_comparison
+from exactfit.lab.comparison import Row as Compared
+from exactfit.lab.comparison import short_count, short_number
 from exactfit.lab.contenders import BASELINES
 from exactfit.lab.datasets import load_images
+from exactfit.plots import style
+
+from .cases import Case, Options, Row, nothing
 
 HEAD = (
     "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "radius <=",
@@ -34,7 +37,7 @@ METHODS = {"nearest hyperplane": "h", "nearest sphere": "s", "Lipschitz bound": 
 
 
 @dataclass(frozen=True)
-class Case:
+class Contest:
     """A data set, and seconds for each construction."""
 
     name: str
@@ -66,21 +69,21 @@ def mnist(n: int) -> Callable[[str | None], tuple[Any, Any]]:
     return load
 
 
-CASES = (
-    Case("two-moons", "Two Moons: 1,000 points in the plane, two classes", moons, 60),
-    Case("digits", "Digits: 1,797 images of 8 x 8 pixels from 0 to 16, ten classes", digits, 60),
-    Case("breast-cancer", "Breast cancer: 569 points, 30 features (standardised), two classes", breast_cancer, 60),
-    Case("mnist-10000", "MNIST: the first 10,000 images, 784 pixels from 0 to 255, ten classes", mnist(10_000), 60),
-    Case("mnist-60000", "MNIST: all 60,000 training images", mnist(60_000), 300),
+CONTESTS = (
+    Contest("two-moons", "Two Moons: 1,000 points in the plane, two classes", moons, 60),
+    Contest("digits", "Digits: 1,797 images of 8 x 8 pixels from 0 to 16, ten classes", digits, 60),
+    Contest("breast-cancer", "Breast cancer: 569 points, 30 features (standardised), two classes", breast_cancer, 60),
+    Contest("mnist-10000", "MNIST: the first 10,000 images, 784 pixels from 0 to 255, ten classes", mnist(10_000), 60),
+    Contest("mnist-60000", "MNIST: all 60,000 training images", mnist(60_000), 300),
 )
 
 
-def read(path: Path) -> Comparison:
+def read_comparison(path: Path) -> Comparison:
     """What ``to_dict`` left in a file."""
     plain = json.loads(path.read_text(encoding="utf-8"))
-    known = {field.name for field in fields(Row)}
+    known = {field.name for field in fields(Compared)}
     rows = [{name: _number(value) for name, value in row.items() if name in known} for row in plain["rows"]]
-    return Comparison(**{**plain, "rows": tuple(Row(**row) for row in rows), "missing": tuple(plain["missing"])})
+    return Comparison(**{**plain, "rows": tuple(Compared(**row) for row in rows), "missing": tuple(plain["missing"])})
 
 
 def joined(before: Comparison, now: Comparison) -> Comparison:
@@ -94,7 +97,7 @@ def _number(value: Any) -> Any:
     return math.inf if value == "inf" else value
 
 
-def line(row: Row) -> str:
+def line(row: Compared) -> str:
     """One row of a Markdown table."""
     proof = row.proof if row.certified else ("no" if row.kind == "construction" else row.kind)
     method = f" {METHODS[row.radius_method]}" if row.radius_method else ""
@@ -111,7 +114,7 @@ def _several(*values: int | None) -> str:
     return "-" if values[0] is None else " / ".join(map(short_count, values))
 
 
-def markdown(case: Case, comparison: Comparison) -> str:
+def markdown(contest: Contest, comparison: Comparison) -> str:
     """A table and what it leaves open."""
     head = " | ".join(HEAD)
     rule = "|".join([" --- ", " --- ", *[" ---: "] * 9])
@@ -119,51 +122,46 @@ def markdown(case: Case, comparison: Comparison) -> str:
     facts = f"{sizes}; {comparison.time_limit:g} s each."
     reasons = [f"- {row.name}: {row.reason}." for row in comparison.rows if row.reason]
     table = [f"| {head} |", f"|{rule}|", *map(line, comparison.rows)]
-    return "\n".join([f"### {case.title}", "", facts, "", *table, "", *reasons])
+    return "\n".join([f"### {contest.title}", "", facts, "", *table, "", *reasons])
 
 
-def main() -> None:
-    """Run the chosen cases, or show what they left."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--data", default=os.environ.get("EXACTFIT_DATA"), help="folder with MNIST")
-    parser.add_argument("--only", nargs="*", default=[""], help="cases whose name contains one of these words")
-    parser.add_argument("--constructions", nargs="*", help="names of rows, to add to those there; all by default")
-    parser.add_argument("--markdown", action="store_true", help="print the tables of what was measured")
-    parser.add_argument("--pictures", action="store_true", help="draw what was measured into the folder")
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
-        path = options.folder / f"{case.name}.json"
-        if not any(word in case.name for word in options.only):
-            continue
-        if options.markdown or options.pictures:
-            show(case, path, options.markdown)
-            continue
-        chosen = options.constructions or "all"
-        comparison = compare(*case.load(options.data), chosen, time_limit=case.seconds, verbose=True)
-        if options.constructions and path.exists():
-            comparison = joined(read(path), comparison)
-        path.write_text(json.dumps(comparison.to_dict(), indent=1), encoding="utf-8")
-        print(f"{case.title}\n\n{comparison.to_text(200)}\n", flush=True)
+def path_of(contest: Contest, options: Options) -> Path:
+    """Where a comparison is kept."""
+    return (options.output or Path()) / f"{contest.name}.json"
 
 
-def show(case: Case, path: Path, as_markdown: bool) -> None:
-    """The table, or the picture."""
-    if not path.exists():
-        return
-    comparison = read(path)
-    if as_markdown:
-        print(markdown(case, comparison), end="\n\n")
-        return
-    from exactfit.lab import plot_comparison
-    from exactfit.plots import style
+def run(contest: Contest, options: Options) -> list[Row]:
+    """Compare all, or some, which join those that are there."""
+    path = path_of(contest, options)
+    found = compare(
+        *contest.load(options.data), options.constructions or "all", time_limit=contest.seconds, verbose=True
+    )
+    if options.constructions and path.exists():
+        found = joined(read_comparison(path), found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
+    print(f"{contest.title}\n\n{found.to_text(200)}\n", flush=True)
+    return []
 
+
+def print_table(contest: Contest, options: Options) -> list[Row]:
+    """The table of what was measured."""
+    print(markdown(contest, read_comparison(path_of(contest, options))), end="\n\n")
+    return []
+
+
+def draw(contest: Contest, options: Options) -> list[Row]:
+    """The picture of what was measured."""
+    path = path_of(contest, options)
     with style():
-        ax = plot_comparison(comparison)
-        ax.set_title(case.title)
+        ax = plot_comparison(read_comparison(path))
+        ax.set_title(contest.title)
         ax.figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
+    return []
 
 
-if __name__ == "__main__":
-    main()
+CASES = [
+    Case(f"{group}/{contest.name}", partial(work, contest), nothing, needs_data=work is run and "mnist" in contest.name)
+    for group, work in (("comparison", run), ("table", print_table), ("picture", draw))
+    for contest in CONTESTS
+]

@@ -1,39 +1,24 @@
-"""Separation, angles, coverings and the limit forecast: ``python -m benchmarks.geometry``.
+"""Separation, angles, coverings and the limit forecast, exact, beside scikit-learn's brute-force neighbours.
 
-``rows`` gives a dictionary for every case: name, points, features, seconds, CPU seconds, and
-what came out. Separation is compared with scikit-learn's brute-force nearest neighbours,
-whose distances are those of float64 arithmetic, not exact.
+The distances of the latter are those of float64 arithmetic, not exact.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from exactfit import angular_separation, limit_cover, mutual_covering, separation
 
-from .cases import Data, digits, images, moons
+from .cases import THREADS, Case, Data, Options, Row, digits, images, moons
 
-THREADS = 2
-
-
-@dataclass(frozen=True)
-class Case:
-    """One row."""
-
-    name: str
-    load: Callable[[str | None], Data]
-    measure: Callable[[Any, Any], str]
-    against: Callable[[Any, Any], object] | None = None
-    needs_data: bool = False
+Measure = Callable[[Any, Any], Any]
 
 
 def _separation(X: Any, y: Any) -> str:
@@ -69,72 +54,51 @@ def _two_digits(folder: str | None) -> Data:
     return X[kept], y[kept]
 
 
-CASES = [
-    Case("separation, digits", lambda _: digits(), _separation, _neighbours),
-    Case("separation, two-moons 1,000,000", lambda _: moons(1_000_000), _separation),
-    Case("covering, two-moons 20,000", lambda _: moons(20_000), _covering),
-    Case("covering, digits", lambda _: digits(), _covering),
-    Case("separation, mnist 10,000", lambda f: images("mnist", 10_000, f), _separation, _neighbours, needs_data=True),
-    Case("separation, mnist 70,000", lambda f: images("mnist", 70_000, f), _separation, needs_data=True),
-    Case("angle, mnist 70,000", lambda f: images("mnist", 70_000, f), _angle, needs_data=True),
-    Case("angle of any two, mnist 70,000", lambda f: images("mnist", 70_000, f), _any_angle, needs_data=True),
-    Case("covering, mnist 1 against 8", _two_digits, _covering, needs_data=True),
-    Case("limit forecast, mnist 70,000", lambda f: images("mnist", 70_000, f), _limit, needs_data=True),
-]
-
-
-def row_of(case: Case, folder: str | None) -> dict[str, Any]:
-    """One case, measured once after a small run that compiles the kernels."""
-    X, y = case.load(folder)
+def measure(
+    name: str, load: Callable[[str | None], Data], work: Measure, against: Measure | None, options: Options
+) -> list[Row]:
+    """One row, measured once after a small run that compiles the kernels."""
+    X, y = load(options.data)
     small = np.unique(np.linspace(0, len(y) - 1, 200).astype(int))
-    case.measure(X[small], y[small])
+    work(X[small], y[small])
     wall, cpu = time.perf_counter(), time.process_time()
-    result = case.measure(X, y)
+    result = work(X, y)
     row = {
-        "case": case.name,
+        "case": name,
         "n": int(X.shape[0]),
         "d": int(X.shape[1]),
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
         "result": result,
     }
-    if case.against is not None:
+    if against is not None:
         wall = time.perf_counter()
-        case.against(X, y)
+        against(X, y)
         row["other_seconds"] = time.perf_counter() - wall
-    return row
+    return [row]
 
 
-def rows(folder: str | None = None, only: tuple[str, ...] = ("",)) -> list[dict[str, Any]]:
-    """All cases whose data are there."""
-    chosen = [case for case in CASES if any(word in case.name for word in only)]
-    return [row_of(case, folder) for case in chosen if folder or not case.needs_data]
-
-
-def main() -> None:
-    """A line for every case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default=os.environ.get("EXACTFIT_DATA", ""), help="folder with MNIST")
-    parser.add_argument("--only", nargs="*", default=[""], help="run cases whose name contains one of these words")
-    parser.add_argument("--json", help="write the rows to this file")
-    options = parser.parse_args()
-    found = []
-    for case in CASES:
-        if not any(word in case.name for word in options.only):
-            continue
-        if case.needs_data and not options.data:
-            print(f"skipped: {case.name} (needs --data or EXACTFIT_DATA)")
-            continue
-        found.append(row := row_of(case, options.data or None))
+def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """A line for every row."""
+    for row in rows:
         other = f", scikit-learn {row['other_seconds']:.3g} s" if "other_seconds" in row else ""
-        print(
-            f"{row['case']}: {row['seconds']:.3g} s ({row['cpu_seconds']:.3g} s of CPU){other}; {row['result']}",
-            flush=True,
-        )
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(found, file, indent=1)
+        took = f"{row['seconds']:.3g} s ({row['cpu_seconds']:.3g} s of CPU){other}"
+        console.print(f"{row['case']}: {took}; {row['result']}", highlight=False, soft_wrap=True)
 
 
-if __name__ == "__main__":
-    main()
+def _case(name: str, load: Any, work: Measure, against: Measure | None = None, needs_data: bool = False) -> Case:
+    return Case(f"geometry/{name}", partial(measure, name, load, work, against), show, needs_data)
+
+
+CASES = [
+    _case("separation-digits", lambda _: digits(), _separation, _neighbours),
+    _case("separation-two-moons-1000000", lambda _: moons(1_000_000), _separation),
+    _case("covering-two-moons-20000", lambda _: moons(20_000), _covering),
+    _case("covering-digits", lambda _: digits(), _covering),
+    _case("separation-mnist-10000", lambda f: images("mnist", 10_000, f), _separation, _neighbours, needs_data=True),
+    _case("separation-mnist-70000", lambda f: images("mnist", 70_000, f), _separation, needs_data=True),
+    _case("angle-mnist", lambda f: images("mnist", 70_000, f), _angle, needs_data=True),
+    _case("angle-of-any-two-mnist", lambda f: images("mnist", 70_000, f), _any_angle, needs_data=True),
+    _case("covering-mnist-1-vs-8", _two_digits, _covering, needs_data=True),
+    _case("limit-mnist", lambda f: images("mnist", 70_000, f), _limit, needs_data=True),
+]

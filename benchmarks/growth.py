@@ -1,4 +1,4 @@
-"""How a fit's time grows with points, width, dimension and detectors: ``python -m benchmarks.growth -o growth.png``.
+"""How a fit's time grows with points, width, dimension and detectors.
 
 One thing grows, all else stays; every point is the median of a few fits on two threads. The exponent
 is the slope of a straight line through the larger half in doubly logarithmic scale.
@@ -6,10 +6,11 @@ is the slope of a straight line through the larger half in doubly logarithmic sc
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -17,10 +18,9 @@ from rich.table import Table
 
 from exactfit import Recipe, fixed_width
 
-from .cases import Data, moons
+from .cases import THREADS, Case, Data, Options, Row, moons
 
-THREADS = 2
-REPEATS = 3
+REPEATS = 3  # of a fit, of which the median counts
 RECIPE = Recipe(n_jobs=THREADS)
 
 
@@ -31,7 +31,7 @@ class Axis:
     name: str
     label: str
     sizes: Sequence[int]
-    problem: Callable[[int], tuple[Data, int]]
+    make: Callable[[int], tuple[Data, int]]
 
 
 def two_bells(n: int, d: int) -> Data:
@@ -61,9 +61,9 @@ AXES = (
 )  # fmt: skip
 
 
-def measure(axis: Axis, size: int) -> tuple[int, int, float]:
+def measure_size(axis: Axis, size: int) -> tuple[int, int, float]:
     """Size (detectors count themselves), detectors, and seconds."""
-    (X, y), width = axis.problem(size)
+    (X, y), width = axis.make(size)
     fixed_width(X[:200], y[:200], 64, RECIPE, 0)
     times = []
     for _ in range(REPEATS):
@@ -85,7 +85,7 @@ def decades(values: Sequence[float]) -> tuple[float, float]:
     return 10.0 ** np.floor(np.log10(min(values))), 10.0 ** np.ceil(np.log10(max(values)))
 
 
-def draw(results: dict[str, list[tuple[int, int, float]]], path: str) -> None:
+def draw(results: dict[str, list[tuple[int, int, float]]], path: Path) -> None:
     """One panel for every axis."""
     import matplotlib.pyplot as plt
 
@@ -103,22 +103,23 @@ def draw(results: dict[str, list[tuple[int, int, float]]], path: str) -> None:
         figure.savefig(path, dpi=150)
 
 
-def main() -> None:
-    """Table, and picture if asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", help="draw to this file")
-    options = parser.parse_args()
-    console, results = Console(), {}
+def measure(axis: Axis, options: Options) -> list[Row]:
+    """All sizes of one axis."""
+    return [{"axis": axis.name, "rows": [measure_size(axis, size) for size in axis.sizes]}]
+
+
+def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """A table for every axis, and a picture of all of them if asked for."""
+    results = {row["axis"]: row["rows"] for row in rows}
     for axis in AXES:
-        rows = [measure(axis, size) for size in axis.sizes]
-        table = Table(axis.name, "detectors", "seconds", title=f"{axis.label}: exponent {exponent(rows):.2f}")
-        for size, detectors, seconds in rows:
-            table.add_row(f"{size:,}", f"{detectors:,}", f"{seconds:.4g}")
-        console.print(table)
-        results[axis.name] = rows
-    if options.output:
-        draw(results, options.output)
+        if axis.name in results:
+            found = results[axis.name]
+            table = Table(axis.name, "detectors", "seconds", title=f"{axis.label}: exponent {exponent(found):.2f}")
+            for size, detectors, seconds in found:
+                table.add_row(f"{size:,}", f"{detectors:,}", f"{seconds:.4g}")
+            console.print(table)
+    if options.output is not None and len(results) == len(AXES):
+        draw(results, options.output / "growth.png")
 
 
-if __name__ == "__main__":
-    main()
+CASES = [Case(f"growth/{axis.name}", partial(measure, axis), show) for axis in AXES]

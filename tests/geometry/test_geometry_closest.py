@@ -281,7 +281,7 @@ def test_the_filter_bounds_the_squares_from_below(problem: Any) -> None:
 
 @pytest.mark.data
 def test_angles_of_images() -> None:
-    """All 70,000 are measured by ``python -m benchmarks.geometry``."""
+    """All 70,000 are measured by ``python -m benchmarks geometry``."""
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
         pytest.skip("EXACTFIT_DATA names no folder")

@@ -1,0 +1,88 @@
+"""Benchmarks: every case has a name, small ones run, and the pages quote commands that are there."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "comparison"
+PAGES = [ROOT / "Makefile", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import __main__ as found
+
+    return found
+
+
+def run(program: Any, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
+    program.main()
+
+
+def test_names_are_unique_and_listed(
+    program: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(program, monkeypatch, "--list")
+    names = capsys.readouterr().out.split()
+    assert names == [case.name for case in program.CASES]
+    assert len(set(names)) == len(names)
+
+
+def test_pages_quote_cases_that_are_there(program: Any) -> None:
+    quoted = [
+        (page.name, word)
+        for page in PAGES
+        for command in re.findall(r"-m benchmarks((?: [\w/]+)+)", page.read_text(encoding="utf-8"))
+        for word in command.split()
+    ]
+    assert quoted
+    assert [pair for pair in quoted if not any(pair[1] in case.name for case in program.CASES)] == []
+
+
+def test_an_unknown_case_is_named(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="no case has 'nothing' in its name"):
+        run(program, monkeypatch, "nothing")
+
+
+def test_what_needs_data_is_skipped_by_name(
+    program: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(program, monkeypatch, "geometry/limit-mnist", "--data", "")
+    assert "skipped: geometry/limit-mnist (needs --data or EXACTFIT_DATA)" in capsys.readouterr().out
+
+
+def test_a_case_leaves_its_rows(
+    program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(program, monkeypatch, "geometry/covering-digits", "--json", str(tmp_path / "rows.json"))
+    (row,) = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    assert row["n"] == 1797
+    assert row["result"] in capsys.readouterr().out
+
+
+def test_a_side_of_a_fit_in_a_process_of_its_own(program: Any) -> None:
+    from exactfit._support.processes import run_alone
+
+    fits = program.fits
+    mine = run_alone(fits.measure_side, 0, "exactfit", None, 0, 0)
+    other = run_alone(fits.measure_side, 0, "other", None, mine["width"], mine["examined"])
+    assert fits.ratio_of(fits.FITS[0], mine, other)["note"] == "networks equal"
+    assert min(mine["peak_bytes"], other["peak_bytes"]) > 2**24
+
+
+def test_every_table_is_what_its_file_says(program: Any) -> None:
+    tables = program.comparison
+    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    assert {path.stem for path in RESULTS.glob("*.json")} == {contest.name for contest in tables.CONTESTS}
+    for contest in tables.CONTESTS:
+        found = tables.read_comparison(RESULTS / f"{contest.name}.json")
+        assert tables.markdown(contest, found).strip() in text
