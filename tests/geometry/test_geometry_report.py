@@ -198,3 +198,10 @@ def test_records_show_what_they_are_about_in_a_line_or_two(described: Descriptio
         assert type(record).__name__ in text
         assert len(text) < 400
         assert "array" not in text
+
+
+@pytest.mark.parametrize("plot", [plot_distances, plot_sizes, plot_description])
+def test_anything_but_a_description_is_refused_in_a_line(plot: Any) -> None:
+    arguments = (np.zeros((500, 2)),) * (3 if plot is plot_description else 1)
+    with pytest.raises(ParameterError, match="Description"):
+        plot(*arguments)

@@ -163,7 +163,7 @@ def test_labels_may_be_strings() -> None:
     names = np.array(["low", "high"])[y]
     ax = plot_regions(fitted((X, names)), X, names, resolution=COARSE)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["class high", "class low", "anchor"]
+    assert texts == ["high", "low", "anchor"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -291,3 +291,10 @@ def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match="pip install matplotlib"):
         plot_regions(model, *moons())
+
+
+@pytest.mark.parametrize("unfit", [{"a": np.zeros(1000)}, np.zeros(1000), "model"])
+def test_an_unfit_model_is_refused_in_a_line(unfit) -> None:
+    with pytest.raises(ParameterError, match="fitted classifier") as caught:
+        plot_regions(unfit, np.zeros((2, 2)), [0, 1])
+    assert len(str(caught.value)) < 120

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Labelled, Matrix
-from ..exceptions import DataError
+from ..exceptions import DataError, ParameterError
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
@@ -146,6 +146,13 @@ def _draw_balls(ax: Axes, radii: Floats, centers: Floats, k: int) -> None:
     ax.autoscale_view()
 
 
+def _check_description(description: Any) -> None:
+    if not isinstance(description, Description):
+        raise ParameterError(
+            f"this picture is of a Description, as describe makes it, got {type(description).__name__}"
+        )
+
+
 def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     """Draw how far the points are from the nearest one of another label.
 
@@ -167,6 +174,7 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'distance to the nearest point of another label'
     """
+    _check_description(description)
     with axes_for(ax) as own:
         own.set(xlabel="distance to the nearest point of another label", ylabel="points")
         if description.distances is None or description.separation is None:
@@ -203,6 +211,7 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
     >>> ax.get_xscale()
     'log'
     """
+    _check_description(description)
     need_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
@@ -273,6 +282,7 @@ def plot_description(
     >>> len(axes)
     3
     """
+    _check_description(description)
     if axes is None:
         need_matplotlib()
         import matplotlib.pyplot as plt

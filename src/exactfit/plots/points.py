@@ -27,12 +27,11 @@ def plot_points(
     Parameters
     ----------
     X : array of shape (n_samples, 2)
-    y : array of int, shape (n_samples,)
-        Class codes 0..K-1.
+    y : array of n_samples labels
     ax : matplotlib axes, optional
         Where to draw; a new figure in exactfit's style by default.
     names : sequence of str, optional
-        Of the classes, by code.
+        Of the classes, if ``y`` holds class indices 0..K-1; the labels themselves by default.
     legend : bool
 
     Returns
@@ -46,18 +45,19 @@ def plot_points(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['lower', 'upper']
     """
-    points, codes = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if points.ndim != 2 or points.shape[1] != 2 or codes.shape != (len(points),):
+    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if points.ndim != 2 or points.shape[1] != 2 or labels.shape != (len(points),):
         raise DataError(
-            f"points of two features with a class each can be drawn, got shapes {points.shape}, {codes.shape}"
+            f"points of two features with a label each can be drawn, got shapes {points.shape}, {labels.shape}"
         )
+    classes = np.unique(labels).tolist() if names is None else range(len(names))
     size = float(np.clip(9000 / max(len(points), 1), 1.5, 36))
     with axes_for(ax, SIZE) as own:
-        for k in range(int(codes.max(initial=-1)) + 1):
-            across, up = points[codes == k].T
+        for k, label in enumerate(classes):
+            across, up = points[labels == label].T
             own.scatter(
                 across, up, s=size, marker=marker(k), color=color(k), edgecolors=[shade(k)],
-                linewidths=0.3 if size > 4 else 0.0, label=names[k] if names else f"class {k}",
+                linewidths=0.3 if size > 4 else 0.0, label=str(names[k] if names else label),
             )  # fmt: skip
         own.set(xlabel="$x_1$", ylabel="$x_2$")
         across, up = np.ptp(points, axis=0)

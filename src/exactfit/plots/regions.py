@@ -255,7 +255,7 @@ class DecisionRegionDisplay:
             return Line2D([], [], linestyle="", marker=shape, color=face, markersize=size, label=label)
 
         faces = self._faces()
-        handles = [mark(marker(k), faces[k], 6, f"class {label}") for k, label in enumerate(self.classes)]
+        handles = [mark(marker(k), faces[k], 6, str(label)) for k, label in enumerate(self.classes)]
         if len(self.anchors):
             handles.append(mark("*", INK, 10, "anchor"))
         if len(self.lines):
@@ -281,6 +281,10 @@ def _network(model: Any) -> Network:
 def _n_features(model: Any) -> int:
     if isinstance(model, Network):
         return model.n_features
+    if not (hasattr(model, "fit") and hasattr(model, "predict")):
+        raise ParameterError(
+            f"decision regions are those of a fitted classifier or a network, got {type(model).__name__}"
+        )
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)

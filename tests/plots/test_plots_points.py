@@ -31,3 +31,8 @@ def test_frames() -> None:
     widths = [ax.spines["left"].get_linewidth() for ax in around]
     assert widths[0] > 3 * widths[1]
     assert around[0].spines["left"].get_linestyle() != around[1].spines["left"].get_linestyle()
+
+
+def test_the_legend_shows_the_labels_themselves():
+    ax = plot_points(np.arange(8.0).reshape(4, 2), ["dog", "cat", "dog", "cat"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat", "dog"]
