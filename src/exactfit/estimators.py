@@ -13,13 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside
-from ._support.options import check_random_state
 from ._support.progress import progress_bar
 from .certificate import Certificate
 from .construct import Construction, Options
 from .construct.build import build
 from .construct.patterns import rounded
-from .construct.recipe import check_options
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, Standings
@@ -109,8 +107,6 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         return self
 
     def _fit(self, X: Matrix, y: ArrayLike) -> None:
-        check_options(self)
-        check_random_state(self.random_state)
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
             raise ParameterError(f"verbose must be a whole number, got {self.verbose!r}")
         data = labelled_for(self, X, y)
@@ -120,7 +116,8 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
 
     def _points(self, X: Matrix) -> Matrix:
         """Points to be classified: checked, and rounded as those of ``fit`` were."""
-        return rounded(validated(self, X, reset=False), self.exact_in)
+        points = validated(self, X, reset=False)
+        return points if self.exact_in is None else rounded(points, self.exact_in)
 
     def _keep(self, made: Construction, classes: NDArray[Any], certificate: Certificate) -> None:
         """Take over what was built; ``extend`` does so for a copy of a classifier."""

@@ -29,7 +29,7 @@ from .._kernels.certify import Gaps, RampDetectors, best_gaps, exact_claims, ram
 from ..data import Floats, Points
 from ..network import Masks, Network
 from ..network.activations import RELU
-from ..network.detectors import Detectors, read_detectors
+from ..network.detectors import Detectors
 from .error_bounds import FirstLayer, facts_of
 from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
@@ -41,7 +41,7 @@ DETECTOR_BLOCK = 512  # masks made numbers at a time: 8 MB for 2,000 hyperplanes
 
 def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a ReLU network of the paper's form, None for any other network."""
-    detectors = read_detectors(network)
+    detectors = network.detectors
     if detectors is None or detectors.activation != RELU:
         return None
     planes = FirstLayer.of(detectors)

@@ -24,7 +24,7 @@ from ..data import Floats, Points
 from ..network import Network
 from ..network.activations import THRESHOLD
 from ..network.bits import n_words
-from ..network.detectors import Detectors, read_detectors
+from ..network.detectors import Detectors
 from .error_bounds import FirstLayer, facts_of
 from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
@@ -38,7 +38,7 @@ EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
 
 def prove_threshold(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
     """Verdict on a threshold network of the paper's form, None for any other network."""
-    detectors = read_detectors(network)
+    detectors = network.detectors
     if detectors is None or detectors.activation != THRESHOLD:
         return None
     proof = _Proof(detectors, FirstLayer.of(detectors), detectors.positions(codes))

@@ -83,7 +83,7 @@ class Detectors:
     @classmethod
     def of(cls, network: Network) -> Detectors:
         """The detectors of a network; refuses one of another form."""
-        found = read_detectors(network)
+        found = network.detectors
         if found is None:
             raise ParameterError("this takes networks of the paper's form, as fixed_width and adaptive_width make them")
         return found

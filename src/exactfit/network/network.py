@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ from .weights import (
     weigh_words,
     weights_from,
 )
+
+if TYPE_CHECKING:
+    from .detectors import Detectors
 
 Matrix = Any
 Signal = BitMatrix | NDArray[Any] | Dyadic
@@ -74,7 +77,7 @@ class Layer:
     @property
     def n_units(self) -> int:
         """How many units."""
-        return self.weights.shape[0]
+        return len(self.bias)
 
     @property
     def n_parameters(self) -> int:
@@ -264,7 +267,14 @@ class Network:
     @property
     def widths(self) -> tuple[int, ...]:
         """Units of every layer, the output last."""
-        return tuple(layer.n_units for layer in self.layers)
+        return tuple(len(layer.bias) for layer in self.layers)
+
+    @cached_property
+    def detectors(self) -> Detectors | None:
+        """The paper's form, read back once; None for a network of another form."""
+        from .detectors import read_detectors
+
+        return read_detectors(self)
 
     @property
     def n_neurons(self) -> int:

@@ -35,6 +35,7 @@ additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +45,7 @@ from numpy.typing import NDArray
 from .._kernels import sides as kernels
 from .._kernels.nonzeros import find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
-from .bits import WORD_BITS, BitMatrix, n_words
+from .bits import WORD_BITS, BitMatrix
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -116,7 +117,7 @@ def sides(
     """
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
-    words = np.zeros((n_words(n), n_points), dtype=np.uint64)
+    words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
     weights = np.require(weights, requirements=["C", "W"])
     if n and n_points:
@@ -124,8 +125,11 @@ def sides(
         work = make(X, weights, biases, rows, words)
         step = tile or max(16, min(work.row_tile, TILE_ENTRIES // d))
         pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
-        with single_threaded_blas(work.uses_blas):
-            threads.map(work, pieces)
+        with single_threaded_blas() if work.uses_blas else nullcontext():
+            if len(pieces) == 1:
+                work(pieces[0])
+            else:
+                threads.map(work, pieces)
     return BitMatrix(words, n)
 
 

@@ -66,7 +66,7 @@ class Masks(_Matrix):
     @property
     def shape(self) -> tuple[int, int]:
         """Units and inputs."""
-        return self.bits.n_rows, self.bits.n_bits
+        return self.bits.words.shape[1], self.bits.n_bits
 
     @property
     def n_nonzero(self) -> int:

@@ -16,7 +16,6 @@ from ..construct.recipe import check_options
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse, WeightedMasks
-from ..network.detectors import read_detectors
 from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
 from .container import refuse_unless
 
@@ -114,7 +113,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
 
 def _check_detectors(model: InterpolatingClassifier) -> None:
     network, n_labels = model.network_, len(model.classes_)
-    detectors = read_detectors(network)
+    detectors = network.detectors
     refuse_unless(detectors is not None, "its network is not of the form that a classifier has")
     assert detectors is not None
     refuse_unless(bool((detectors.spans > 0).all()), "its network has a detector with a limit that is not positive")
