@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from exactfit import angular_separation, limit_cover, mutual_covering, separation
+from exactfit.geometry import angular_separation, limit_cover, mutual_covering, separation
 
 from .cases import THREADS, Case, Data, Options, Row, digits, images, moons
 

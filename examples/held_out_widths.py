@@ -8,7 +8,8 @@ import sys
 
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import Recipe, calibrate, fixed_width
+from exactfit import Recipe, fixed_width
+from exactfit.geometry import calibrate
 
 DATA = {
     "Two Moons": make_moons(1000, noise=0.05, random_state=0),

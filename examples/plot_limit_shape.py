@@ -18,7 +18,8 @@ import numpy as np
 from matplotlib.patches import Circle
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import Recipe, fixed_width, limit_cover, radius
+from exactfit import Recipe, fixed_width
+from exactfit.geometry import limit_cover, radius
 from exactfit.plots import plot_limit, plot_points, style
 from exactfit.plots.style import INK, color
 

@@ -163,6 +163,52 @@ def lacks(name: str) -> str | None:
     return f"{name}: an Examples section" if needs_example and "\nExamples\n--------\n" not in text else None
 
 
+# What stands at the top besides exceptions, and why a user should find it there.
+SURFACE = {
+    "Activation": "to bring one's own",
+    "Certificate": "what certify returns",
+    "Comparison": "what compare returns",
+    "Construction": "what the two algorithms return",
+    "Description": "what describe returns",
+    "Explanation": "one answer with its reasons",
+    "Explanations": "what explain returns",
+    "Extension": "what extend returns",
+    "InterpolatingClassifier": "the estimator",
+    "Network": "what is built, saved and certified",
+    "Outcome": "how a construction ended",
+    "Recipe": "the options of the two algorithms",
+    "Suspects": "what find_suspects returns",
+    "Table": "what read_table returns",
+    "TableModel": "the estimator for tables",
+    "Trace": "how a network came about",
+    "adaptive_width": "Algorithm 1",
+    "certify": "the proof, made again",
+    "compare": "every construction on one data set",
+    "constructions": "the published constructions",
+    "describe": "why a network is as large as it is",
+    "export": "other runtimes",
+    "extend": "limits over further points",
+    "find_suspects": "labels worth checking",
+    "fixed_width": "Algorithm 2",
+    "geometry": "the theorem's quantities",
+    "lab": "the paper's experiments and sweeps",
+    "load": "the only loader",
+    "plots": "pictures",
+    "read_table": "files of rows and columns",
+    "register_onnx_converter": "pipelines for skl2onnx",
+    "save": "the only writer",
+    "to_onnx": "the export that most ask for",
+    "to_torch": "the other one",
+}
+
+
+def test_the_surface_is_what_it_says() -> None:
+    import exactfit
+
+    exceptions = {name for name in exactfit.__all__ if name.endswith(("Error", "Warning"))}
+    assert set(exactfit.__all__) - exceptions == SURFACE.keys(), "a new name at the top needs its reason here"
+
+
 def test_every_exported_name_resolves_and_is_documented() -> None:
     import exactfit
 

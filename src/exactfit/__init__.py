@@ -46,26 +46,8 @@ if TYPE_CHECKING:
     from .export import register_onnx_converter as register_onnx_converter
     from .export import to_onnx as to_onnx
     from .export import to_torch as to_torch
-    from .geometry.calibration import Calibration as Calibration
-    from .geometry.calibration import calibrate as calibrate
-    from .geometry.closest import ClosestPair as ClosestPair
-    from .geometry.closest import angular_separation as angular_separation
-    from .geometry.closest import radius as radius
-    from .geometry.closest import separation as separation
-    from .geometry.covering import MutualCovering as MutualCovering
-    from .geometry.covering import mutual_covering as mutual_covering
-    from .geometry.covering_check import CoveringCheck as CoveringCheck
-    from .geometry.covering_check import is_mutual_covering as is_mutual_covering
-    from .geometry.limit import LimitCover as LimitCover
-    from .geometry.limit import limit_cover as limit_cover
     from .geometry.report import Description as Description
     from .geometry.report import describe as describe
-    from .geometry.theorem import Bounds as Bounds
-    from .geometry.theorem import bounds as bounds
-    from .geometry.widths import MeanWidth as MeanWidth
-    from .geometry.widths import mean_width as mean_width
-    from .geometry.worst_cases import make_alternating_line as make_alternating_line
-    from .geometry.worst_cases import make_parallel_lines as make_parallel_lines
     from .lab.comparing import compare as compare
     from .lab.comparison import Comparison as Comparison
     from .network import Network as Network
@@ -106,15 +88,7 @@ _HOMES = {
     ],
     "export": ["register_onnx_converter", "to_onnx", "to_torch"],
     "explanation": ["Explanation", "Explanations"],
-    "geometry.theorem": ["Bounds", "bounds"],
-    "geometry.calibration": ["Calibration", "calibrate"],
-    "geometry.covering": ["MutualCovering", "mutual_covering"],
-    "geometry.covering_check": ["CoveringCheck", "is_mutual_covering"],
     "geometry.report": ["Description", "describe"],
-    "geometry.limit": ["LimitCover", "limit_cover"],
-    "geometry.widths": ["MeanWidth", "mean_width"],
-    "geometry.closest": ["ClosestPair", "angular_separation", "radius", "separation"],
-    "geometry.worst_cases": ["make_alternating_line", "make_parallel_lines"],
     "network": ["Network"],
     "outcome": ["Outcome"],
     "persistence": ["load", "save"],

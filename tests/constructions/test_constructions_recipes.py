@@ -7,7 +7,7 @@ import pytest
 from constructors import PROBLEMS
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import AssumptionError, ParameterError, TooLargeError, certify, limit_cover
+from exactfit import AssumptionError, ParameterError, TooLargeError, certify
 from exactfit._support.options import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.constructions import (
@@ -28,6 +28,7 @@ from exactfit.constructions.nearest_neighbour import condensed_neighbour_size
 from exactfit.constructions.own import own_size
 from exactfit.constructions.polytopes import polytope_cover_size
 from exactfit.constructions.zhang import zhang_size
+from exactfit.geometry import limit_cover
 
 
 def random_labels(n=120, d=6, k=3, seed=0):

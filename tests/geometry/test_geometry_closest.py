@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_moons
 from strategies import problems
 
-from exactfit import DataError, ParameterError, angular_separation, radius, separation
+from exactfit import DataError, ParameterError
 from exactfit._support.threads import at_work
 from exactfit.data import Labelled
-from exactfit.geometry import search
+from exactfit.geometry import angular_separation, radius, search, separation
 from exactfit.geometry.closest import nearest_other
 from exactfit.geometry.cloud import Cloud, exact_angle, exact_distance
 

@@ -14,17 +14,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_moons
 from strategies import problems
 
-from exactfit import (
-    ContradictoryLabelsError,
-    DataError,
-    ParameterError,
-    is_mutual_covering,
-    make_alternating_line,
-    mutual_covering,
-    radius,
-    separation,
-)
-from exactfit.geometry import neighbours
+from exactfit import ContradictoryLabelsError, DataError, ParameterError
+from exactfit.geometry import is_mutual_covering, make_alternating_line, mutual_covering, neighbours, radius, separation
 from exactfit.geometry.covering import MutualCovering
 from exactfit.geometry.covering_build import admissible_radius
 

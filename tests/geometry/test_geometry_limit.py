@@ -13,19 +13,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_moons
 from strategies import problems
 
-from exactfit import (
-    ContradictoryLabelsError,
-    ParameterError,
-    Recipe,
-    fixed_width,
-    limit_cover,
-    make_alternating_line,
-    make_parallel_lines,
-    separation,
-)
+from exactfit import ContradictoryLabelsError, ParameterError, Recipe, fixed_width
 from exactfit._support.options import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
-from exactfit.geometry import neighbours
+from exactfit.geometry import limit_cover, make_alternating_line, make_parallel_lines, neighbours, separation
 from exactfit.geometry.worst_cases import make_disc_moons
 
 

@@ -14,15 +14,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_moons
 
-from exactfit import (
-    ContradictoryLabelsError,
-    DataError,
-    Description,
-    ParameterError,
-    Recipe,
+from exactfit import ContradictoryLabelsError, DataError, Description, ParameterError, Recipe, describe
+from exactfit.geometry import (
     angular_separation,
     calibrate,
-    describe,
     is_mutual_covering,
     limit_cover,
     mean_width,

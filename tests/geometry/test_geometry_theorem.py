@@ -10,19 +10,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, make_moons
 
-from exactfit import (
-    ContradictoryLabelsError,
-    DataError,
-    ParameterError,
-    Recipe,
-    bounds,
-    calibrate,
-    fixed_width,
-    limit_cover,
-    make_alternating_line,
-    mutual_covering,
-    separation,
-)
+from exactfit import ContradictoryLabelsError, DataError, ParameterError, Recipe, fixed_width
+from exactfit.geometry import bounds, calibrate, limit_cover, make_alternating_line, mutual_covering, separation
 from exactfit.geometry.calibration import Fit, _fit_curve, _least_squares
 from exactfit.geometry.theorem import Constants
 

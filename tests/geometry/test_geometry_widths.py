@@ -14,7 +14,8 @@ from scipy.integrate import quad
 from scipy.special import erf, gammaln
 from strategies import problems
 
-from exactfit import DataError, ParameterError, mean_width
+from exactfit import DataError, ParameterError
+from exactfit.geometry import mean_width
 from exactfit.geometry.widths import finite_width_bound, sparse_width_bound, subspace_width_bound, width_bounds
 
 OF_A_NORMAL = math.sqrt(2 / math.pi)

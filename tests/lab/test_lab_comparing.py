@@ -267,7 +267,7 @@ def test_a_network_that_misses_points_is_not_certified(spied: tuple[Comparison, 
 def test_the_radius_of_the_nearest_neighbour_is_half_the_separation(spied: tuple[Comparison, list[Any]]) -> None:
     comparison, (given, _) = spied
     row = comparison["1-nn"]
-    half = float(exactfit.separation(given["X"], given["y"])) / 2
+    half = float(exactfit.geometry.separation(given["X"], given["y"])) / 2
     assert row.robust_radius == pytest.approx(half, rel=1e-15)
     assert row.robust_radius <= half <= row.radius_upper == pytest.approx(half, rel=1e-5)
     assert (row.kind, row.certified, row.neurons) == ("not a network", False, None)

@@ -99,7 +99,7 @@ class Calibration:
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> calibration = exactfit.calibrate(*load_iris(return_X_y=True), widths=[64, 128, 256], repeats=2)
+    >>> calibration = exactfit.geometry.calibrate(*load_iris(return_X_y=True), widths=[64, 128, 256], repeats=2)
     >>> calibration.detectors(200).low <= calibration.detectors(200).high
     True
     """
@@ -192,7 +192,7 @@ def calibrate(
     >>> from sklearn.datasets import load_digits
     >>> import exactfit
     >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> calibration = exactfit.calibrate(X, y, widths=[50, 100, 200], repeats=2)
+    >>> calibration = exactfit.geometry.calibrate(X, y, widths=[50, 100, 200], repeats=2)
     >>> calibration.detectors(150).extrapolated, calibration.detectors(800).extrapolated
     (False, True)
     """

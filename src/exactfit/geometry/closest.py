@@ -37,7 +37,7 @@ def radius(X: Any, *, center: bool = True) -> float:
     Examples
     --------
     >>> import exactfit
-    >>> exactfit.radius([[3.0, 4.0], [-3.0, -4.0]])
+    >>> exactfit.geometry.radius([[3.0, 4.0], [-3.0, -4.0]])
     5.0
     """
     matrix = as_points(X)
@@ -64,7 +64,7 @@ class ClosestPair:
     Examples
     --------
     >>> import exactfit
-    >>> pair = exactfit.separation([[0.0], [1.0], [3.0]], ["a", "a", "b"])
+    >>> pair = exactfit.geometry.separation([[0.0], [1.0], [3.0]], ["a", "a", "b"])
     >>> float(pair), pair.rows, pair.labels
     (2.0, (1, 2), ('a', 'b'))
     """
@@ -103,7 +103,7 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> exactfit.separation(*load_iris(return_X_y=True))
+    >>> exactfit.geometry.separation(*load_iris(return_X_y=True))
     ClosestPair(value=0.22360679774997896, rows=(70, 138), labels=(1, 2))
     """
     X, codes, labels = _read(X, y)
@@ -170,9 +170,9 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     --------
     >>> import exactfit
     >>> X, y = [[1.0, 0.0], [2.0, 2.0], [0.0, 3.0], [0.0, 5.0]], [0, 0, 1, 1]
-    >>> exactfit.angular_separation(X, y)
+    >>> exactfit.geometry.angular_separation(X, y)
     ClosestPair(value=0.7853981633974483, rows=(1, 2), labels=(0, 1))
-    >>> exactfit.angular_separation(X)
+    >>> exactfit.geometry.angular_separation(X)
     ClosestPair(value=0.0, rows=(2, 3), labels=())
     """
     X, codes, labels = _read(X, y)

@@ -58,7 +58,7 @@ class MutualCovering:
     >>> from sklearn.datasets import make_moons
     >>> import exactfit
     >>> X, y = make_moons(200, noise=0.05, random_state=0)
-    >>> covering = exactfit.mutual_covering(X, y, max_bias=exactfit.radius(X))
+    >>> covering = exactfit.geometry.mutual_covering(X, y, max_bias=exactfit.geometry.radius(X))
     >>> covering.n_target, covering.n_rest
     (3, 3)
     """
@@ -161,8 +161,8 @@ def mutual_covering(
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_alternating_line(5)
-    >>> covering = exactfit.mutual_covering(X, y, max_bias=1.0, target=1)
+    >>> X, y = exactfit.geometry.make_alternating_line(5)
+    >>> covering = exactfit.geometry.mutual_covering(X, y, max_bias=1.0, target=1)
     >>> covering.n_target, covering.n_rest, covering.separation
     (5, 4, 0.125)
     """

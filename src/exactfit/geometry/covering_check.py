@@ -70,7 +70,7 @@ class CoveringCheck:
 
     Examples
     --------
-    >>> from exactfit import is_mutual_covering
+    >>> from exactfit.geometry import is_mutual_covering
     >>> X, y = [[0.0], [1.0], [3.0]], ["a", "a", "b"]
     >>> balls = dict(target_centers=[0], target_radii=[0.5], rest_centers=[2], rest_radii=[0.0])
     >>> check = is_mutual_covering(X, y, target="a", max_bias=3.0, **balls)
@@ -138,8 +138,8 @@ def is_mutual_covering(
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_parallel_lines(5, distance=0.5)
-    >>> print(exactfit.is_mutual_covering(X, y, exactfit.mutual_covering(X, y)))
+    >>> X, y = exactfit.geometry.make_parallel_lines(5, distance=0.5)
+    >>> print(exactfit.geometry.is_mutual_covering(X, y, exactfit.geometry.mutual_covering(X, y)))
     a mutual covering: all conditions hold
     """
     problem = Labelled.of(X, y)

@@ -47,8 +47,8 @@ class LimitCover:
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_parallel_lines(10, distance=0.1)
-    >>> exactfit.limit_cover(X, y).n_detectors
+    >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.1)
+    >>> exactfit.geometry.limit_cover(X, y).n_detectors
     10
     """
 
@@ -114,7 +114,7 @@ def limit_cover(
     >>> from sklearn.datasets import make_moons
     >>> import exactfit
     >>> X, y = make_moons(1000, noise=0.05, random_state=0)
-    >>> exactfit.limit_cover(X, y, "greedy").n_detectors
+    >>> exactfit.geometry.limit_cover(X, y, "greedy").n_detectors
     5
     """
     check_choice("order", order, ("random", "greedy"))

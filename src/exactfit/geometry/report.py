@@ -58,7 +58,7 @@ class Description:
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_parallel_lines(20, distance=0.25)
+    >>> X, y = exactfit.geometry.make_parallel_lines(20, distance=0.25)
     >>> description = exactfit.describe(X, y)
     >>> description.separation.value, description.limit.n_detectors, description.left_out
     (0.25, 6, ())

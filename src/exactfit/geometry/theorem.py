@@ -77,8 +77,8 @@ class Bounds:
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_alternating_line(5)
-    >>> bounds = exactfit.bounds(X, y, target=1, eta=0.1)
+    >>> X, y = exactfit.geometry.make_alternating_line(5)
+    >>> bounds = exactfit.geometry.bounds(X, y, target=1, eta=0.1)
     >>> bounds.termination_width, bounds.width, bounds.detectors
     (22, 24, 5)
     """
@@ -153,8 +153,8 @@ def bounds(
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_parallel_lines(10, distance=0.1)
-    >>> print(exactfit.bounds(X, y, eta=0.01))
+    >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.1)
+    >>> print(exactfit.geometry.bounds(X, y, eta=0.01))
     with probability at least 0.99, if the unknown constants were 1, 1 and 1:
       93 hyperplanes separate all pairs
       100 hyperplanes make at most 10 detectors (111 neurons, 1,321 parameters)

@@ -52,7 +52,7 @@ class MeanWidth:
     Examples
     --------
     >>> import exactfit
-    >>> print(exactfit.mean_width([[1.0, 0.0], [0.0, 1.0]], random_state=0))
+    >>> print(exactfit.geometry.mean_width([[1.0, 0.0], [0.0, 1.0]], random_state=0))
     1.11 (95 % confidence: 1.03 to 1.2, 1000 draws)
     """
 
@@ -101,7 +101,7 @@ def mean_width(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit import mean_width
+    >>> from exactfit.geometry import mean_width
     >>> A = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
     >>> width = mean_width(A, components=[[0, 1], [2]], centers=[0, 2])
     >>> bool(width.low[0] <= 5 * np.sqrt(2 / np.pi) <= width.high[0]), float(width.value[1])

@@ -42,7 +42,7 @@ def make_alternating_line(
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_alternating_line(3)
+    >>> X, y = exactfit.geometry.make_alternating_line(3)
     >>> X.ravel(), y
     (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([1, 0, 1, 0, 1]))
     """
@@ -82,8 +82,8 @@ def make_parallel_lines(n_points: int = 10, *, distance: float = 0.1, dimension:
     Examples
     --------
     >>> import exactfit
-    >>> X, y = exactfit.make_parallel_lines(10, distance=0.1)
-    >>> X.shape, exactfit.separation(X, y).value, exactfit.limit_cover(X, y).n_detectors
+    >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.1)
+    >>> X.shape, exactfit.geometry.separation(X, y).value, exactfit.geometry.limit_cover(X, y).n_detectors
     ((20, 2), 0.1, 10)
     """
     n_points = check_whole("n_points", n_points, at_least=2)
@@ -121,7 +121,7 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, random_state: Seed = 
 
     Examples
     --------
-    >>> from exactfit import separation
+    >>> from exactfit.geometry import separation
     >>> from exactfit.geometry.worst_cases import make_disc_moons
     >>> separation(*make_disc_moons(2000, noise=0.2)).value >= 0.5 - 2 * 0.2
     True

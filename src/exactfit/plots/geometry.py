@@ -79,8 +79,8 @@ def plot_covering(
     --------
     >>> import exactfit
     >>> from exactfit.plots import plot_covering
-    >>> X, y = exactfit.make_parallel_lines(10, distance=0.5)
-    >>> ax = plot_covering(exactfit.mutual_covering(X, y), X, y)
+    >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.5)
+    >>> ax = plot_covering(exactfit.geometry.mutual_covering(X, y), X, y)
     """
     problem = Labelled.of(X, y)
     middle, directions = principal_plane(problem.X)
@@ -170,7 +170,7 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     --------
     >>> import exactfit
     >>> from exactfit.plots import plot_distances
-    >>> ax = plot_distances(exactfit.describe(*exactfit.make_parallel_lines(10)))
+    >>> ax = plot_distances(exactfit.describe(*exactfit.geometry.make_parallel_lines(10)))
     >>> ax.get_xlabel()
     'distance to the nearest point of another label'
     """
@@ -207,7 +207,7 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
     --------
     >>> import exactfit
     >>> from exactfit.plots import plot_sizes
-    >>> ax = plot_sizes(exactfit.describe(*exactfit.make_parallel_lines(10)))
+    >>> ax = plot_sizes(exactfit.describe(*exactfit.geometry.make_parallel_lines(10)))
     >>> ax.get_xscale()
     'log'
     """
@@ -277,7 +277,7 @@ def plot_description(
     --------
     >>> import exactfit
     >>> from exactfit.plots import plot_description
-    >>> X, y = exactfit.make_parallel_lines(10)
+    >>> X, y = exactfit.geometry.make_parallel_lines(10)
     >>> axes = plot_description(exactfit.describe(X, y), X, y)
     >>> len(axes)
     3
