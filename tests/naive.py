@@ -86,22 +86,58 @@ def gaussian_block(rng, X, recipe):
     return weights, [b - dot(w, origin) if recipe.center else b for w, b in zip(weights, biases, strict=True)]
 
 
-def bisector_block(rng, X, y, targets):
-    """Halfway between a random point of a target class and a random one of another class."""
+def draw_pairs(rng, y, targets, count, n_others):
+    """Rows of random points of target classes, and for each rows of random points of other classes."""
     members = {k: np.flatnonzero(y == k) for k in set(y.tolist())}
     others = {k: np.concatenate([members[j] for j in sorted(members) if j != k]) for k in targets}
     n_pairs = np.array([len(members[k]) * len(others[k]) for k in targets], dtype=float)
-    classes = [targets[c] for c in rng.choice(len(targets), 64, p=n_pairs / n_pairs.sum())]
+    classes = [targets[c] for c in rng.choice(len(targets), count, p=n_pairs / n_pairs.sum())]
     here = rng.integers(0, [len(members[k]) for k in classes])
-    there = rng.integers(0, [len(others[k]) for k in classes])
-    weights, biases = [], []
-    for k, h, t in zip(classes, here, there, strict=True):
-        a, b = X[members[k][h]], X[others[k][t]]
-        normal = b - a
-        exponent = math.frexp(np.abs(normal).max())[1]
-        weights.append(np.ldexp(normal, -exponent).astype(np.float32))
-        biases.append(-dot(weights[-1], a + normal / 2))
-    return np.array(weights), biases
+    there = rng.integers(0, [[len(others[k])] * n_others for k in classes])
+    return [(members[k][h], [others[k][t] for t in ts]) for k, h, ts in zip(classes, here, there, strict=True)]
+
+
+def halfway(a, normal):
+    """The hyperplane through the middle of the way from a along the normal."""
+    exponent = math.frexp(np.abs(normal).max())[1]
+    weights = np.ldexp(normal, -exponent).astype(np.float32)
+    return weights, -dot(weights, a + normal / 2)
+
+
+def bisector_block(rng, X, y, targets, _recipe):
+    """Halfway between a random point of a target class and a random one of another class."""
+    return [halfway(X[a], X[b] - X[a]) for a, [b] in draw_pairs(rng, y, targets, 64, 1)]
+
+
+def near_bisector_block(rng, X, y, targets, _recipe):
+    """Halfway between a random point of a target class and the nearest of some random ones of other classes."""
+    planes, fewest = [], min(np.count_nonzero(y != k) for k in targets)
+    for a, others in draw_pairs(rng, y, targets, 64, min(256, max(1, fewest // 8))):
+        _, b = min((ordered_sum((xj - aj) * (xj - aj) for xj, aj in zip(X[b], X[a], strict=True)), b) for b in others)
+        planes.append(halfway(X[a], X[b] - X[a]))
+    return planes
+
+
+def local_block(rng, X, y, targets, recipe):
+    """Differences of random pairs inside a random window, drawn again where there is none."""
+    height, width, n_channels = (*recipe.image_shape, 1)[:3]
+    short = min(height, width)
+    planes = {}
+    while len(planes) < 64:
+        left = [i for i in range(64) if i not in planes]
+        pairs = draw_pairs(rng, y, targets, len(left), 1)
+        sides = rng.integers(max(1, 2 * short // 7), max(1, 4 * short // 7) + 1, len(left))
+        tops, lefts = rng.integers(0, [height - s + 1 for s in sides]), rng.integers(0, [width - s + 1 for s in sides])
+        for i, (a, [b]), s, top, start in zip(left, pairs, sides, tops, lefts, strict=True):
+            normal = np.zeros((height, width, n_channels))
+            window = (slice(top, top + s), slice(start, start + s))
+            normal[window] = (X[b] - X[a]).reshape(normal.shape)[window]
+            if normal.any():
+                planes[i] = halfway(X[a], normal.ravel())
+    return [planes[i] for i in range(64)]
+
+
+BLOCKS = {"bisector": bisector_block, "near-bisector": near_bisector_block, "local": local_block}
 
 
 def hyperplanes(X, y, targets, recipe, seed):
@@ -109,10 +145,11 @@ def hyperplanes(X, y, targets, recipe, seed):
     block = 0
     while True:
         rng = stream(seed, HYPERPLANES, block)
-        weights, biases = (
-            bisector_block(rng, X, y, targets) if recipe.hyperplanes == "bisector" else gaussian_block(rng, X, recipe)
-        )
-        yield from zip(weights.astype(np.float64), biases, strict=True)
+        if recipe.hyperplanes in BLOCKS:
+            weights, biases = zip(*BLOCKS[recipe.hyperplanes](rng, X, y, targets, recipe), strict=True)
+        else:
+            weights, biases = gaussian_block(rng, X, recipe)
+        yield from zip(np.asarray(weights).astype(np.float64), biases, strict=True)
         block += 1
 
 

@@ -51,6 +51,8 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
+    "images": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="local", image_shape=(1, 3)),
+    "near bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="near-bisector", detectors="weighted"),
     "own function": lambda: fitted(points(), labels(0, 1), activation=squared_relu),
     "own activation": lambda: fitted(points(), labels(0, 1, 2), activation=OWN),
     "bool labels": lambda: fitted(points(), labels(True, False)),

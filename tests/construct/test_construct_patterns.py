@@ -76,7 +76,8 @@ def test_a_bit_is_sure_only_outside_the_bound_and_then_no_evaluation_turns_it(ex
         assert on[i, j] <= (exact[i][j] > 0) <= maybe[i, j]
         if on[i, j] == maybe[i, j] and np.count_nonzero(planes.weights[j]) > 1:
             assert abs(exact[i][j]) > bound[i][j]
-        if abs(exact[i][j]) > 20 * bound[i][j]:  # and enough are sure
+        subnormal = 0 < np.abs(seen[i]).max() < np.finfo(exact_in).tiny  # the bound's pad is far above such norms
+        if abs(exact[i][j]) > 20 * bound[i][j] and not subnormal:  # and enough are sure
             assert on[i, j] == maybe[i, j]
     network = exactfit.Network(
         (type(layer)(layer.weights, bias, layer.activation), *made.network.layers[1:]), made.network.decoder
@@ -171,6 +172,7 @@ WAYS = {
     "paper": {},
     "both sides": {"target": "all", "selection": "greedy"},
     "bisectors": {"hyperplanes": "bisector"},
+    "near bisectors": {"hyperplanes": "near-bisector"},
     "relu": {"activation": "relu"},
     "relu bisectors": {"activation": "relu", "hyperplanes": "bisector", "target": "all", "selection": "greedy"},
 }

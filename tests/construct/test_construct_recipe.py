@@ -25,7 +25,12 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', got 'cauchy'"),
+        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', 'near-bisector', 'local', got"),
+        ({"hyperplanes": "local"}, "image_shape goes with hyperplanes='local'"),
+        ({"image_shape": (28, 28)}, "image_shape goes with hyperplanes='local'"),
+        ({"hyperplanes": "local", "image_shape": (28,)}, "image_shape must be (height, width)"),
+        ({"hyperplanes": "local", "image_shape": (28, 0)}, "image_shape must be (height, width)"),
+        ({"hyperplanes": "local", "image_shape": "28,28"}, "image_shape must be (height, width)"),
         ({"hyperplanes": None}, "hyperplanes must be one of"),
         ({"selection": "best"}, "selection must be one of 'random', 'greedy', got 'best'"),
         ({"greedy_memory": 0}, "greedy_memory must be a whole number >= 1, got 0"),

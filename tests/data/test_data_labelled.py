@@ -245,6 +245,7 @@ BAD_OPTIONS = {
     "max_bias": [-1.0, np.nan, np.inf, "diameter", None, True],
     "center": [1, "yes", None],
     "hyperplanes": ["uniform", None, 3],
+    "image_shape": [(1, 2), 2, "2"],
     "rescue": [1, "yes", None],
     "activation": ["sigmoid", None, lambda t: t],
     "selection": ["best", None, 1],

@@ -60,6 +60,17 @@ def squared_norms(rows, squares):
 
 
 @compiled
+def squares_from(point, rows, squares):
+    """squares[r] = squared distance of row r from a point, features in index order."""
+    for r in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            difference = rows[r, j] - point[j]
+            square += difference * difference
+        squares[r] = square
+
+
+@compiled
 def largest_norm(rows, origin):
     """Largest Euclidean norm of the rows around ``origin``."""
     best = 0.0

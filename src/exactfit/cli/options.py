@@ -240,9 +240,18 @@ class Estimator:
     max_width: Annotated[int | None, typer.Option(min=1, help="Adaptive: give up beyond so many hyperplanes.")] = None
     max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius"
     center: Annotated[bool, typer.Option(help="Draw hyperplanes around the mean of the data.")] = True
-    hyperplanes: Annotated[str, typer.Option(help="gaussian (the paper's), or bisector.")] = "gaussian"
+    hyperplanes: Annotated[
+        str, typer.Option(help="gaussian (the paper's), bisector, near-bisector, or local (for images).")
+    ] = "gaussian"
+    image_shape: Annotated[
+        str | None,
+        typer.Option(metavar="H,W[,C]", help="For local: what a row is an image of, as 28,28 or 32,32,3."),
+    ] = None
     rescue: Annotated[bool, typer.Option(help="Adaptive: finish with cuts when random hyperplanes stall.")] = True
     activation: Annotated[str, typer.Option(help="threshold or relu.")] = "threshold"
+    detectors: Annotated[
+        str, typer.Option(help="What detectors count with: mask (the paper's), or weighted (far fewer).")
+    ] = "mask"
     selection: Annotated[str, typer.Option(help="Anchors: random (the paper's), or greedy (fewer, slower).")] = "random"
     greedy_memory: Annotated[int, typer.Option(help="Bytes that greedy selection may use.")] = 2**28
     target_class: Annotated[
@@ -266,6 +275,7 @@ class Estimator:
         options |= {
             "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
             "max_bias": bias_of(self.max_bias),
+            "image_shape": shape_of(self.image_shape),
             "target": as_label(options.pop("target_class"), labels),
             "n_jobs": options.pop("jobs"),
             "random_state": options.pop("seed"),
@@ -285,6 +295,16 @@ def as_number(name: str, text: str, kind: type) -> Any:
 def bias_of(text: str) -> Any:
     """The word radius, or a number."""
     return text if text == "radius" else as_number("--max-bias", text, float)
+
+
+def shape_of(text: str | None) -> tuple[int, ...] | None:
+    """Whole numbers with commas between them."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError:
+        raise ParameterError(f"--image-shape must be whole numbers as in 28,28 or 32,32,3, got {text!r}") from None
 
 
 def as_label(text: str | None, labels: NDArray[Any]) -> Any:

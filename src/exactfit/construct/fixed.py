@@ -9,7 +9,7 @@ from .._support.threads import Work
 from ..data import Codes, Matrix
 from .construction import Construction
 from .evidence import ClassOrder
-from .hyperplanes import Source, bisector, gaussian, in_format
+from .hyperplanes import Block, Source, bisector, gaussian, in_format, local, near_bisector
 from .memory import refuse_too_large
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import patterns_of
@@ -18,11 +18,17 @@ from .recipe import Options
 
 def hyperplane_source(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, random_state: Seed) -> Source:
     """The supply of hyperplanes that the options ask for."""
+    return Source(seed_sequence(random_state), in_format(_law(X, y, targets, options), options.exact_in))
+
+
+def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options) -> Block:
+    if options.hyperplanes == "local":
+        return local(X, y, targets, tuple(options.image_shape or ()))
+    if options.hyperplanes == "near-bisector":
+        return near_bisector(X, y, targets)
     if options.hyperplanes == "bisector":
-        draw = bisector(X, y, targets)
-    else:
-        draw = gaussian(X, max_bias=options.max_bias, center=options.center)
-    return Source(seed_sequence(random_state), in_format(draw, options.exact_in))
+        return bisector(X, y, targets)
+    return gaussian(X, max_bias=options.max_bias, center=options.center)
 
 
 def algorithm_2(

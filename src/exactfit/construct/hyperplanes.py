@@ -7,6 +7,7 @@ computed in one fixed order. The stored numbers are the network.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import add_rows, largest_norm, subtract_products
-from ..exceptions import DataError
+from .._kernels.rows import add_rows, largest_norm, squares_from, subtract_products
+from ..exceptions import DataError, ParameterError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
 
@@ -23,6 +24,11 @@ Matrix = Any
 Floats = NDArray[np.float64]
 
 HYPERPLANES, ORDER = 0, 1
+# Points of other labels among which near_bisector takes the nearest, at most, and at most this share of them all:
+# enough to be near, few enough that small data have more than one bisector to a point.
+RIVALS, RIVAL_SHARE = 256, 1 / 8
+# Sides of local's windows, in sevenths of the shorter side of an image: 8 to 16 of 28, as measured on MNIST.
+WINDOW_SEVENTHS = 2, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,38 +113,127 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
     return draw
 
 
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Ordered pairs of rows of different labels, the first in a target class, to be drawn from."""
+
+    order: NDArray[np.intp]  # rows, class by class
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, y: NDArray[np.int64], targets: tuple[int, ...]) -> Pairs:
+        """All pairs of labelled rows."""
+        sizes = np.bincount(y)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(np.argsort(y, kind="stable"), starts, sizes, np.asarray(targets))
+
+    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """``count`` first rows, and for each so many seconds: each a uniform pair, if there is one second."""
+        n_pairs = (self.sizes * (len(self.order) - self.sizes))[self.targets].astype(np.float64)
+        classes = self.targets[rng.choice(len(self.targets), count, p=n_pairs / n_pairs.sum())]
+        low, size = self.starts[classes], self.sizes[classes]
+        here = low + rng.integers(0, size)
+        there = rng.integers(0, (len(self.order) - size)[:, None], (count, others))
+        there += size[:, None] * (there >= low[:, None])
+        return self.order[here], self.order[there]
+
+
 def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block:
     """Perpendicular bisectors of random pairs: from a point of a target class to one of another.
 
     The pair is uniform over all ordered pairs with the first point in a target class.
     Normals are scaled by a power of two and rounded to float32.
     """
-    order = np.argsort(y, kind="stable")
-    sizes = np.bincount(y)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    weight = np.array([sizes[k] * (len(y) - sizes[k]) for k in targets], dtype=np.float64)
+    pairs = Pairs.of(y, targets)
 
     def draw(rng: np.random.Generator) -> Hyperplanes:
-        classes = np.asarray(targets)[rng.choice(len(targets), WORD_BITS, p=weight / weight.sum())]
-        low, size = starts[classes], sizes[classes]
-        here = low + rng.integers(0, size)
-        there = rng.integers(0, len(y) - size)
-        there += size * (there >= low)
-        return _finite(_halfway(dense_rows(X, order[here]), dense_rows(X, order[there])))
+        here, there = pairs.draw(rng, WORD_BITS)
+        return _between(dense_rows(X, here), dense_rows(X, there[:, 0]))
 
     return draw
 
 
-def _halfway(here: Floats, there: Floats) -> Hyperplanes:
+def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block:
+    """Perpendicular bisectors between a random point and the nearest of 256 random ones of other labels.
+
+    Of less than 2048 points of other labels, an eighth are drawn. Squared distances are summed in one
+    fixed order, and the least row wins a tie.
+    """
+    pairs = Pairs.of(y, targets)
+    n_others = len(y) - int(pairs.sizes[pairs.targets].max())
+    rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
+
+    def draw(rng: np.random.Generator) -> Hyperplanes:
+        here, there = pairs.draw(rng, WORD_BITS, rivals)
+        points = dense_rows(X, here)
+        nearest = [_nearest(X, point, np.unique(rows)) for point, rows in zip(points, there, strict=True)]
+        return _between(points, dense_rows(X, np.array(nearest)))
+
+    return draw
+
+
+def _nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> np.intp:
+    squares = np.empty(len(rows))
+    squares_from(point, dense_rows(X, rows), squares)
+    return rows[squares.argmin()]
+
+
+def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Block:
+    """Differences of random pairs of images, restricted to a random square window, through their middle there.
+
+    A pair that does not differ in its window is drawn again, with another window, from the same stream.
+    That ends: the pair differs somewhere, and windows come everywhere.
+    """
+    if math.prod(image_shape) != X.shape[1]:
+        raise ParameterError(
+            f"image_shape={tuple(image_shape)} is the shape of images of {math.prod(image_shape)} numbers, "
+            f"but rows of X have {X.shape[1]}"
+        )
+    pairs = Pairs.of(y, targets)
+
+    def draw(rng: np.random.Generator) -> Hyperplanes:
+        here, normals = np.empty((WORD_BITS, X.shape[1])), np.zeros((WORD_BITS, X.shape[1]))
+        left = np.arange(WORD_BITS)
+        while len(left):
+            first, second = pairs.draw(rng, len(left))
+            inside = _windows(rng, len(left), image_shape)
+            here[left] = dense_rows(X, first)
+            with np.errstate(over="ignore"):
+                normals[left] = np.where(inside, dense_rows(X, second[:, 0]) - here[left], 0.0)
+            left = left[~normals[left].any(axis=1)]
+        return _halfway(here, normals)
+
+    return draw
+
+
+def _windows(rng: np.random.Generator, count: int, image_shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which numbers of an image lie in each of so many random windows: squares, through all channels."""
+    height, width, *channels = image_shape
+    least, most = (max(1, share * min(height, width) // 7) for share in WINDOW_SEVENTHS)
+    sides = rng.integers(least, most + 1, count)
+    tops, lefts = rng.integers(0, height - sides + 1), rng.integers(0, width - sides + 1)
+    rows = (np.arange(height) >= tops[:, None]) & (np.arange(height) < (tops + sides)[:, None])
+    columns = (np.arange(width) >= lefts[:, None]) & (np.arange(width) < (lefts + sides)[:, None])
+    return np.repeat((rows[:, :, None] & columns[:, None, :]).reshape(count, -1), math.prod(channels), axis=1)
+
+
+def _between(here: Floats, there: Floats) -> Hyperplanes:
+    with np.errstate(over="ignore"):
+        return _halfway(here, there - here)
+
+
+def _halfway(here: Floats, normals: Floats) -> Hyperplanes:
+    """Through the middle of the way along each normal, which is scaled by a power of two and rounded to float32."""
     with np.errstate(over="ignore", invalid="ignore"):
-        normals = there - here
         middles = here + normals / 2
         exponents = np.frexp(np.abs(normals).max(axis=1))[1]
         weights = np.ldexp(normals, -exponents[:, None]).astype(np.float32)
     biases = np.zeros(len(weights))
     for i, middle in enumerate(middles):
         subtract_products(weights[i : i + 1], middle, biases[i : i + 1])
-    return Hyperplanes(weights, biases)
+    return _finite(Hyperplanes(weights, biases))
 
 
 def in_format(draw: Block, exact_in: str | None) -> Block:

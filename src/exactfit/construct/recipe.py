@@ -13,7 +13,7 @@ from .._support.options import check_choice, check_flag, check_n_jobs, check_who
 from ..exceptions import ParameterError
 from ..network.activations import Activation, as_activation
 
-LAWS = ("gaussian", "bisector")
+LAWS = ("gaussian", "bisector", "near-bisector", "local")
 SELECTIONS = ("random", "greedy")
 DETECTORS = ("mask", "weighted")
 CONFLICTS = ("raise", "majority")
@@ -43,8 +43,12 @@ class Options:
         largest norm of the data (as drawn upon, that is after centring).
     center : bool, default=True
         Draw hyperplanes around the mean of the data; False is the paper's choice.
-    hyperplanes : {"gaussian", "bisector"}, default="gaussian"
-        The paper's law, or perpendicular bisectors of random pairs of different labels.
+    hyperplanes : {"gaussian", "bisector", "near-bisector", "local"}, default="gaussian"
+        The paper's law; perpendicular bisectors of random pairs of different labels; of a random point and
+        the nearest of 256 random ones of other labels (an eighth of them, if that is fewer); or, for images,
+        of random pairs of different labels as seen through a random window.
+    image_shape : (height, width) or (height, width, channels), default=None
+        For ``hyperplanes="local"``: what a row of X is an image of, pixel by pixel in C order.
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
@@ -84,7 +88,14 @@ class Options:
         default="radius", metadata=shell("Largest bias: radius (of the data), or a number.")
     )
     center: bool = field(default=True, metadata=shell("Draw hyperplanes around the mean of the data.", bool))
-    hyperplanes: str = field(default="gaussian", metadata=shell("gaussian (the paper's), or bisector."))
+    hyperplanes: str = field(
+        default="gaussian",
+        metadata=shell(f"{LAWS[0]} (the paper's), {', '.join(LAWS[1:-1])}, or {LAWS[-1]} (for images)."),
+    )
+    image_shape: tuple[int, ...] | None = field(
+        default=None,
+        metadata=shell("For local: what a row is an image of, as 28,28 or 32,32,3.", str | None, metavar="H,W[,C]"),
+    )
     rescue: bool = field(
         default=True, metadata=shell("Adaptive: finish with cuts when random hyperplanes stall.", bool)
     )
@@ -155,6 +166,7 @@ def check_options(options: Options) -> None:
     check_flag("center", options.center)
     check_flag("rescue", options.rescue)
     check_choice("hyperplanes", options.hyperplanes, LAWS)
+    _check_image_shape(options)
     check_choice("selection", options.selection, SELECTIONS)
     _check_detectors(options)
     check_choice("conflicts", options.conflicts, CONFLICTS)
@@ -171,6 +183,22 @@ def _check_widths(options: Options) -> None:
     smallest = check_whole("min_width", options.min_width, at_least=0)
     if largest is not None and check_whole("max_width", largest, at_least=1) < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
+
+
+def _check_image_shape(options: Options) -> None:
+    shape = options.image_shape
+    if (shape is None) == (options.hyperplanes == "local"):
+        raise ParameterError(
+            f"image_shape goes with hyperplanes='local' and with nothing else, "
+            f"got {shape!r} and hyperplanes={options.hyperplanes!r}"
+        )
+    whole = shape is None or (
+        isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
+    )
+    if not whole:
+        raise ParameterError(
+            f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shape!r}"
+        )
 
 
 def _check_detectors(options: Options) -> None:

@@ -32,7 +32,7 @@ LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask f
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": {"method": None, "radius_method": None},
-    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask"},
+    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask", "image_shape": None},
 }
 SUPPORT = ("support", "shares", "support_starts")
 KINDS = ("network", "construction", "classifier", "table")
@@ -136,6 +136,8 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
 def _encode_parameters(model: InterpolatingClassifier) -> Header:
     parameters: Header = model.get_params(deep=False)
     parameters["activation"] = as_activation(parameters["activation"]).name
+    if parameters["image_shape"] is not None:
+        parameters["image_shape"] = list(map(int, parameters["image_shape"]))
     if is_generator(parameters["random_state"]):
         parameters["random_state"] = None
     return parameters
@@ -168,8 +170,9 @@ def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
 
 
 def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
-    model = InterpolatingClassifier(**header["parameters"])
-    activation = look_up(header["parameters"]["activation"])
+    parameters: Header = header["parameters"]
+    model = InterpolatingClassifier(**parameters | {"image_shape": _as_tuple(parameters["image_shape"])})
+    activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name
     model.classes_ = _decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
