@@ -174,10 +174,10 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     return draw
 
 
-def _nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> np.intp:
+def _nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> int:
     squares = np.empty(len(rows))
     squares_from(point, dense_rows(X, rows), squares)
-    return rows[squares.argmin()]
+    return int(rows[squares.argmin()])
 
 
 def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Block:
