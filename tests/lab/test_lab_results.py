@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,10 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 PACKED = sorted(RESULTS.glob("*.trials.csv.gz"))
+
+
+# Experiments whose published grid is kept whole, with at least the published runs.
+WHOLE = ("two-moons", "sample-size", "mnist-pairs", "cifar10", "cifar10-wide", "parallel-lines")
 
 
 FEW_MB = 5 * 2**20
@@ -42,6 +47,15 @@ def test_trials_are_compact_and_of_the_published_grid(path: Path) -> None:
         rows = trials.where(digest=header["digest"], scheme=header["scheme"])
         cells = {(cell.n, cell.lam, cell.N) for cell in experiment.cells(header["points"])}
         assert set(rows[["n", "lambda", "N"]].tolist()) <= cells
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_experiments_have_every_published_cell_and_run(name: str) -> None:
+    trials, experiment = kept(RESULTS / f"{name}.trials.csv.gz"), paper_experiment(name)
+    for header in trials.kinds():
+        rows = trials.where(digest=header["digest"], scheme=header["scheme"])
+        runs = Counter(map(tuple, rows[["n", "lambda", "N"]].tolist()))
+        assert runs == {(c.n, c.lam, c.N): experiment.runs for c in experiment.cells(header["points"])}
 
 
 def test_no_summary_without_trials() -> None:
