@@ -61,8 +61,8 @@ def dot(w, x):
 
 
 def mean(X):
-    """The mean of the rows."""
-    return np.array([ordered_sum(column) / len(X) for column in X.T])
+    """The mean of the rows, rounded once."""
+    return np.array([float(sum(map(Fraction, column.tolist())) / len(X)) for column in np.asarray(X, float).T])
 
 
 def norm(x):

@@ -15,9 +15,9 @@ from exactfit import certify, fixed_width
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Recipe, mutual
 from exactfit.construct.evidence import ClassOrder, Counts
-from exactfit.construct.hyperplanes import Hyperplanes, mean
+from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.one_vs_rest import assemble, cover_classes
-from exactfit.data import data_digest
+from exactfit.data import data_digest, mean
 from exactfit.exceptions import ParameterError
 from exactfit.lab import Dataset, load_dataset
 from exactfit.lab.trial import (

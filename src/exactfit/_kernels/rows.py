@@ -13,14 +13,6 @@ MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 @compiled
-def add_rows(rows, totals):
-    """Add every row to ``totals``, in row order."""
-    for r in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            totals[j] += rows[r, j]
-
-
-@compiled
 def norm(row, origin):
     """Euclidean norm of a row around ``origin``, features in index order.
 

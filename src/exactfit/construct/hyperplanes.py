@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import add_rows, largest_norm, squares_from, subtract_products
+from .._kernels.rows import largest_norm, squares_from, subtract_products
+from ..data import mean
 from ..exceptions import DataError, ParameterError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
@@ -57,14 +58,6 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
     """The generator of one purpose: a child of the root, whatever was drawn elsewhere."""
     child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
     return np.random.Generator(np.random.PCG64(child))
-
-
-def mean(X: Matrix) -> Floats:
-    """Mean of the rows: a plain sum in row order over their number."""
-    totals = np.zeros(X.shape[1])
-    for tile in row_tiles(X):
-        add_rows(dense_rows(X, tile), totals)
-    return np.asarray(totals / X.shape[0])
 
 
 def radius(X: Matrix, origin: Floats) -> float:

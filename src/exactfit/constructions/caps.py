@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from .._support.options import Seed
 from .._support.threads import Threads, single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import mean
+from ..data import mean
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU

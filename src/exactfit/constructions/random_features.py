@@ -32,8 +32,9 @@ from scipy.linalg import LinAlgError, solve
 from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Source, gaussian, mean, radius
+from ..construct.hyperplanes import Source, gaussian, radius
 from ..construct.memory import machine_memory
+from ..data import mean
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU

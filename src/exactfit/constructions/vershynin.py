@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, mean, stream
+from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, stream
+from ..data import mean
 from ..exceptions import AssumptionError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD

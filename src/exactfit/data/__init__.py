@@ -17,10 +17,12 @@ from .equal import (
 )
 from .labelled import Codes, Labelled, choose_targets, class_indices, labelled_for, target_code
 from .matrices import Floats, Matrix, Points, Rows, as_matrix, as_points, finite_points, validated
+from .sums import ExactSum, mean, mean_and_deviation
 
 __all__ = [
     "Codes",
     "Digest",
+    "ExactSum",
     "Floats",
     "Labelled",
     "Matrix",
@@ -38,6 +40,8 @@ __all__ = [
     "finite_points",
     "labelled_for",
     "majority_labels",
+    "mean",
+    "mean_and_deviation",
     "refuse_conflicts",
     "resolve_conflicts",
     "target_code",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._kernels.distances import TINY
 from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..data import Codes, Labelled, Matrix, Rows, as_points, conflict_pairs, conflicts, distinct_rows
+from ..data import Codes, Labelled, Matrix, Rows, as_points, conflict_pairs, conflicts, distinct_rows, mean
 from ..exceptions import DataError
 from ..network.sides import dense_rows, row_tiles
 from .cloud import Cloud, Floats, ParallelPoints, Rays, exact_angle, exact_distance, ray
@@ -41,7 +41,7 @@ def radius(X: Any, *, center: bool = True) -> float:
     5.0
     """
     matrix = as_points(X)
-    origin = hyperplanes.mean(matrix) if center else np.zeros(matrix.shape[1])
+    origin = mean(matrix) if center else np.zeros(matrix.shape[1])
     size = hyperplanes.radius(matrix, origin)
     if not np.isfinite(size):
         raise DataError("the data are too large: their radius overflows float64. Scale them down.")

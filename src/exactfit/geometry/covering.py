@@ -21,7 +21,7 @@ import numpy as np
 from .._support.options import Seed, check_number, check_whole
 from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..data import Labelled, Matrix, refuse_conflicts
+from ..data import Labelled, Matrix, mean, refuse_conflicts
 from ..exceptions import ParameterError
 from .covering_build import ClassCover, CoverOptions, PairBuilder
 
@@ -180,7 +180,7 @@ def mutual_covering(
 
 def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     """max_bias as a number not below the radius of the data."""
-    origin = hyperplanes.mean(X) if center else np.zeros(X.shape[1])
+    origin = mean(X) if center else np.zeros(X.shape[1])
     least = hyperplanes.radius(X, origin)
     if isinstance(max_bias, str):
         if max_bias != "radius":

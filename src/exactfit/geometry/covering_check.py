@@ -19,7 +19,7 @@ import numpy as np
 from .._support.options import check_number
 from .._support.threads import SERIAL, Work
 from ..construct import hyperplanes
-from ..data import Codes, Labelled, Matrix, Rows
+from ..data import Codes, Labelled, Matrix, Rows, mean
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
 from .closest import closest_pair, nearest_other
@@ -192,7 +192,7 @@ def _side(centers: Any, radii: Any, name: str) -> _Balls:
 
 
 def _check_max_bias(X: Matrix, reach: float, center: bool) -> Iterator[Failure]:
-    origin = hyperplanes.mean(X) if center else np.zeros(X.shape[1])
+    origin = mean(X) if center else np.zeros(X.shape[1])
     least = hyperplanes.radius(X, origin)
     if reach < least:
         yield Failure("max_bias", None, "both", -1, f"{reach!r} is below the radius of the data, {least!r}")

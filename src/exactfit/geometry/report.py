@@ -13,7 +13,7 @@ from .._support.options import Seed, check_number, seed_sequence
 from .._support.progress import Progress
 from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
-from ..data import Labelled, Rows, refuse_conflicts
+from ..data import Labelled, Rows, mean, refuse_conflicts
 from ..exceptions import ParameterError
 from .calibration import Calibration, CalibrationOptions, calibrate_problem
 from .closest import ClosestPair, Nearest, narrowest_pair, nearest_other
@@ -329,7 +329,7 @@ class _Maker:
 
     def _basics(self) -> dict[str, Any]:
         X, classes = self.problem.X, self.problem.classes.tolist()
-        origin = hyperplanes.mean(X) if self.center else np.zeros(X.shape[1])
+        origin = mean(X) if self.center else np.zeros(X.shape[1])
         return {
             "n_samples": int(X.shape[0]),
             "n_features": int(X.shape[1]),

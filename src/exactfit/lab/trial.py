@@ -32,10 +32,10 @@ from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
 from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
-from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, mean, stream
+from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
 from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
 from ..construct.one_vs_rest import assemble
-from ..data import choose_targets
+from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words
 from ..network.sides import LOW_DIMENSION, TILE_ENTRIES, Floats, Matrix, _HighDimension, sides
 from .datasets import Dataset

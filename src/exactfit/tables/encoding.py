@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import add_rows
 from .._support.options import check_choice
+from ..data import mean_and_deviation
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
 from .reading import LABELS, SHOWN_NAMES, no_column
@@ -240,22 +240,8 @@ def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int
 
 
 def _moments(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation, each sum in row order; scale 1 for a constant column.
-
-    Values are scaled by a power of two first, which is exact, so that nothing overflows.
-    """
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return low, 1.0
-    exponent = int(np.frexp(max(-low, high))[1])
-    scaled = np.ldexp(values, -exponent)
-    mean = _total(scaled) / len(values)
-    deviations = scaled - mean
-    scale = float(np.ldexp(np.sqrt(_total(deviations * deviations) / len(values)), exponent))
-    return float(np.ldexp(mean, exponent)), scale if scale >= np.finfo(np.float64).tiny else 1.0
-
-
-def _total(values: Floats) -> float:
-    total = np.zeros(1)
-    add_rows(np.ascontiguousarray(values)[:, None], total)
-    return float(total[0])
+    """Mean and standard deviation, from exact sums; scale 1 for a constant column."""
+    if values.min() == values.max():
+        return float(values[0]), 1.0
+    middle, scale = mean_and_deviation(values)
+    return middle, scale if scale >= np.finfo(np.float64).tiny else 1.0
