@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactfit import Network
+from exactfit.network import WeightedMasks
 
 Array = NDArray[Any]
 Sum = Callable[[Array], Array]  # over the last axis
@@ -123,7 +124,9 @@ def evaluations(network: Network, X: Array, dtype: str) -> Iterator[tuple[str, A
 
 
 def _masks(network: Network) -> Array:
-    return np.asarray(network.layers[1].weights.bits.to_bool())
+    """What detectors count with: masks, or weights."""
+    weights = network.layers[1].weights
+    return np.asarray(weights.values if isinstance(weights, WeightedMasks) else weights.bits.to_bool())
 
 
 def _decide(network: Network, above: Array) -> Array:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse
+from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse, WeightedMasks
 from exactfit.network.activations import THRESHOLD, Activation
 from exactfit.network.bits import BitMatrix
 
@@ -32,11 +32,17 @@ def gaps(network: Network, x) -> list[Fraction]:
     """limit - masked sum, for every detector."""
     values, second = heights(network, x), network.layers[1]
     limits = [Fraction(limit.item()) for limit in second.bias]
-    masks = second.weights.bits.to_bool()
     return [
-        limit - sum((value for value, masked in zip(values, mask, strict=True) if masked), Fraction(0))
-        for limit, mask in zip(limits, masks, strict=True)
+        limit - sum((value * count for value, count in zip(values, counts, strict=True)), Fraction(0))
+        for limit, counts in zip(limits, counters(second), strict=True)
     ]
+
+
+def counters(layer: Layer) -> list[list[int]]:
+    """What each detector counts a bit for: 0 or 1, or a weight."""
+    if isinstance(layer.weights, WeightedMasks):
+        return layer.weights.values.astype(int).tolist()
+    return layer.weights.bits.to_bool().astype(int).tolist()
 
 
 def decided(network: Network, fires: Sequence[bool]) -> int:
@@ -181,8 +187,8 @@ def runtime(network: Network, x, form: type, order, rng, fused: bool = False) ->
         out.append(form(total > 0) if first.activation is THRESHOLD else max(total, form(0)))
     half = form(0.5) if first.activation is THRESHOLD else form(0)
     fires = []
-    for mask, limit in zip(second.weights.bits.to_bool(), second.bias, strict=True):
-        terms = [-value for value, masked in zip(out, mask, strict=True) if masked]
+    for counts, limit in zip(counters(second), second.bias, strict=True):
+        terms = [-value * form(count) for value, count in zip(out, counts, strict=True) if count]
         fires.append(bool(order([*terms, form(limit) - half], rng) > 0))
     return decided(network, fires)
 
@@ -213,6 +219,8 @@ def weight_rows(layer: Layer) -> list[list]:
             return [[weights.sign * int(bit) for bit in row] for row in weights.bits.to_bool()]
         case Sparse():
             return weights.matrix.toarray().tolist()
+        case WeightedMasks():
+            return (weights.sign * weights.values.astype(int)).tolist()
         case _:
             return weights.values.tolist()
 

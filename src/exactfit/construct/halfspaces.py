@@ -71,7 +71,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """Distinct cube, word-major; the target are the columns start..stop, the rest all others.
+    """Distinct patterns, word-major; the target are the columns start..stop, the rest all others.
 
     ``on`` are bits that are surely on, ``maybe`` those that are on or open: the same where bits are exact.
     """
@@ -85,7 +85,7 @@ class Cube:
 
     @property
     def n_columns(self) -> int:
-        """How many cube, target and rest."""
+        """How many patterns, target and rest."""
         return int(self.on.shape[1])
 
     def bits(self, words: Words, column: int) -> Weights:
@@ -261,7 +261,7 @@ def fit(machine: Machine, worth: Ints, everything: int) -> Found:
 
 
 def masks(cube: Cube, seed: int) -> tuple[Weights, Weights]:
-    """The paper's mask of a seed, 1 - Phi, and the signed one, 1 - 2 Phi, which fits whenever cube differ."""
+    """The paper's mask of a seed, 1 - Phi, and the signed one, 1 - 2 Phi, which fits whenever patterns differ."""
     off, on = 1 - cube.bits(cube.maybe, seed), cube.bits(cube.on, seed)
     return off, off - on
 

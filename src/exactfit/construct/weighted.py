@@ -111,7 +111,7 @@ class _Cover:
     def at_once(self) -> None:
         """Claim the whole class with one detector where that is likely to go well; else leave it as it is.
 
-        By Cover's theorem cube in general position are likely to be linearly separable up to 2 n of them.
+        By Cover's theorem patterns in general position are likely to be linearly separable up to 2 n of them.
         Where there are more, one detector is trusted if it claims nearly all without being hard on anyone.
         """
         pool = self.open_columns()

@@ -1,0 +1,205 @@
+"""The slow twin of ``construct.weighted``: the same detectors from plain Python integers and lists of 0 and 1.
+
+Nothing is packed, nothing is kept from step to step that can be worked out anew: the half-space of
+some shares is sum_k shares[k] * agree(x, x_k), computed as it is written. Python's integers cannot
+overflow, so equality also shows that the fast ones do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exactfit.construct import halfspaces
+from exactfit.construct.halfspaces import GOLDEN, HARD_REST, HARD_TARGET, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
+
+Bits = list[list[int]]
+Verdict = tuple[int, int, list[int], int]
+Fit = tuple[list[int], Verdict, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class NaiveDetector:
+    """As ``construct.weighted.Detector``, with plain lists."""
+
+    weights: list[int]
+    limit: int
+    anchor: int
+    witness: int
+    coverage: int
+    support: list[tuple[int, int]]
+
+
+def shuffled(count: int, turn: int) -> list[int]:
+    """Places in the order of their hashes."""
+    return sorted(range(count), key=lambda place: ((place + turn) * int(GOLDEN)) % 2**64)
+
+
+class NaiveCover:
+    """One class, target columns start..stop of ``on``; ``maybe`` has the open bits on as well."""
+
+    def __init__(self, on: Bits, maybe: Bits, start: int, stop: int, counts: list[int], effort: Effort) -> None:
+        self.on, self.maybe, self.start, self.stop, self.effort = on, maybe, start, stop, effort
+        self.n, self.size = len(on[0]), len(on)
+        self.counts = counts
+        self.rest = [c for c in range(self.size) if not start <= c < stop]
+        self.unclaimed = set(range(start, stop))
+        self.hopeless = self._lost()
+        self.hot: list[int] = []
+        self.detectors: list[NaiveDetector] = []
+        self.room = 2**60 // (2 * self.n * self.size)
+
+    def _lost(self) -> set[int]:
+        """Target columns with the bits of some column of the rest that their signed mask does not claim."""
+        outside = {tuple(self.on[c]) for c in self.rest}
+        return {
+            c
+            for c in self.unclaimed
+            if tuple(self.on[c]) in outside and c not in self.judge(self.masks(c)[1])[2]
+        }  # fmt: skip
+
+    def masks(self, seed: int) -> tuple[list[int], list[int]]:
+        """The paper's mask, and the signed one."""
+        off = [1 - bit for bit in self.maybe[seed]]
+        return off, [a - b for a, b in zip(off, self.on[seed], strict=True)]
+
+    def least(self, v: list[int], c: int) -> int:
+        return sum(w * (on if w > 0 else maybe) for w, on, maybe in zip(v, self.on[c], self.maybe[c], strict=True))
+
+    def most(self, v: list[int], c: int) -> int:
+        return sum(w * (maybe if w > 0 else on) for w, on, maybe in zip(v, self.on[c], self.maybe[c], strict=True))
+
+    def judge(self, v: list[int]) -> Verdict:
+        """Limit, witness, the unclaimed columns below the limit, and how many points they stand for."""
+        limit, witness = min((self.least(v, c), c) for c in self.rest)
+        claimed = [c for c in sorted(self.unclaimed) if self.most(v, c) < limit]
+        return limit, witness, claimed, sum(self.counts[c - self.start] for c in claimed)
+
+    def agree(self, a: int, b: int) -> int:
+        return sum(x == y for x, y in zip(self.on[a], self.on[b], strict=True))
+
+    def left(self) -> int:
+        return sum(self.counts[c - self.start] for c in self.unclaimed - self.hopeless)
+
+    def open(self) -> list[int]:
+        return sorted(self.unclaimed - self.hopeless)
+
+    def descend(self, columns: list[int], caps: list[int], shares: list[int], turn: int, epochs: int) -> bool:
+        """Coordinate descent; whether its last steps were small."""
+        goal, tolerance, visit = UNIT * self.n, self.effort.tolerance, shuffled(len(columns), turn)
+        agree = [[self.agree(a, b) for b in columns] for a in columns]
+        largest = 0
+        for _ in range(epochs):
+            largest, kept = 0, []
+            for i in visit:
+                f = sum(share * a for share, a in zip(shares, agree[i], strict=True) if share)
+                if caps[i] > 0:
+                    step = (goal - f) // self.n
+                    new = min(max(shares[i] + step, 0), caps[i])
+                else:
+                    step = -((goal + f) // self.n)
+                    new = max(min(shares[i] + step, 0), caps[i])
+                if new == shares[i] and abs(step) > 2 * tolerance:
+                    continue
+                kept.append(i)
+                largest = max(largest, abs(new - shares[i]))
+                shares[i] = new
+            visit = kept
+            if largest <= tolerance:
+                break
+        return largest <= tolerance
+
+    def rounded(self, columns: list[int], shares: list[int]) -> tuple[list[int], int, int]:
+        """Weights low on the target; the largest of them after and before rounding."""
+        exact = [
+            sum(share * (1 - 2 * self.on[c][j]) for c, share in zip(columns, shares, strict=True))
+            for j in range(self.n)
+        ]  # fmt: skip
+        top, largest = min(LARGEST_WEIGHT, LARGEST_SUM // (2 * self.n)), max(map(abs, exact))
+        shift = max(0, largest.bit_length() - 48)
+        size = max(largest >> shift, 1)
+        sizes = [(2 * top * (abs(w) >> shift) + size) // (2 * size) for w in exact]
+        return [s if w > 0 else -s for s, w in zip(sizes, exact, strict=True)], top, largest
+
+    def fit(self, state: dict[str, Any], softness: int) -> Fit:
+        """Rounds of descent, exact judgement, and taking in what of the rest lies within the margin."""
+        columns, shares, pool = state["columns"], state["shares"], state["pool"]
+        patience = halfspaces.PATIENCE if softness >= HARD_TARGET else 0
+        soft, hard = min(softness * UNIT, self.room), -min(HARD_REST * UNIT, self.room)
+        best, stale, goal = None, 0, UNIT * self.n
+        for _ in range(self.effort.rounds):
+            state["turn"] += 1
+            caps = [soft if k < pool else hard for k in range(len(columns))]
+            epochs = max(self.effort.epochs, patience // len(columns))
+            at_rest = self.descend(columns, caps, shares, state["turn"], epochs)
+            v, top, largest = self.rounded(columns, shares)
+            verdict = self.judge(v)
+            stale = 0 if best is None or verdict[3] > best[1][3] else stale + 1
+            if best is None or verdict[3] >= best[1][3]:
+                best = (v, verdict, [(c, s) for c, s in zip(columns, shares, strict=True) if s])
+            constant = sum(s * (self.n - sum(self.on[c])) for c, s in zip(columns, shares, strict=True))
+            near = (constant + goal) * top // max(largest, 1)
+            far = (2 * constant + 3 * goal) * top // (2 * max(largest, 1))
+            keep = [k for k, c in enumerate(columns) if k < pool or shares[k] or self.least(v, c) <= far]
+            columns[:], shares[:] = [columns[k] for k in keep], [shares[k] for k in keep]
+            inside = sorted((self.least(v, c), c) for c in self.rest if c not in columns and self.least(v, c) < near)
+            found = sorted(c for _, c in inside[: self.effort.fresh])
+            columns += found
+            shares += [0] * len(found)
+            enough = 1 if best[1][3] == self.left() else self.effort.stale
+            if (at_rest and not found) or stale >= enough:
+                break
+        return best
+
+    def start_with(self, pool: list[int]) -> dict[str, Any]:
+        columns = pool + self.hot
+        return {"columns": columns, "shares": [0] * len(columns), "pool": len(pool), "turn": 0}
+
+    def accept(self, v: list[int], verdict: Verdict, support: list[tuple[int, int]]) -> None:
+        limit, witness, claimed, coverage = verdict
+        anchor = min(claimed, key=lambda c: (self.most(v, c), c))
+        self.detectors.append(NaiveDetector(v, limit, anchor, witness, coverage, support))
+        self.unclaimed -= set(claimed)
+        self.hot = [c for c, share in support if share < 0]
+
+    def at_once(self) -> None:
+        pool = self.open()
+        if not pool:
+            return
+        if self.size <= 2 * self.n:
+            found = self.fit(self.start_with(pool), HARD_TARGET)
+            if found[1][3] == self.left():
+                self.accept(*found)
+                return
+        if self.effort.neighbours == 0:
+            return
+        state = self.start_with(pool)
+        found = self.fit(state, self.effort.soft)
+        if 100 * found[1][3] < self.effort.enough * self.left():
+            return
+        if found[1][3] < self.left():
+            firmer = self.fit(state, self.effort.firm)
+            found = firmer if firmer[1][3] == self.left() else found
+        self.accept(*found)
+
+    def around(self, seed: int) -> None:
+        pool = self.open()
+        if len(self.detectors) < self.effort.overlap:
+            pool = [c for c in range(self.start, self.stop) if c not in self.hopeless]
+        q = self.effort.neighbours or len(pool)
+        pool = sorted(sorted(pool, key=lambda c: (self.n - self.agree(seed, c), c))[:q])
+        found = self.fit(self.start_with(pool), self.effort.soft if self.effort.neighbours else self.effort.firm)
+        if not found[1][3]:
+            tried = [(v, self.judge(v)) for v in self.masks(seed)]
+            v, verdict = max(tried, key=lambda one: one[1][3])
+            found = (v, verdict, [(seed, UNIT), (verdict[1], -UNIT)])
+        if found[1][3]:
+            self.accept(*found)
+        else:
+            self.hopeless.add(seed)
+
+    def run(self, order: list[int]) -> None:
+        self.at_once()
+        for seed in order:
+            while seed in self.unclaimed - self.hopeless:
+                self.around(seed)
