@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside
@@ -22,6 +23,11 @@ from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, Standings
 from .network.detectors import LOWEST, class_slack
+
+
+def _has_votes(model: Any) -> bool:
+    """Whether there are several networks, or will be: shares of one vote would say nothing."""
+    return len(getattr(model, "networks_", range(model.n_networks))) > 1
 
 
 @dataclass(eq=False, repr=False)
@@ -43,6 +49,9 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
     ----------
     classes_ : ndarray
     network_ : Network
+        Of several networks (``n_networks``) the one that holds them all side by side.
+    networks_ : tuple of Network
+        Each of them; just ``network_`` if there is one.
     outcome_ : Outcome
     interpolates_ : bool
         Whether every training point is classified as its label says.
@@ -123,7 +132,7 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         """Take over what was built; ``extend`` does so for a copy of a classifier."""
         missed = len(made.trace.uncovered)
         self.classes_, self.network_, self.trace_ = classes, made.network, made.trace
-        self.outcome_ = made.outcome
+        self.networks_, self.outcome_ = made.networks, made.outcome
         self.interpolates_ = made.outcome.interpolates
         self.certificate_ = certificate
         self.width_, self.n_detectors_ = made.network.widths[:2]
@@ -148,9 +157,20 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             Per class the largest relative slack over its detectors, or the lowest float64
             for a class without any; for two classes one number, positive for ``classes_[1]``.
+            Of several networks the mean.
         """
         check_is_fitted(self)
-        return self._scores(class_slack(self.network_, self._points(X), n_jobs=self.n_jobs))
+        return self._scores(self._slack(self._points(X)))
+
+    def _slack(self, points: Matrix) -> NDArray[np.float64]:
+        """The slack of every output: the mean over all networks, added up in their order."""
+        slacks = (class_slack(network, points, n_jobs=self.n_jobs) for network in self.networks_)
+        if len(self.networks_) == 1:
+            return next(slacks)
+        total = np.zeros((points.shape[0], self.network_.widths[-1]))
+        for slack in slacks:
+            total += slack / len(self.networks_)
+        return np.maximum(total, LOWEST)
 
     def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decision function, from the slack of every output."""
@@ -177,8 +197,41 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         return self._answers(self.decision_function(X))
 
     def _answers(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self.classes_[self._codes(scores)])
+
+    @staticmethod
+    def _codes(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+
+    @available_if(_has_votes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
+        """Shares of the networks that answer each class by themselves; only where there are several (``n_networks``).
+
+        ``predict`` goes by the mean of their scores, and need not take the class with most votes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from exactfit import InterpolatingClassifier
+        >>> model = InterpolatingClassifier(n_networks=5, random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+        >>> model.predict_proba([[0.0], [1.0]])
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        check_is_fitted(self)
+        points = self._points(X)
+        shares = np.zeros((points.shape[0], len(self.classes_)))
+        for network in self.networks_:
+            codes = self._codes(self._scores(class_slack(network, points, n_jobs=self.n_jobs)))
+            shares[np.arange(len(codes)), codes] += 1
+        return shares / len(self.networks_)
 
     def explain(self, X: Matrix) -> Explanations:
         """What stands behind the answer for each point.
@@ -202,10 +255,12 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
           fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
         """
         check_is_fitted(self)
-        standings = Standings.of(self.network_, self._points(X), self.n_jobs)
+        points = self._points(X)
+        standings = Standings.of(self.network_, points, self.n_jobs)
+        slack = standings.best if len(self.networks_) == 1 else self._slack(points)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
         return Explanations(
-            labels=self._answers(self._scores(standings.best)), standings=standings,
+            labels=self._answers(self._scores(slack)), standings=standings,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
             output_labels=self.classes_[outputs],
         )  # fmt: skip

@@ -252,6 +252,7 @@ BAD_OPTIONS = {
     "greedy_memory": [0, 1.5, "much"],
     "target": ["neither", 7],
     "conflicts": ["ignore", None, 0],
+    "n_networks": [0, -1, 1.5, "two", True, None],
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, 1.5, "seed", True],
     "verbose": ["loud", 0.5, None],

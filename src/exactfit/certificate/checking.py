@@ -15,7 +15,7 @@ from ..data import Points, as_labels, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .chains import prove_chain
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict, joint_note, joint_verdict
 from .relu import prove_relu
 from .subjects import Subject
 from .threshold import prove_threshold
@@ -51,7 +51,8 @@ def certify(
     Parameters
     ----------
     model : InterpolatingClassifier, TableModel, Pipeline (fitted), Construction or Network
-        Of a scikit-learn pipeline its last step, and the points that this sees.
+        Of a scikit-learn pipeline its last step, and the points that this sees. Of several networks that
+        answer by the mean of their scores, each is proved: then the mean is right too.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
         Rounded first to the format that a classifier is exact in, if it has one. For a table's model:
         Table, path or frame.
@@ -119,7 +120,9 @@ def certify(
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
     with progress_bar(bool(verbose)) as progress:
-        verdict = _prove(provers, network, part, class_indices(labels, subject.classes)[kept], Effort(n_jobs, progress))
+        effort, codes = Effort(n_jobs, progress), class_indices(labels, subject.classes)[kept]
+        networks = subject.networks or (network,)
+        verdict = joint_verdict([_prove(provers, one, part, codes, effort) for one in networks])
     if arithmetic not in verdict.right:
         raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
     errors = kept[~verdict.right[arithmetic]].astype(np.int64)
@@ -138,7 +141,7 @@ def certify(
         float32_safe=verdict.is_safe("float32"),
         data_digest=data_digest(points, labels),
         network_digest=network.digest,
-        note=verdict.note,
+        note=joint_note(len(networks), verdict.note, arithmetic),
         given_up=left_out,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
@@ -25,6 +25,13 @@ RadiusMethod = Literal["nearest hyperplane", "nearest sphere", "Lipschitz bound"
 SHOWN_ROWS = 10  # in texts, before "and so many more"
 EVALUATED = "by evaluation only"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
+
+
+def joint_note(n_networks: int, note: str, arithmetic: str) -> str:
+    """What a certificate says beside the rest: that each of several networks was proved, and so their mean."""
+    if n_networks == 1:
+        return note
+    return f"{note or f'{arithmetic} arithmetic'}, in each of {n_networks} networks"
 
 
 def method_of(activation: Activation) -> Method:
@@ -198,6 +205,23 @@ class Verdict:
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
         """Whether all points are right, None if nobody looked."""
         return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
+
+
+def joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on the mean of several networks: what holds for each of them."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
+    radii = [verdict.radius for verdict in verdicts if verdict.radius is not None]
+    methods = get_args(Method)
+    return Verdict(
+        right={name: np.all([verdict.right[name] for verdict in verdicts], axis=0) for name in known},
+        slack=float(np.min([verdict.slack for verdict in verdicts])),
+        radius=min(radii) if len(radii) == len(verdicts) else None,
+        method=max((verdict.method for verdict in verdicts), key=methods.index),
+        radius_method=verdicts[0].radius_method,
+        note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
+    )
 
 
 @dataclass(frozen=True, eq=False)

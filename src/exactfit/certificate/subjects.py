@@ -23,6 +23,8 @@ class Subject:
         Labels by class index; None where labels are class indices themselves.
     exact_in : str or None
         The format that points are rounded to first.
+    networks : tuple of Network
+        Those that the network holds side by side, each of which is to be proved; empty for itself.
     """
 
     network: Network
@@ -30,6 +32,7 @@ class Subject:
     y: Any
     classes: Any = None
     exact_in: str | None = None
+    networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
@@ -37,9 +40,10 @@ class Subject:
         if isinstance(model, Network):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
-            return cls(model.network, X, y)
+            return cls(model.network, X, y, networks=getattr(model, "networks", ()))
         if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
-            return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None))
+            networks = getattr(model, "networks_", ())
+            return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks)
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             return cls.of(model.classifier_, *model.points_and_labels(X, y))
         if hasattr(model, "named_steps"):  # a pipeline: what its last step sees

@@ -173,6 +173,7 @@ def _model_info(fitted: TableModel) -> dict[str, Any]:
         "label": fitted.encoding_.label,
         "scale": fitted.scale,
         "classes": fitted.classes_.tolist(),
+        "networks": len(classifier.networks_),
         "widths": list(network.widths),
         "neurons": network.n_neurons,
         "parameters": network.n_parameters,

@@ -264,6 +264,7 @@ class Estimator:
     exact_in: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
     ] = None
+    n_networks: Annotated[int, typer.Option(min=1, help="Networks that answer by the mean of their scores.")] = 1
     jobs: Jobs = None
     seed: Seed = None
 

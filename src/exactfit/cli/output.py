@@ -128,6 +128,7 @@ def print_model(name: str, model: TableModel) -> None:
         {
             "labels": f"{labels}{more} (column {model.encoding_.label!r})",
             "scale": model.scale,
+            **({"networks": len(classifier.networks_)} if len(classifier.networks_) > 1 else {}),
             "hyperplanes": network.widths[0],
             "detectors": network.widths[1],
             "neurons": network.n_neurons,

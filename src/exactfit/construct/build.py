@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.options import check_whole, seed_sequence
-from .._support.progress import Progress, silent
+from .._support.progress import Progress, Steps, silent
 from .._support.threads import Threads, Work
-from ..data import Labelled, Rows, resolve_conflicts
+from ..data import Codes, Labelled, Matrix, Rows, resolve_conflicts
 from ..exceptions import DataError
 from ..outcome import Outcome
 from .adaptive import algorithm_1
@@ -20,6 +20,7 @@ from .fixed import algorithm_2
 from .noise import points_to_give_up
 from .patterns import rounded
 from .recipe import Options, Recipe, check_options
+from .votes import seeds_of_networks, side_by_side_constructions
 
 # What of a trace are rows of the data.
 ROW_NAMES = ("anchors", "witnesses", "uncovered", "support")
@@ -122,27 +123,45 @@ def build(data: Labelled, options: Options, random_state: Any = None, progress: 
 
 def _over_present_classes(data: Labelled, options: Options, root: np.random.SeedSequence, work: Work) -> Construction:
     """The network for the classes that have points; majorities may have left some without."""
-    algorithm = algorithm_1 if options.is_adaptive else algorithm_2
     sizes = np.bincount(data.codes, minlength=len(data.classes))
     present = np.flatnonzero(sizes)
     if len(present) == len(sizes):
-        return algorithm(data.X, data.codes, data.targets(options.target), options, root, work)
+        return _networks(data.X, data.codes, data.targets(options.target), options, root, work)
     if len(present) < 2:
         raise DataError("only one class is left, equal points having one label each: correct their labels")
     compact = (np.cumsum(sizes > 0) - 1)[data.codes]
-    made = algorithm(data.X, compact, tuple(range(len(present))), options, root, work)
+    made = _networks(data.X, compact, tuple(range(len(present))), options, root, work)
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
     return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
+
+
+def _networks(
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work
+) -> Construction:
+    """The network, or several side by side in one: the first is the one that there would be alone."""
+    algorithm = algorithm_1 if options.is_adaptive else algorithm_2
+    if options.n_networks == 1:
+        return algorithm(X, y, targets, options, root, work)
+    steps, alone = Steps(work.progress, "networks", options.n_networks), Work(work.threads, silent)
+
+    def build_one(seed: np.random.SeedSequence) -> Construction:
+        made = algorithm(X, y, targets, options, seed, alone)
+        steps.add(1)
+        return made
+
+    return side_by_side_constructions(work.threads.map(build_one, seeds_of_networks(root, options.n_networks)))
 
 
 def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) -> Rows:
     """Rows that the network gets wrong: those it missed, and those that lost to a majority.
 
     With one output, a missed point gets the other label, which is right if that is the one that lost;
-    but with ``exact_in`` a point is missed already if some evaluation may miss it.
+    but with ``exact_in`` a point is missed already if some evaluation may miss it, and of several
+    networks if one of them misses it.
     """
-    join = np.setxor1d if made.network.decoder.kind == "sign" and exact_in is None else np.union1d
+    sure = exact_in is None and not len(made.trace.detector_starts)
+    join = np.setxor1d if made.network.decoder.kind == "sign" and sure else np.union1d
     return join(made.trace.uncovered, lost).astype(np.int64)
 
 
@@ -153,7 +172,7 @@ def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Optio
     rows = np.delete(np.arange(len(data)), out)
     named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ROW_NAMES}
     arithmetic = options.exact_in or "exact"
-    doubt = certify(made.network, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
+    doubt = certify(made, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
     given_up, errors = out[doubt.errors], rows[made.errors]
     outcome = Outcome.POINTS_GIVEN_UP if len(given_up) and not len(errors) else made.outcome
     trace: Trace = replace(made.trace, **named)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate
-from ..certificate.record import EVALUATED, method_of
+from ..certificate.record import EVALUATED, joint_note, method_of
 from ..network import Network
 from ..network.activations import as_activation
+from ..network.parts import parts_of
 from ..outcome import Outcome
 
 Rows = NDArray[np.int64]
@@ -42,6 +43,8 @@ class Trace:
         Weighted detectors only: the rows that each rests on, and what each counts for it, positive in its class
         and negative in others; those of detector k are the entries ``support_starts[k]:support_starts[k + 1]``.
     support_starts : ndarray of int64
+    hyperplane_starts, detector_starts : ndarray of int64
+        Several networks in one only: where the hyperplanes and detectors of each begin, and the end of the last.
     n_rejected : int
         Candidates that could not become detectors, because their limit was not positive.
     n_drawn : int
@@ -66,6 +69,8 @@ class Trace:
     support: Rows = field(default_factory=_no_rows)
     shares: Rows = field(default_factory=_no_rows)
     support_starts: Rows = field(default_factory=_no_rows)
+    hyperplane_starts: Rows = field(default_factory=_no_rows)
+    detector_starts: Rows = field(default_factory=_no_rows)
     n_rejected: int = 0
     n_drawn: int = 0
     n_rescued: int = 0
@@ -106,9 +111,15 @@ class Construction:
     errors: Rows = field(default_factory=_no_rows)
     given_up: Rows = field(default_factory=_no_rows)
 
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The networks that the one network holds side by side: itself, if it was built alone."""
+        return parts_of(self.network, self.trace.hyperplane_starts, self.trace.detector_starts)
+
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
         """What the cover step's own numbers prove of all points but those given up: nothing is computed again.
 
+        Of several networks they prove it of each, and so of the mean of their scores (see ``construct.votes``).
         A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
         In a format: float64 errs less than float32, on points that float32 holds too.
         """
@@ -129,7 +140,9 @@ class Construction:
             method=method_of(activation),
             data_digest=digest,
             network_digest=self.network.digest,
-            note=EVALUATED if activation.is_own else "",
+            note=joint_note(
+                max(1, len(self.trace.detector_starts) - 1), EVALUATED if activation.is_own else "", exact_in or "exact"
+            ),
             given_up=self.given_up,
         )
 

@@ -170,6 +170,8 @@ def extend(
 
 def _parts(model: Any) -> tuple[Construction, NDArray[Any] | None]:
     """The construction, and the labels of its classes (None if these are class codes)."""
+    if len(getattr(getattr(model, "trace", getattr(model, "trace_", None)), "detector_starts", ())):
+        raise ParameterError("extend takes one network at a time: this model has several (n_networks)")
     if isinstance(model, Construction):
         return model, None
     if all(hasattr(model, name) for name in ("network_", "outcome_", "trace_", "classes_")):

@@ -24,7 +24,8 @@ from ..network.sides import dense_rows, row_tiles
 Matrix = Any
 Floats = NDArray[np.float64]
 
-HYPERPLANES, ORDER = 0, 1
+# First number of a stream's key: what it is for. NETWORKS: seeds of further networks.
+HYPERPLANES, ORDER, NETWORKS = 0, 1, 2
 # Points of other labels among which near_bisector takes the nearest, at most, and at most this share of them all:
 # enough to be near, few enough that small data have more than one bisector to a point.
 RIVALS, RIVAL_SHARE = 256, 1 / 8

@@ -72,6 +72,9 @@ class Options:
         training point is also right in every IEEE evaluation in that format, in any order of sums,
         fused or not, so that exports stay exact. Points are rounded to the format first, here and
         in ``predict``; points that become equal by it must have equal labels.
+    n_networks : int, default=1
+        So many networks, each from a seed of its own, that answer by the mean of their scores. Each
+        interpolates, so the mean does; on new points it is right more often.
     n_jobs : int or None, default=None
         Threads, BLAS included. Changes no result.
     """
@@ -120,6 +123,7 @@ class Options:
         default=None,
         metadata=shell("Stay exact in every evaluation in float64 or float32.", str | None, metavar="FORMAT"),
     )
+    n_networks: int = field(default=1, metadata=shell("Networks that answer by the mean of their scores.", int, min=1))
     n_jobs: int | None = field(
         default=None, metadata=shell("Threads; -1 for all cores. Changes no result.", int | None)
     )
@@ -171,6 +175,7 @@ def check_options(options: Options) -> None:
     _check_detectors(options)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
+    check_whole("n_networks", options.n_networks, at_least=1)
     check_n_jobs(options.n_jobs)
     _check_noise(options.noise)
     _check_exact_in(options)

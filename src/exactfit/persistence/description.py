@@ -32,9 +32,10 @@ LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask f
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": {"method": None, "radius_method": None},
-    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask", "image_shape": None},
+    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask", "image_shape": None, "n_networks": 1},
 }
 SUPPORT = ("support", "shares", "support_starts")
+STARTS = ("hyperplane_starts", "detector_starts")
 KINDS = ("network", "construction", "classifier", "table")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
@@ -92,8 +93,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     header, tensors = _encode_network(made.network)
     parts = {part.name: getattr(made.trace, part.name) for part in fields(made.trace)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
-    if not len(made.trace.support_starts):  # masks rest on their anchors alone
-        arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
+    for names in (SUPPORT, STARTS):  # masks rest on their anchors alone; one network needs no starts
+        if not len(getattr(made.trace, names[-1])):
+            arrays = {name: part for name, part in arrays.items() if name not in names}
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
@@ -176,6 +178,7 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model.activation = activation if activation.is_own else activation.name
     model.classes_ = _decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
+    model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
     model.width_, model.n_detectors_ = made.network.widths[:2]
     model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
