@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 import exactfit
 from exactfit import InterpolatingClassifier, InterpolationWarning, ParameterError
 from exactfit import explanation as module
-from exactfit.explanation import NEAREST, NOBODY, Standings
+from exactfit.explanation import NAMED_SUPPORT, NEAREST, NOBODY, Standings
+from exactfit.network import WeightedMasks
 from exactfit.network.detectors import class_slack
 
 MODELS = {
@@ -25,6 +26,8 @@ MODELS = {
     "relu": {"problem": "three classes", "activation": "relu"},
     "relu one-sided": {"activation": "relu"},
     "own": {"problem": "three classes", "activation": OWN},
+    "weighted": {"problem": "three classes", "detectors": "weighted", "width": 150},
+    "weighted one-sided": {"detectors": "weighted"},
 }
 
 
@@ -44,8 +47,11 @@ def dense_slack(model, points):
     sums = first.sums(points)
     threshold = first.activation.is_threshold
     values = (sums > 0).astype(float) if threshold else first.activation(sums)
-    heights = values @ detectors.weights.bits.to_bool().astype(float).T
-    return (detectors.bias - (0.5 if threshold else 0.0) - heights) / detectors.bias
+    weights = detectors.weights
+    counts = weights.values if isinstance(weights, WeightedMasks) else weights.bits.to_bool()
+    heights = values @ counts.astype(float).T
+    spans = detectors.bias - np.minimum(counts.astype(float), 0).sum(axis=1)
+    return (detectors.bias - (0.5 if threshold else 0.0) - heights) / spans
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -99,7 +105,7 @@ def test_a_witness_stands_at_the_limit():
     np.testing.assert_allclose(np.diag(slack), -0.5 / limits)
 
 
-@pytest.mark.parametrize("name", ["three classes", "relu"])
+@pytest.mark.parametrize("name", ["three classes", "relu", "weighted"])
 def test_threads_tiles_batches_and_layout_do_not_matter(monkeypatch, name):
     model, X, _ = fitted(**MODELS[name])
     points = unseen(X)
@@ -120,10 +126,47 @@ def test_classes_without_detectors():
     assert [one.label for one in narrow.explain(X)] == narrow.predict(X).tolist()
 
 
-def test_a_loaded_model_explains_alike(tmp_path):
-    model, X, _ = fitted("three classes")
+@pytest.mark.parametrize("name", ["three classes", "weighted"])
+def test_a_loaded_model_explains_alike(tmp_path, name):
+    model, X, _ = fitted(**MODELS[name])
     exactfit.save(model, tmp_path / "model")
     assert exactfit.load(tmp_path / "model").explain(unseen(X)).to_dict() == model.explain(unseen(X)).to_dict()
+
+
+@pytest.mark.parametrize("name", ["weighted", "weighted one-sided"])
+def test_support_names_the_rows_that_weights_rest_on(name):
+    model, X, y = fitted(**MODELS[name])
+    explained, trace = model.explain(X), model.trace_
+    for detector in range(model.n_detectors_):
+        part = slice(*trace.support_starts[detector : detector + 2])
+        rows, shares = explained.supports.of(detector)
+        kept = dict(zip(trace.support[part].tolist(), trace.shares[part].tolist(), strict=True))
+        assert sorted(rows.tolist()) == sorted(kept)
+        np.testing.assert_allclose(shares * sum(map(abs, kept.values())), [kept[row] for row in rows.tolist()])
+        assert np.abs(shares).sum() == pytest.approx(1.0)
+        assert (np.diff(np.abs(shares)) <= 0).all()
+        own = model.classes_[trace.detector_classes[detector]]
+        assert ((y[rows] == own) == (shares > 0)).all()
+    named = [found for one in explained for _, found in one.roles()]
+    for found in named:
+        rows, shares = explained.supports.of(found.detector)
+        assert found.n_support == len(rows)
+        for side in (1, -1):
+            here = [(one.row, one.share) for one in found.support if one.share * side > 0]
+            expected = [(r, s) for r, s in zip(rows.tolist(), shares.tolist(), strict=True) if s * side > 0]
+            assert here == expected[:NAMED_SUPPORT]
+        assert found.rests_on.startswith(f"rests on rows {next(one for one in found.support if one.share > 0)}")
+    assert "\n               rests on rows " in str(explained)
+    assert json.loads(json.dumps(explained.to_dict())) == explained.to_dict()
+    frame = explained.to_frame()
+    assert (frame["support"].map(len) == frame["shares"].map(len)).all()
+    assert frame["n_support"].tolist() == [found.n_support for found in named]
+
+
+def test_masks_rest_on_their_anchor_alone():
+    model, X, _ = fitted()
+    assert model.explain(X).supports is None
+    assert "rests on" not in str(model.explain(X))
 
 
 def test_text_json_and_frame():
@@ -131,7 +174,9 @@ def test_text_json_and_frame():
     explained = model.explain(X)
     assert json.loads(json.dumps(explained.to_dict())) == explained.to_dict()
     frame = explained.to_frame()
-    assert list(frame) == ["point", "answer", "role", "detector", "label", "anchor", "witness", "slack"]
+    about = ["detector", "label", "anchor", "witness", "slack", "support", "shares", "n_support"]
+    assert list(frame) == ["point", "answer", "role", *about]
+    assert (frame["n_support"] == 0).all()
     fires = frame[frame["role"] == "fires"]
     assert sorted(fires["point"].unique()) == np.flatnonzero(y == fires["label"].iloc[0]).tolist()
     assert (frame[frame["role"] == "nearest"]["slack"] < 0).all()
@@ -148,7 +193,7 @@ def test_text_json_and_frame():
         explained[len(X)]
 
 
-@pytest.mark.parametrize("name", ["both sides", "three classes", "relu", "own"])
+@pytest.mark.parametrize("name", ["both sides", "three classes", "relu", "own", "weighted"])
 def test_abstains_where_the_network_does_not_decide(name):
     model, X, _ = fitted(**MODELS[name])
     points = np.random.default_rng(2).normal(scale=2.0, size=(300, X.shape[1]))

@@ -21,7 +21,7 @@ from .construct.build import build
 from .construct.patterns import rounded
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
-from .explanation import Explanations, Standings
+from .explanation import Explanations, Standings, SupportRows
 from .network.detectors import LOWEST, class_slack
 
 
@@ -244,7 +244,8 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         -------
         Explanations
             For each point the detectors that fire, or those that came closest, with the training
-            rows that they are built on and that set their limits, and the other class that came closest.
+            rows that they are built on and that set their limits, and the other class that came closest; of
+            weighted detectors also the rows that they rest on, with their shares.
 
         Examples
         --------
@@ -262,8 +263,13 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         return Explanations(
             labels=self._answers(self._scores(slack)), standings=standings,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
-            output_labels=self.classes_[outputs],
+            output_labels=self.classes_[outputs], supports=self._supports(),
         )  # fmt: skip
+
+    def _supports(self) -> SupportRows | None:
+        """What weighted detectors rest on; None for masks."""
+        trace = self.trace_
+        return SupportRows(trace.support, trace.shares, trace.support_starts) if len(trace.support_starts) else None
 
     def abstains(self, X: Matrix) -> NDArray[np.bool_]:
         """Which points no class or several classes claim: answer only the others to be right more often.

@@ -23,7 +23,8 @@ TILE_ENTRIES = 2**22  # slacks held at a time by each thread: 32 MB
 LARGEST_TILE = 512  # points to a piece of work, where detectors are few
 NEAREST = 3  # detectors that are named where none fires
 NOBODY = -1  # in place of a detector's number
-SHOWN_POINTS, SHOWN_DETECTORS = 5, 3  # in texts, before "and so many more"
+SHOWN_POINTS, SHOWN_DETECTORS, SHOWN_SUPPORT = 5, 3, 2  # in texts, before "and so many more"; support of each side
+NAMED_SUPPORT = 10  # rows of each side that an explanation names of what may be thousands
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,31 @@ def _joined(parts: list[Standings]) -> Standings:
 
 
 @dataclass(frozen=True)
+class Supporter:
+    """A training row that a weighted detector rests on.
+
+    Attributes
+    ----------
+    row : int
+    share : float
+        Its part of all that the detector rests on: positive for rows of the detector's class, negative for
+        others; their sizes add up to 1 over all rows.
+
+    Examples
+    --------
+    >>> from exactfit.explanation import Supporter
+    >>> print(Supporter(row=17, share=-0.25))
+    17 (-0.25)
+    """
+
+    row: int
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.row} ({self.share:+.2g})"
+
+
+@dataclass(frozen=True)
 class DetectorAt:
     """A detector and how it stands to one point.
 
@@ -117,6 +143,11 @@ class DetectorAt:
         closest to claiming.
     slack : float
         Relative slack at the point: positive where it fires, 1 at most.
+    support : tuple of Supporter
+        Weighted detectors: the rows that it rests on most, up to ten of its class and up to ten of others, the
+        largest share first. Their anchor is the point that they claim most clearly.
+    n_support : int
+        How many rows it rests on; 0 for masks.
 
     Examples
     --------
@@ -130,12 +161,29 @@ class DetectorAt:
     anchor: int
     witness: int
     slack: float
+    support: tuple[Supporter, ...] = ()
+    n_support: int = 0
 
     def __str__(self) -> str:
         return (
             f"detector {self.detector} of {self.label!r}, anchor row {self.anchor}, slack {self.slack:.3g}, "
             f"limit set by row {self.witness}"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        plain = asdict(self)
+        return plain | {"support": list(plain["support"])}
+
+    @property
+    def rests_on(self) -> str:
+        """The rows that it rests on most, as text; empty for masks."""
+        if not self.support:
+            return ""
+        sides = ([one for one in self.support if one.share > 0], [one for one in self.support if one.share < 0])
+        named = [str(one) for side in sides for one in side[:SHOWN_SUPPORT]]
+        more = self.n_support - len(named)
+        return f"rests on rows {', '.join(named)}" + (f" and {more:,} more" if more else "")
 
 
 @dataclass(frozen=True)
@@ -179,10 +227,10 @@ class Explanation:
         claims = " and ".join(map(repr, self.claimed_by)) or "no class"
         more = len(self.fires) - SHOWN_DETECTORS
         lines = [f"{self.label!r}: claimed by {claims}"]
-        lines += [f"  fires        {found}" for found in self.fires[:SHOWN_DETECTORS]]
+        lines += [line for found in self.fires[:SHOWN_DETECTORS] for line in _lines("fires", found)]
         lines += [f"               and {more} more"] if more > 0 else []
-        lines += [f"  came close   {found}" for found in self.nearest]
-        lines += [f"  other class  {self.other}"] if self.other else []
+        lines += [line for found in self.nearest for line in _lines("came close", found)]
+        lines += _lines("other class", self.other) if self.other else []
         return "\n".join(lines)
 
     def roles(self) -> Iterator[tuple[str, DetectorAt]]:
@@ -193,8 +241,40 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        plain = asdict(self)
-        return plain | {name: list(plain[name]) for name in ("claimed_by", "fires", "nearest")}
+        return {
+            "label": self.label,
+            "claimed_by": list(self.claimed_by),
+            "fires": [found.to_dict() for found in self.fires],
+            "nearest": [found.to_dict() for found in self.nearest],
+            "other": self.other and self.other.to_dict(),
+        }
+
+
+def _lines(role: str, found: DetectorAt) -> list[str]:
+    """A detector in the text of an explanation."""
+    return [f"  {role:<12} {found}", *([f"{'':15}{found.rests_on}"] if found.support else [])]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportRows:
+    """What every weighted detector rests on, as ``trace_`` holds it: those of k are entries starts[k]:starts[k + 1]."""
+
+    rows: Rows
+    shares: Rows
+    starts: Rows
+
+    def of(self, detector: int) -> tuple[Rows, Floats]:
+        """All rows that a detector rests on, with their shares; the largest first, by row on a tie."""
+        part = slice(*self.starts[detector : detector + 2])
+        rows, shares = self.rows[part], self.shares[part]
+        order = np.lexsort((rows, -np.abs(shares)))
+        return rows[order], shares[order] / max(int(np.abs(shares).sum()), 1)
+
+    def largest(self, detector: int) -> tuple[Supporter, ...]:
+        """The first few of each side, in that order."""
+        rows, shares = self.of(detector)
+        few = [np.flatnonzero(side)[:NAMED_SUPPORT] for side in (shares > 0, shares < 0)]
+        return tuple(Supporter(int(rows[k]), float(shares[k])) for k in np.sort(np.concatenate(few)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +287,8 @@ class Explanations(Sequence[Explanation]):
         The answers.
     standings : Standings
         What all detectors say, as arrays.
+    supports : SupportRows or None
+        All rows that weighted detectors rest on: ``supports.of(detector)``. None for masks.
 
     Examples
     --------
@@ -225,6 +307,7 @@ class Explanations(Sequence[Explanation]):
     anchors: Rows
     witnesses: Rows
     output_labels: NDArray[Any]
+    supports: SupportRows | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -253,7 +336,11 @@ class Explanations(Sequence[Explanation]):
     def _at(self, detector: int, slack: float) -> DetectorAt:
         where = int(detector)
         label = self._plain(self.detector_labels, where)
-        return DetectorAt(where, label, int(self.anchors[where]), int(self.witnesses[where]), float(slack))
+        anchor, witness = int(self.anchors[where]), int(self.witnesses[where])
+        if self.supports is None:
+            return DetectorAt(where, label, anchor, witness, float(slack))
+        size = len(self.supports.of(where)[0])
+        return DetectorAt(where, label, anchor, witness, float(slack), self.supports.largest(where), size)
 
     def _all(self, detectors: Rows, slack: NDArray[np.float64]) -> tuple[DetectorAt, ...]:
         there = detectors != NOBODY
@@ -281,10 +368,20 @@ class Explanations(Sequence[Explanation]):
         return {"points": [one.to_dict() for one in self]}
 
     def to_frame(self) -> Any:
-        """A pandas frame with a line for every detector that is named: point, answer, role and the detector."""
-        lines = [
-            (k, one.label, role, *asdict(found).values()) for k, one in enumerate(self) for role, found in one.roles()
-        ]
-        names = ("point", "answer", "role", "detector", "label", "anchor", "witness", "slack")
+        """A pandas frame with a line for every detector that is named: point, answer, role and the detector.
+
+        The rows that a weighted detector rests on, and their shares, are tuples.
+        """
+        lines = [(k, one.label, role, *_cells(found)) for k, one in enumerate(self) for role, found in one.roles()]
+        names = ("point", "answer", "role", *FRAME)
         columns = zip(*lines, strict=True) if lines else ((),) * len(names)
         return as_frame(dict(zip(names, map(list, columns), strict=True)))
+
+
+FRAME = ("detector", "label", "anchor", "witness", "slack", "support", "shares", "n_support")
+
+
+def _cells(found: DetectorAt) -> tuple[Any, ...]:
+    """What a frame says of a detector, in the order of FRAME."""
+    rows, shares = tuple(one.row for one in found.support), tuple(one.share for one in found.support)
+    return found.detector, found.label, found.anchor, found.witness, found.slack, rows, shares, found.n_support

@@ -36,7 +36,7 @@ from exactfit import (
 from exactfit.construct import stream as streams
 from exactfit.data import data_digest
 from exactfit.geometry.worst_cases import make_disc_moons
-from exactfit.network import Masks
+from exactfit.network import Masks, WeightedMasks
 from exactfit.network.sides import sides
 
 
@@ -52,30 +52,48 @@ def joined(*parts: tuple[Any, Any]) -> tuple[Any, Any]:
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
 
 
+def counters(weights: Any) -> Any:
+    """What each detector counts with, as a matrix of integers."""
+    return (weights.values if isinstance(weights, WeightedMasks) else weights.bits.to_bool()).astype(int)
+
+
 def naive_limits(network: Any, X: Any, y: Any) -> Any:
     """Each detector's limit, lowered to the smallest count over points of other classes."""
     first, detectors, output = network.layers
     bits = sides(X, first.weights.values, first.bias).to_bool()
-    masks = detectors.weights.bits.to_bool()
+    masks = counters(detectors.weights)
     classes = network.decoder.classes
     owners = [classes[k] for k in output.weights.bits.to_bool().argmax(axis=0)]
     return np.array([
-        min([limit, *((bits[row] & mask).sum() for row in range(len(y)) if y[row] != own)])
+        min([limit, *((bits[row] * mask).sum() for row in range(len(y)) if y[row] != own)])
         for mask, limit, own in zip(masks, detectors.bias, owners, strict=True)
     ])  # fmt: skip
 
 
+def supports(trace: Any) -> list[Any]:
+    """The rows and shares of every detector; none for masks."""
+    if not len(trace.support_starts):
+        return [None] * len(trace.anchors)
+    parts = [slice(*trace.support_starts[k : k + 2]) for k in range(len(trace.anchors))]
+    return [(trace.support[part].tolist(), trace.shares[part].tolist()) for part in parts]
+
+
+@pytest.mark.parametrize("detectors", ["mask", "weighted"])
 @given(problem=problems(), seed=st.integers(0, 3), width=st.sampled_from([5, 40, 200]), cut=st.integers(1, 8))
-def test_limits_and_claims_are_those_of_all_points_at_once(problem: Any, seed: int, width: int, cut: int) -> None:
+def test_limits_and_claims_are_those_of_all_points_at_once(
+    detectors: str, problem: Any, seed: int, width: int, cut: int
+) -> None:
     X, y = problem
     start = next(k for k in range(2, len(y) + 1) if set(y[:k]) == set(y))
-    made = fixed_width(X[:start], y[:start], width, Recipe(), seed)
+    made = fixed_width(X[:start], y[:start], width, Recipe(detectors=detectors), seed)
     stream = [(X[k : k + cut], y[k : k + cut]) for k in range(start, len(y), cut)]
     extended = extend(made, stream, training=(X[:start], y[:start]))
     limits = naive_limits(made.network, X, y)
-    kept = np.flatnonzero(limits > 0)
+    floors = np.minimum(counters(made.network.layers[1].weights), 0).sum(axis=1)
+    kept = np.flatnonzero(limits > floors)
     assert extended.construction.network.layers[1].bias.tolist() == limits[kept].tolist()
-    assert extended.dropped.tolist() == np.flatnonzero(limits <= 0).tolist()
+    assert extended.dropped.tolist() == np.flatnonzero(limits <= floors).tolist()
+    assert supports(extended.construction.trace) == [supports(made.trace)[k] for k in kept]
     assert extended.lowered.tolist() == np.flatnonzero(limits < made.network.layers[1].bias).tolist()
     wrong = np.flatnonzero(extended.construction.network.decide(X) != y)
     assert extended.uncovered.tolist() == wrong.tolist()

@@ -202,6 +202,19 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
             build(Recipe(exact_in="float32"))
 
 
+def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
+    plain = memory.bytes_for(64, 1000, 1)
+    assert memory.bytes_for(64, 1000, 1, detectors="weighted") - plain == 2 * 8 * 1000
+    monkeypatch.setattr(memory, "machine_memory", lambda: memory.bytes_for(640, *X.shape))
+    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
+        with pytest.raises(TooLargeError, match="choose a smaller width"):
+            build(Recipe(detectors="weighted"))
+    monkeypatch.setattr(memory, "machine_memory", lambda: 2**50)
+    with pytest.raises(TooLargeError, match='at most 8388608 hyperplanes, or detectors="mask"'):
+        fixed_width(X, Y, 2**23 + 1, Recipe(detectors="weighted"))
+    assert memory.largest_width(X, detectors="weighted") == 2**23
+
+
 def test_memory_is_guessed_where_the_system_does_not_tell(monkeypatch):
     monkeypatch.delattr(memory.os, "sysconf")
     assert memory.machine_memory() == memory.UNKNOWN_MEMORY

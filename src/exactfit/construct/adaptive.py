@@ -57,9 +57,10 @@ class _Widths:
     def of(cls, X: Matrix, options: Options) -> _Widths:
         """The widths that options and memory allow."""
         smallest = int(options.min_width)
-        refuse_too_large(smallest, X, options.exact_in)
+        refuse_too_large(smallest, X, options.exact_in, options.detectors)
         if options.max_width is None:
-            return cls(smallest, max(smallest, largest_width(X, options.exact_in)), False)
+            largest = largest_width(X, options.exact_in, options.detectors)
+            return cls(smallest, max(smallest, largest), False)
         return cls(smallest, int(options.max_width), True)
 
 

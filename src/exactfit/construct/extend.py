@@ -2,9 +2,10 @@
 
 The corollary builds a network on finitely many centres, but takes each limit as the minimum
 over the whole rest set. Here the whole set comes in batches: detectors stay, limits fall to
-the minimum over all rest points that were seen, and a detector whose limit falls to zero is
-dropped. So none fires on a rest point of the stream. That every target point still has a
-detector is what the corollary promises with positive probability only: it is counted.
+the minimum over all rest points that were seen, and a detector whose limit falls to zero (with
+weights: to the sum of the negative ones), so that it can fire on nothing, is dropped. So none
+fires on a rest point of the stream. That every target point still has a detector is what the
+corollary promises with positive probability only: it is counted.
 
 Limits fall until the last batch, so the target points are examined in a second pass.
 """
@@ -30,7 +31,7 @@ from ..network import Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 from ..outcome import Outcome
-from .construction import Construction
+from .construction import Construction, Trace
 from .heights import Measure, measure_of
 from .patterns import rounded
 from .stream import Batches, Codes, Floats, Stream, tiles
@@ -60,7 +61,8 @@ class Extension:
     uncovered : ndarray of int64
         Their rows, the first ``most_reported`` of them.
     lowered, dropped : ndarray of int64
-        Detectors of the old network whose limit fell, and those dropped because it fell to zero.
+        Detectors of the old network whose limit fell, and those dropped because it fell to the lowest
+        count that there is: zero, or the sum of the negative weights.
     classifier : InterpolatingClassifier or None
         If a classifier was extended: a copy of it with the new network, trace and certificate.
 
@@ -306,7 +308,7 @@ def _assemble(
     witnesses = np.where(fell, lowered.witnesses if with_training else -1, old.trace.witnesses)
     trace = replace(
         old.trace, anchors=old.trace.anchors[kept], witnesses=witnesses[kept], coverage=claimed.coverage,
-        detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered,
+        detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered, **_support(old.trace, kept),
     )  # fmt: skip
     outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
     made = Construction(_network(old.network, kept, lowered.limits[kept]), outcome, trace)
@@ -321,6 +323,18 @@ def _assemble(
         lowered=np.flatnonzero(fell),
         dropped=np.setdiff1d(np.arange(len(fell)), kept),
     )
+
+
+def _support(trace: Trace, kept: NDArray[np.intp]) -> dict[str, Any]:
+    """What the detectors that are kept rest on; nothing for masks."""
+    if not len(trace.support_starts):
+        return {}
+    entries = np.concatenate(
+        [np.empty(0, dtype=np.int64), *(np.arange(*trace.support_starts[k : k + 2]) for k in kept)]
+    )
+    sizes = np.diff(trace.support_starts)[kept]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return {"support": trace.support[entries], "shares": trace.shares[entries], "support_starts": starts}
 
 
 def _network(old: Network, kept: NDArray[np.intp], limits: NDArray[Any]) -> Network:

@@ -39,7 +39,7 @@ def algorithm_2(
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """
     width = int(options.width)
-    refuse_too_large(width, X, options.exact_in)
+    refuse_too_large(width, X, options.exact_in, options.detectors)
     source = hyperplane_source(X, y, targets, options, root)
     planes = source.first(width)  # line 1
     order = ClassOrder.of(y)

@@ -8,7 +8,8 @@ from typing import Any
 from ..exceptions import TooLargeError
 from ..network.bits import n_words
 
-UNKNOWN_MEMORY = 2**36
+UNKNOWN_MEMORY = 2**36  # bytes, 64 GB
+WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
 
 
 def machine_memory() -> int:
@@ -19,24 +20,33 @@ def machine_memory() -> int:
         return UNKNOWN_MEMORY
 
 
-def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None) -> int:
+def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None, detectors: str = "mask") -> int:
     """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
 
-    With ``exact_in`` weights are filtered in float64, and patterns are what is on and what may be.
+    With ``exact_in`` weights are filtered in float64, and patterns are what is on and what may be. Weighted
+    detectors need all of them once more, each pattern once, and again as rows for those that a fit looks at.
     """
     filtered, matrices = (4, 1) if exact_in is None else (8, 2)
+    if detectors == "weighted":
+        matrices = 2 * matrices + 1
     return width * ((4 + filtered) * d + 8) + matrices * 8 * n_words(width) * n_points
 
 
-def largest_width(X: Any, exact_in: str | None = None) -> int:
-    """The width beyond which a first layer would fill half of the machine's memory."""
-    per_word = bytes_for(64, X.shape[0], X.shape[1], exact_in)
-    return max(64, 64 * (machine_memory() // 2 // per_word))
+def largest_width(X: Any, exact_in: str | None = None, detectors: str = "mask") -> int:
+    """The width beyond which a first layer would fill half of the machine's memory, or weights would all be zero."""
+    per_word = bytes_for(64, X.shape[0], X.shape[1], exact_in, detectors)
+    widest = WIDEST_WEIGHTED if detectors == "weighted" else machine_memory()
+    return min(widest, max(64, 64 * (machine_memory() // 2 // per_word)))
 
 
-def refuse_too_large(width: int, X: Any, exact_in: str | None = None) -> None:
+def refuse_too_large(width: int, X: Any, exact_in: str | None = None, detectors: str = "mask") -> None:
     """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
-    needed, there = bytes_for(width, X.shape[0], X.shape[1], exact_in), machine_memory()
+    needed, there = bytes_for(width, X.shape[0], X.shape[1], exact_in, detectors), machine_memory()
+    if detectors == "weighted" and width > WIDEST_WEIGHTED:
+        raise TooLargeError(
+            f'width={width} leaves no room for detectors="weighted", whose sums stay within 2^24: '
+            f'at most {WIDEST_WEIGHTED} hyperplanes, or detectors="mask"'
+        )
     if needed > there:
         raise TooLargeError(
             f"width={width} needs {needed:,} bytes for {X.shape[0]} points of {X.shape[1]} features, "
