@@ -24,8 +24,9 @@ ROOMS = (
     ("persistence",),
     ("tables",),
     ("export",),
+    ("distributed",),
     ("estimators",),
-    ("constructions", "distributed", "explanation"),
+    ("constructions", "explanation"),
     ("geometry",),
     ("construct",),
     ("certificate",),
@@ -142,7 +143,7 @@ def test_importing_exactfit_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("name", ["constructions", "export", "geometry", "lab", "plots"])
+@pytest.mark.parametrize("name", ["constructions", "distributed", "export", "geometry", "lab", "plots"])
 def test_a_package_is_there_without_an_import_of_its_own(name: str) -> None:
     code = f"import sys, exactfit; early = 'exactfit.{name}' in sys.modules; print(early, exactfit.{name}.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -186,6 +187,7 @@ SURFACE = {
     "compare": "every construction on one data set",
     "constructions": "the published constructions",
     "describe": "why a network is as large as it is",
+    "distributed": "data on a cluster, or larger than memory",
     "export": "other runtimes",
     "extend": "limits over further points",
     "find_suspects": "labels worth checking",

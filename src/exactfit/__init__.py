@@ -1,7 +1,7 @@
 """Neural networks that fit your data exactly: built, not trained.
 
-Public names, and the packages ``constructions``, ``export``, ``geometry``, ``lab`` and ``plots``, are loaded
-when first used, so that importing exactfit is cheap.
+Public names, and the packages ``constructions``, ``distributed``, ``export``, ``geometry``, ``lab`` and ``plots``, are
+loaded when first used, so that importing exactfit is cheap.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import constructions as constructions
+    from . import distributed as distributed
     from . import export as export
     from . import geometry as geometry
     from . import lab as lab
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .construct.extend import extend as extend
     from .estimators import InterpolatingClassifier as InterpolatingClassifier
     from .exceptions import AssumptionError as AssumptionError
+    from .exceptions import ClusterError as ClusterError
     from .exceptions import ConflictWarning as ConflictWarning
     from .exceptions import ConstructionError as ConstructionError
     from .exceptions import ContradictoryLabelsError as ContradictoryLabelsError
@@ -71,6 +73,7 @@ _HOMES = {
     "estimators": ["InterpolatingClassifier"],
     "exceptions": [
         "AssumptionError",
+        "ClusterError",
         "ConflictWarning",
         "ConstructionError",
         "ContradictoryLabelsError",
@@ -96,7 +99,7 @@ _HOMES = {
     "tables": ["Table", "TableModel", "read_table"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_PACKAGES = ("constructions", "export", "geometry", "lab", "plots")
+_PACKAGES = ("constructions", "distributed", "export", "geometry", "lab", "plots")
 
 __all__ = list(_HOME) + list(_PACKAGES)
 

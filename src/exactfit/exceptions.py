@@ -11,6 +11,7 @@
     │   ├── WidthLimitError                     ``max_width`` hyperplanes were not enough
     │   ├── NoGapError                          rounding leaves no room for a limit
     │   └── AssumptionError                     a published recipe needs more of the points than they have
+    ├── ClusterError (RuntimeError)             a cluster has lost its workers, or what they held
     ├── ModelFileError (ValueError)             a saved model is damaged, foreign or too new
     └── MissingDependencyError (ImportError)    an optional package is not installed
 
@@ -112,6 +113,10 @@ class AssumptionError(ConstructionError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.assumption, self.rows, self.remedy)
+
+
+class ClusterError(ExactfitError, RuntimeError):
+    """A cluster has lost its workers, or what only they held."""
 
 
 class ModelFileError(ExactfitError, ValueError):

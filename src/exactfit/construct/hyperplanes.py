@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm, squares_from, subtract_products
-from ..data import mean
+from ..data import PartedPoints, mean
 from ..exceptions import DataError, ParameterError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
@@ -63,7 +63,9 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 def radius(X: Matrix, origin: Floats) -> float:
     """Largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
-    return float(max(largest_norm(dense_rows(X, tile), origin) for tile in row_tiles(X)))
+    if isinstance(X, PartedPoints):
+        return X.radius(origin)
+    return float(max((largest_norm(dense_rows(X, tile), origin) for tile in row_tiles(X)), default=0.0))
 
 
 Block = Callable[[np.random.Generator], Hyperplanes]
@@ -162,16 +164,22 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         here, there = pairs.draw(rng, WORD_BITS, rivals)
         points = dense_rows(X, here)
-        nearest = [_nearest(X, point, np.unique(rows)) for point, rows in zip(points, there, strict=True)]
-        return _between(points, dense_rows(X, np.array(nearest)))
+        return _between(points, dense_rows(X, _all_nearest(X, points, there)))
 
     return draw
 
 
-def _nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> int:
+def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
+    if isinstance(X, PartedPoints):
+        return X.nearest(points, candidates)
+    return np.array([nearest(X, point, np.unique(rows))[1] for point, rows in zip(points, candidates, strict=True)])
+
+
+def nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:
+    """The least squared distance from a point to some rows, and the first row that has it."""
     squares = np.empty(len(rows))
     squares_from(point, dense_rows(X, rows), squares)
-    return int(rows[squares.argmin()])
+    return float(squares.min()), int(rows[squares.argmin()])
 
 
 def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Block:

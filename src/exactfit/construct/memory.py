@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..data import PartedPoints
 from ..exceptions import TooLargeError
 from ..network.bits import n_words
 
@@ -18,6 +19,11 @@ def machine_memory() -> int:
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
         return UNKNOWN_MEMORY
+
+
+def _memory_for(X: Any) -> int:
+    """Bytes that there are for a first layer: what the machine has, or what points elsewhere allow."""
+    return X.memory if isinstance(X, PartedPoints) else machine_memory()
 
 
 def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None, detectors: str = "mask") -> int:
@@ -35,13 +41,13 @@ def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None, de
 def largest_width(X: Any, exact_in: str | None = None, detectors: str = "mask") -> int:
     """The width beyond which a first layer would fill half of the machine's memory, or weights would all be zero."""
     per_word = bytes_for(64, X.shape[0], X.shape[1], exact_in, detectors)
-    widest = WIDEST_WEIGHTED if detectors == "weighted" else machine_memory()
-    return min(widest, max(64, 64 * (machine_memory() // 2 // per_word)))
+    widest = WIDEST_WEIGHTED if detectors == "weighted" else _memory_for(X)
+    return min(widest, max(64, 64 * (_memory_for(X) // 2 // per_word)))
 
 
 def refuse_too_large(width: int, X: Any, exact_in: str | None = None, detectors: str = "mask") -> None:
     """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
-    needed, there = bytes_for(width, X.shape[0], X.shape[1], exact_in, detectors), machine_memory()
+    needed, there = bytes_for(width, X.shape[0], X.shape[1], exact_in, detectors), _memory_for(X)
     if detectors == "weighted" and width > WIDEST_WEIGHTED:
         raise TooLargeError(
             f'width={width} leaves no room for detectors="weighted", whose sums stay within 2^24: '
@@ -50,5 +56,5 @@ def refuse_too_large(width: int, X: Any, exact_in: str | None = None, detectors:
     if needed > there:
         raise TooLargeError(
             f"width={width} needs {needed:,} bytes for {X.shape[0]} points of {X.shape[1]} features, "
-            f"this machine has {there:,}: choose a smaller width"
+            f"there are {there:,}: choose a smaller width"
         )

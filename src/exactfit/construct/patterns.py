@@ -21,6 +21,7 @@ from .._kernels.rounding import FLOAT32, FLOAT64
 from .._kernels.rows import norms_of
 from .._kernels.sure import SurePlanes, sure_bits
 from .._support.threads import Threads, single_threaded_blas
+from ..data import PartedPoints
 from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import dense_rows, sides
@@ -85,6 +86,9 @@ def patterns_of(
     X: Matrix, planes: Hyperplanes, exact_in: str | None, threads: Threads, rows: NDArray[np.intp] | None = None
 ) -> Patterns:
     """Bits of points (all, or the given rows, in order): exact, or as every evaluation in a format has them."""
+    if isinstance(X, PartedPoints):  # these have exact bits only
+        bits = X.sides(planes.weights, planes.biases)
+        return Patterns.exact(bits if rows is None else bits.take(rows))
     if exact_in is None:
         return Patterns.exact(sides(X, planes.weights, planes.biases, rows=rows, threads=threads))
     return _sure_sides(X, planes, exact_in, threads, np.arange(X.shape[0]) if rows is None else rows)

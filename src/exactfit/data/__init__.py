@@ -17,7 +17,8 @@ from .equal import (
 )
 from .labelled import Codes, Labelled, choose_targets, class_indices, labelled_for, target_code
 from .matrices import Floats, Matrix, Points, Rows, as_matrix, as_points, finite_points, validated
-from .sums import ExactSum, mean, mean_and_deviation
+from .parts import PartedPoints
+from .sums import ExactSum, exact_sum, mean, mean_and_deviation
 
 __all__ = [
     "Codes",
@@ -26,6 +27,7 @@ __all__ = [
     "Floats",
     "Labelled",
     "Matrix",
+    "PartedPoints",
     "Points",
     "Rows",
     "as_labels",
@@ -37,6 +39,7 @@ __all__ = [
     "conflicts",
     "data_digest",
     "distinct_rows",
+    "exact_sum",
     "finite_points",
     "labelled_for",
     "majority_labels",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .._kernels.long_sums import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..network.sides import dense_rows, row_tiles
 from .matrices import Floats, Matrix
+from .parts import PartedPoints
 
 # Digits count multiples of the smallest float64 number.
 PLACES = 1074
@@ -60,10 +61,15 @@ def mean(X: Matrix) -> Floats:
     >>> mean(np.array([[0.1], [0.2], [0.3]]))
     array([0.2])
     """
+    return X.mean() if isinstance(X, PartedPoints) else exact_sum(X).over(X.shape[0])
+
+
+def exact_sum(X: Matrix) -> ExactSum:
+    """Sum of the rows; those of parts can be merged."""
     total = ExactSum(X.shape[1])
     for tile in row_tiles(X):
         total.add(dense_rows(X, tile))
-    return total.over(X.shape[0])
+    return total
 
 
 def mean_and_deviation(values: Floats) -> tuple[float, float]:

@@ -1,0 +1,240 @@
+"""The estimator for Dask collections: Dask in, Dask out, and the network that one machine would build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._support.options import check_whole
+from .._support.progress import progress_bar
+from ..construct import Options
+from ..construct.build import build
+from ..data import Labelled, as_labels
+from ..estimators import InterpolatingClassifier
+from ..exceptions import DataError, ParameterError
+from ..explanation import Explanations
+from .runner import Runner, dask_module
+from .shards import Shards, answers_of_chunk, gathered_labels, is_collection, lazy_rows, row_chunks
+
+# Options of the ordinary estimator that have to stay at these values, and what to do otherwise.
+LEFT_OUT = {"noise": 0.0, "exact_in": None}
+
+
+@dataclass(eq=False, repr=False)
+class DaskInterpolatingClassifier(InterpolatingClassifier):
+    """A classifier that fits every point of a Dask array or frame: the network that one machine would build.
+
+    Same rows, options and seed: the same network, bit for bit, as :class:`exactfit.InterpolatingClassifier`
+    builds, whatever the chunks, the number of workers and the order in which they finish.
+
+    Points stay where they are. Here, with the client, are labels, the patterns of all points (a bit for every
+    point and hyperplane) and what the cover needs. Not there yet: ``noise``, ``exact_in``, activations other
+    than the threshold; each is refused.
+
+    Parameters
+    ----------
+    {options}
+    random_state : int, RandomState, Generator or None, default=None
+    verbose : int, default=0
+        1 shows a progress bar.
+    client : distributed.Client or None, default=None
+        None: the current client; without any, Dask's local scheduler, which takes data larger than memory too.
+    memory_limit : int or None, default=None
+        Bytes that hyperplanes and patterns may take here (None: what the machine has).
+
+    Attributes
+    ----------
+    round_trips_ : int
+        How often ``fit`` waited for Dask. All others are those of :class:`exactfit.InterpolatingClassifier`.
+
+    Examples
+    --------
+    >>> import pytest
+    >>> da = pytest.importorskip("dask.array")
+    >>> from exactfit.distributed import DaskInterpolatingClassifier
+    >>> X, y = da.from_array([[0.0], [1.0], [2.0]], chunks=2), da.from_array([0, 1, 0], chunks=1)
+    >>> model = DaskInterpolatingClassifier(random_state=0).fit(X, y)
+    >>> model.predict(X).compute()
+    array([0, 1, 0])
+    >>> model.to_local().interpolates_
+    True
+    """
+
+    client: Any = None
+    memory_limit: int | None = None
+
+    def _fit(self, X: Any, y: Any) -> None:
+        self._refuse_what_is_left_out()
+        with progress_bar(bool(self.verbose)) as progress:
+            runner = Runner(self.client, progress)
+            points = Shards.of(X, runner, self.memory_limit)
+            data = Labelled.checked(points, _labels(gathered_labels(y, runner), len(points)))
+            made = build(data, self, self.random_state, progress)
+            digest = points.digest(data.y)
+        self._remember_features(X, points.shape[1])
+        self._keep(made, data.classes, made.certificate(len(data), digest, None))
+        self.round_trips_ = runner.round_trips
+
+    def _refuse_what_is_left_out(self) -> None:
+        for name, value in LEFT_OUT.items():
+            if getattr(self, name) != value:
+                raise ParameterError(
+                    f"{name}={getattr(self, name)!r} does not work on Dask collections yet: use {name}={value!r}, "
+                    "or InterpolatingClassifier on points in memory"
+                )
+        if not self.s.is_threshold:
+            raise ParameterError(
+                f'activation={self.s.name!r} does not work on Dask collections yet: use activation="threshold", '
+                "or InterpolatingClassifier on points in memory"
+            )
+        if self.memory_limit is not None:
+            check_whole("memory_limit", self.memory_limit, at_least=1)
+
+    def _remember_features(self, X: Any, count: int) -> None:
+        """As scikit-learn does: their number, and their names if all are strings."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = count
+        names = list(getattr(X, "columns", []))
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def to_local(self) -> InterpolatingClassifier:
+        """The estimator that one machine would have fitted: same network, certificate and explanations."""
+        check_is_fitted(self)
+        options = {one.name: getattr(self, one.name) for one in fields(InterpolatingClassifier)}
+        local = InterpolatingClassifier(**options)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name != "round_trips_"}
+        local.__dict__.update(fitted)
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """The label that claims each point most clearly.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of shape (n_samples,)
+            Not computed yet.
+        """
+        return self._lazy(X, "predict")
+
+    def decision_function(self, X: Any) -> Any:
+        """How clearly each class claims a point; see :class:`exactfit.InterpolatingClassifier`.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Not computed yet.
+        """
+        return self._lazy(X, "decision_function")
+
+    def abstains(self, X: Any) -> Any:
+        """Which points no class or several classes claim; see :class:`exactfit.InterpolatingClassifier`.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of bool, shape (n_samples,)
+            Not computed yet.
+        """
+        return self._lazy(X, "abstains")
+
+    def _lazy(self, X: Any, method: str) -> Any:
+        """A method of the ordinary estimator, for every chunk."""
+        check_is_fitted(self)
+        local = self.to_local().set_params(n_jobs=None)
+        local.__dict__.pop("feature_names_in_", None)  # compared here, once, and not by every chunk
+        self._refuse_other_features(X)
+        # What comes back looks like what comes back for the origin.
+        like = getattr(local, method)(np.zeros((1, self.n_features_in_)))[:0]
+        return lazy_rows(X, answers_of_chunk, (local, method, like), like)
+
+    def _refuse_other_features(self, X: Any) -> None:
+        names = list(getattr(X, "columns", []))
+        if names and names != list(getattr(self, "feature_names_in_", names)):
+            raise DataError(f"X has the features {names}, fit saw {list(self.feature_names_in_)}")
+        count = X.shape[1] if hasattr(X, "shape") else len(names)
+        if count != self.n_features_in_:
+            raise DataError(f"X has {count} features, the network takes {self.n_features_in_}")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Fraction of points that get their label, computed now.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+        y : Dask array, series or array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        runner = Runner(self.client)
+        answers = gathered_labels(self.predict(X), runner)
+        labels = as_labels(gathered_labels(y, runner), len(answers))
+        return float(np.average(answers == labels, weights=sample_weight))
+
+    def explain(self, X: Any) -> Explanations:
+        """What stands behind the answer for each of some points, which are fetched and looked at here.
+
+        Parameters
+        ----------
+        X : Dask or ordinary array or frame of shape (n_samples, n_features)
+            As many rows as fit in memory here.
+
+        Returns
+        -------
+        Explanations
+        """
+        local = self.to_local()
+        if not is_collection(X):
+            return local.explain(X)
+        self._refuse_other_features(X)
+        parts = [part for part in Runner(self.client).run(row_chunks(X), "rows") if part.shape[0]]
+        if not parts:
+            raise DataError("X must have at least one row")
+        return local.explain(_joined(parts))
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Chunks of one kind as one: frames, CSR matrices or arrays."""
+    if hasattr(parts[0], "iloc"):
+        return dask_module("pandas").concat(parts)
+    if hasattr(parts[0], "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def _labels(y: Any, n_samples: int) -> NDArray[Any]:
+    """Labels as the ordinary estimator takes them."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    labels = as_labels(y, n_samples)
+    try:
+        check_classification_targets(labels)
+    except TypeError as error:
+        raise DataError(f"y must hold labels of one kind: {error}") from error
+    return labels
+
+
+# The options are described where they are written down.
+DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace(
+    "{options}", (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
+)
