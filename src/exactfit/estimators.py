@@ -25,7 +25,7 @@ from .explanation import Explanations, Standings, SupportRows
 from .network.detectors import LOWEST, class_slack
 
 
-def _has_votes(model: Any) -> bool:
+def has_votes(model: Any) -> bool:
     """Whether there are several networks, or will be: shares of one vote would say nothing."""
     return len(getattr(model, "networks_", range(model.n_networks))) > 1
 
@@ -203,7 +203,7 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
     def _codes(scores: NDArray[np.float64]) -> NDArray[np.intp]:
         return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
 
-    @available_if(_has_votes)  # type: ignore[untyped-decorator]
+    @available_if(has_votes)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Shares of the networks that answer each class by themselves; only where there are several (``n_networks``).
 

@@ -66,7 +66,7 @@ RECIPES = [
     {"hyperplanes": "bisector"},
     {"hyperplanes": "near-bisector", "width": 128},
     {"hyperplanes": "local", "image_shape": (8, 8)},
-    {"n_jobs": 2},
+    {"n_networks": 3, "n_jobs": 2},
     {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
 ]
 
@@ -161,10 +161,10 @@ def test_answers_are_lazy_and_the_same() -> None:
     X, y = digits()
     parts = in_chunks(X, 0, 200, 100)
     for classes in (10, 2):
-        model = DaskInterpolatingClassifier(random_state=0, target="all" if classes == 2 else None)
+        model = DaskInterpolatingClassifier(random_state=0, n_networks=2, target="all" if classes == 2 else None)
         model.fit(parts, y % classes)
         local = model.to_local()
-        for name in ("predict", "decision_function", "abstains"):
+        for name in ("predict", "decision_function", "abstains", "predict_proba"):
             answers = getattr(model, name)(parts)
             assert isinstance(answers, da.Array)
             expected = getattr(local, name)(X)

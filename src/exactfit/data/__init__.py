@@ -17,7 +17,7 @@ from .equal import (
 )
 from .labelled import Codes, Labelled, choose_targets, class_indices, labelled_for, target_code
 from .matrices import Floats, Matrix, Points, Rows, as_matrix, as_points, finite_points, validated
-from .parts import PartedPoints
+from .parted import PartedPoints
 from .sums import ExactSum, exact_sum, mean, mean_and_deviation
 
 __all__ = [

@@ -12,7 +12,7 @@ from .._support.console import outside
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
 from ..network.sides import dense_rows, row_tiles
 from .matrices import Matrix, Rows
-from .parts import PartedPoints
+from .parted import PartedPoints
 
 Codes = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .._kernels.long_sums import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..network.sides import dense_rows, row_tiles
 from .matrices import Floats, Matrix
-from .parts import PartedPoints
+from .parted import PartedPoints
 
 # Digits count multiples of the smallest float64 number.
 PLACES = 1074

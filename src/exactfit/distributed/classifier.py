@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.options import check_whole
@@ -14,7 +15,7 @@ from .._support.progress import progress_bar
 from ..construct import Options
 from ..construct.build import build
 from ..data import Labelled, as_labels
-from ..estimators import InterpolatingClassifier
+from ..estimators import InterpolatingClassifier, has_votes
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from .runner import Runner, dask_module
@@ -152,6 +153,21 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             Not computed yet.
         """
         return self._lazy(X, "abstains")
+
+    @available_if(has_votes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Shares of the networks that answer each class, where there are several; as the ordinary estimator's.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of shape (n_samples, n_classes)
+            Not computed yet.
+        """
+        return self._lazy(X, "predict_proba")
 
     def _lazy(self, X: Any, method: str) -> Any:
         """A method of the ordinary estimator, for every chunk."""
