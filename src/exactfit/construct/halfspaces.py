@@ -59,7 +59,7 @@ class Effort:
 
     neighbours: int = 300
     overlap: int = 0
-    soft: int = 2
+    soft: int = 5
     firm: int = 20
     enough: int = 97
     fresh: int = 2000
