@@ -247,7 +247,7 @@ def test_a_command_encodes_its_table_once(
 @pytest.mark.parametrize("command", ["predict", "certify", "explain"])
 def test_models_that_cannot_be_used(command: str, model: str, capsys: Capture) -> None:
     def newer(header: dict[str, Any]) -> dict[str, Any]:
-        return header | {"format": 2, "saved_with": {"versions": {"exactfit": "7.1"}}}
+        return header | {"format": container.FORMAT + 1, "saved_with": {"versions": {"exactfit": "7.1"}}}
 
     header, tensors = container.read_model(Path(model))
     container.write_model(Path("newer"), newer(header), tensors)
@@ -255,7 +255,7 @@ def test_models_that_cannot_be_used(command: str, model: str, capsys: Capture) -
     write("empty", b"")
     exactfit.save(InterpolatingClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1]), "bare")
     for name, code, says in (
-        ("newer", 3, "exactfit 7.1 wrote it in format 2"),
+        ("newer", 3, f"exactfit 7.1 wrote it in format {container.FORMAT + 1}"),
         ("damaged", 3, "has changed"),
         ("empty", 3, "it is empty"),
         ("fruit.csv", 3, "not a model that exactfit saved"),

@@ -222,7 +222,7 @@ def test_shards_are_merged_packed_and_continued_from(capsys: pytest.CaptureFixtu
     assert but_seconds(printed) == but_seconds(Path("whole.csv").read_text(encoding="utf-8"))
     assert but_seconds(printed) == but_seconds(Path("out/mine.csv").read_text(encoding="utf-8"))
     assert main(["trials", "cost", "all.csv.gz"]) == 0
-    assert capsys.readouterr().out.startswith("all.csv.gz: 48 trials, ")
+    assert capsys.readouterr().out.startswith("all.csv.gz: 48 trials in ")
 
 
 def test_failed_trials_show_in_the_exit_code(
