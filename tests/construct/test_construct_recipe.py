@@ -180,8 +180,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
 
 def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
     assert memory.bytes_for(65, n_points=10, d=3) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
-    assert memory.machine_memory() > 2**20
-    monkeypatch.setattr(memory, "machine_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "usable_memory", lambda: 100_000)
     width = memory.largest_width(X)
     assert width % 64 == 0
     assert 0 < memory.bytes_for(width, *X.shape) <= 50_000 < memory.bytes_for(width + 64, *X.shape)
@@ -194,7 +193,7 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
     both = memory.bytes_for(64, 1000, 1, "float32") - memory.bytes_for(64, 1000, 1)
     assert both == 8 * 1000 + 64 * 4
     room = memory.bytes_for(640, *X.shape)
-    monkeypatch.setattr(memory, "machine_memory", lambda: room)
+    monkeypatch.setattr(memory, "usable_memory", lambda: room)
     memory.refuse_too_large(640, X)
     assert memory.largest_width(X, "float32") < memory.largest_width(X)
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
@@ -205,19 +204,14 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
 def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
     plain = memory.bytes_for(64, 1000, 1)
     assert memory.bytes_for(64, 1000, 1, detectors="weighted") - plain == 2 * 8 * 1000
-    monkeypatch.setattr(memory, "machine_memory", lambda: memory.bytes_for(640, *X.shape))
+    monkeypatch.setattr(memory, "usable_memory", lambda: memory.bytes_for(640, *X.shape))
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError, match="choose a smaller width"):
             build(Recipe(detectors="weighted"))
-    monkeypatch.setattr(memory, "machine_memory", lambda: 2**50)
+    monkeypatch.setattr(memory, "usable_memory", lambda: 2**50)
     with pytest.raises(TooLargeError, match='at most 8388608 hyperplanes, or detectors="mask"'):
         fixed_width(X, Y, 2**23 + 1, Recipe(detectors="weighted"))
     assert memory.largest_width(X, detectors="weighted") == 2**23
-
-
-def test_memory_is_guessed_where_the_system_does_not_tell(monkeypatch):
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.machine_memory() == memory.UNKNOWN_MEMORY
 
 
 @pytest.mark.parametrize("rng", [7, np.int64(7), np.random.SeedSequence(7)])

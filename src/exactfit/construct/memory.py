@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from .._support.memory import usable_memory
 from ..data import PartedPoints
 from ..exceptions import TooLargeError
 from ..network.bits import n_words
 
-UNKNOWN_MEMORY = 2**36  # bytes, 64 GB
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
 
 
-def machine_memory() -> int:
-    """Bytes of main memory, or a generous guess where the system does not tell."""
-    try:
-        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return UNKNOWN_MEMORY
-
-
 def _memory_for(X: Any) -> int:
-    """Bytes that there are for a first layer: what the machine has, or what points elsewhere allow."""
-    return X.memory if isinstance(X, PartedPoints) else machine_memory()
+    """Bytes that there are for a first layer: what this process may use, or what points elsewhere allow."""
+    return X.memory if isinstance(X, PartedPoints) else usable_memory()
 
 
 def bytes_for(width: int, n_points: int, d: int, exact_in: str | None = None, detectors: str = "mask") -> int:

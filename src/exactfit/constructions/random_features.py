@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
+from .._support.memory import usable_memory
 from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Source, gaussian, radius
-from ..construct.memory import machine_memory
 from ..data import mean
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
@@ -125,7 +125,7 @@ def _signs(points: DistinctPoints) -> Floats:
 
 def _widths(n: int) -> Iterator[int]:
     """Powers of two, as far as memory and sense allow: few points on a line may need many times as many features."""
-    most = min(max(4 * n, min(64 * n, MODEST_WIDTH)), machine_memory() // (64 * n))
+    most = min(max(4 * n, min(64 * n, MODEST_WIDTH)), usable_memory() // (64 * n))
     width = FIRST_WIDTH
     while width <= most:
         yield width

@@ -21,7 +21,7 @@ from .._support.options import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
-from ..construct.memory import machine_memory
+from .._support.memory import usable_memory
 from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
 from ..network.sides import dense_rows
@@ -95,7 +95,7 @@ def compare(
     """
     contenders = choose_contenders(constructions)
     seconds = check_number("time_limit", time_limit, above=0.0)
-    memory = machine_memory() // 2 if memory_limit is None else check_whole("memory_limit", memory_limit, at_least=1)
+    memory = usable_memory() // 2 if memory_limit is None else check_whole("memory_limit", memory_limit, at_least=1)
     seed = check_whole("random_state", random_state, at_least=0)
     data, n_classes = prepare(X, y, conflicts, seed)
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, progress_bar(bool(verbose)) as progress:
