@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import exactfit
 from exactfit import InterpolatingClassifier, Network
-from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Sparse, object_array
+from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Sparse, WeightedMasks, object_array
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
 
@@ -95,6 +95,14 @@ NETWORKS: dict[str, Callable[[], Network]] = {
         Layer(Dense(np.asfortranarray(points(4))), np.zeros(4), RELU), Layer(Dense(points(1, 4)), np.zeros(1), None)
     ),
     "sparse": lambda: network(Layer(Sparse(sp.csr_array([[0.0, 2.5, 0.0]])), np.array([0.1]), THRESHOLD)),
+    "three sparse": lambda: network(
+        Layer(Sparse(sp.csr_array(np.eye(3) * 1.5)), np.array([0.1, 0.2, 0.3]), THRESHOLD),
+        Layer(Dense(-np.ones((1, 3))), np.zeros(1), None),
+    ),
+    "weighted": lambda: network(
+        Layer(Dense(points(3)), np.zeros(3), THRESHOLD),
+        Layer(WeightedMasks(np.array([[3, -127, 0]], dtype=np.int8), -1), np.array([2]), THRESHOLD),
+    ),
     "integers": lambda: network(
         Layer(Integers(HUGE), object_array([-(7**99)], (1,)), RELU),
         Layer(Integers(object_array([-1], (1, 1))), object_array([0], (1,)), None),

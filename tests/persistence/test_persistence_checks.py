@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forgeries import Forge, add_one, drop, forged, model_file, put, swap, table_file
-from saved_models import NETWORKS
+from saved_models import NETWORKS, fitted, labels, points
 
 from exactfit import save
 from exactfit.construct import Construction, Trace
@@ -26,6 +26,20 @@ def small(path: Path) -> bytes:
 
 
 W0, W1, W2 = (f"network.layers.{k}.weights." for k in range(3))
+
+
+TOLD = ("anchors", "witnesses", "coverage", "detector_classes")
+
+
+def emptied(tensors: dict[str, Any], name: str) -> None:
+    tensors[f"trace.{name}"] = tensors[f"trace.{name}"][:0]
+
+
+def huge_class(header: Any, tensors: dict[str, Any], code: int) -> None:
+    """The last class gets another number, and its detectors with it."""
+    header["network"]["decoder"]["classes"][-1] = code
+    classes = tensors["trace.detector_classes"]
+    tensors["trace.detector_classes"] = np.where(classes == classes.max(), code, classes)
 
 
 FORGERIES: dict[str, Forge] = {
@@ -139,6 +153,16 @@ FORGERIES: dict[str, Forge] = {
     "square anchors": swap("trace.anchors", lambda rows: rows[:, None]),
     "detector classes": swap("trace.detector_classes", add_one),
     "other detector classes": swap("trace.detector_classes", lambda codes: codes[::-1]),
+    "class beyond int64": put("network", "decoder", "classes", [0, 1, 2**70]),
+    "class beyond memory": lambda header, tensors: huge_class(header, tensors, 2**33),
+    "anchors beyond the data": swap("trace.anchors", lambda rows: rows + 10**6),
+    "witnesses beyond the data": swap("trace.witnesses", lambda rows: rows + 10**6),
+    "uncovered beyond the data": swap("trace.uncovered", lambda rows: np.array([10**6])),
+    "no anchors, empty": swap("trace.anchors", lambda rows: rows[:0]),
+    "no witnesses, empty": swap("trace.witnesses", lambda rows: rows[:0]),
+    "no coverage, empty": swap("trace.coverage", lambda rows: rows[:0]),
+    "empty trace": lambda _, tensors: [emptied(tensors, name) for name in TOLD],
+    "limit near the end of int64": swap("network.layers.1.bias", lambda bias: bias * 0 + (2**63 - 1)),
     "errors": swap("certificate.errors", lambda rows: [10**6]),
     "negative errors": swap("certificate.errors", lambda rows: [-1]),
     "short errors": swap("certificate.errors", lambda rows: rows.astype(np.int32)),
@@ -153,16 +177,40 @@ def test_what_was_never_written_is_refused(name: str, small: bytes, path: Path) 
 SPARSE, INTEGERS = f"{W0}indices", f"{W0}text"
 
 
+def doubled(value: float) -> dict[str, Any]:
+    """Entries at one place of a sparse layer, each of them finite."""
+    parts = {"data": np.array([value, value]), "indices": np.array([1, 1]), "indptr": np.array([0, 2])}
+    return {f"{W0}{name}": part for name, part in parts.items()}
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("sparse", swap(SPARSE, lambda rows: rows + 10**9)),
         ("sparse", swap(SPARSE, lambda rows: -rows)),
         ("sparse", swap(f"{W0}indptr", lambda ends: ends * 5)),
+        ("sparse", swap(f"{W0}indptr", lambda ends: [0, -1])),
+        ("sparse", swap(f"{W0}indptr", lambda ends: [1, 1])),
+        ("sparse", swap(f"{W0}indptr", lambda ends: ends.astype(np.int32))),
+        ("sparse", swap(f"{W0}data", lambda data: [data])),
+        ("sparse", swap(f"{W0}shape", lambda shape: [1, 2**40])),
         ("sparse", swap(f"{W0}shape", lambda shape: [1])),
         ("sparse", swap(f"{W0}shape", lambda shape: [2**40, 2**40])),
         ("sparse", swap(f"{W0}shape", lambda shape: [-1, 3])),
         ("sparse", swap(f"{W0}data", lambda data: data * np.inf)),
+        ("sparse", lambda _, tensors: tensors.update(doubled(1.7e308))),
+        ("integers", put("network", "layers", 0, "activation", "squared_relu")),
+        ("integers", put("network", "layers", 0, "bias", "float64")),
+        ("masks", swap("network.layers.0.bias", lambda bias: bias * 0 + (2**63 - 1))),
+        ("masks", swap(f"{W0}words", lambda words: words[:, :0])),
+        ("dense", swap(f"{W0}values", lambda values: np.empty((0, 2**40)))),
+        ("weighted", swap(f"{W1}values", lambda values: values.astype(np.int16))),
+        ("weighted", swap(f"{W1}values", lambda values: values[:, :-1])),
+        ("weighted", swap(f"{W1}values", lambda values: values[:, :, None])),
+        ("weighted", swap(f"{W1}values", lambda values: values[:-1])),
+        ("weighted", swap(f"{W1}sign", lambda sign: sign * 2)),
+        ("weighted", swap(f"{W1}sign", lambda sign: sign[:0])),
+        ("weighted", swap(f"{W1}sign", lambda sign: [2**63 - 1])),
         ("integers", swap(f"{W0}shape", lambda shape: [2**31, 2**31])),
         ("integers", swap(f"{W0}shape", lambda shape: [-1, 3])),
         ("integers", swap(INTEGERS, lambda text: text[:-2])),
@@ -186,11 +234,55 @@ def test_what_no_network_is_is_refused(name: str, change: Forge, path: Path) -> 
     forged((path).read_bytes(), path, change)
 
 
+def test_rows_of_a_sparse_layer_are_followed_before_scipy_sees_them(path: Path) -> None:
+    """SciPy's own check believes an indptr that ends at or below zero, and its sorting then leaves its arrays."""
+    save(NETWORKS["three sparse"](), path)
+    message = forged(path.read_bytes(), path, swap(f"{W0}indptr", lambda ends: [0, 10**8, 2, -1]))
+    assert "do not follow one another" in message
+
+
+def test_a_construction_names_rows(path: Path) -> None:
+    one = np.zeros(1, dtype=np.int64)
+    made = Construction(NETWORKS["dense"](), Outcome.POINTS_MISSED, Trace(one, one, one, one), errors=one)
+    save(made, path)
+    octets = path.read_bytes()
+    for wrong in (np.array([-1]), np.array([2, 1]), np.array([0.5]), one[None]):
+        assert "its errors are not rows" in forged(octets, path, swap("construction.errors", lambda _, w=wrong: w))
+
+
 def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
     one = np.zeros(1, dtype=np.int64)
     save(Construction(NETWORKS["dense"](), Outcome.INTERPOLATES, Trace(one, one, one, one)), path)
     message = forged(path.read_bytes(), path, swap("trace.detector_classes", lambda codes: codes + 2))
     assert "detectors for a class that its network does not know" in message
+
+
+@pytest.fixture(scope="module")
+def weighted(path: Path) -> bytes:
+    """The bytes of a small classifier with weighted detectors."""
+    save(fitted(points(), labels(0, 1), detectors="weighted"), path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["support", "shares", "support_starts"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda numbers: numbers[:-1],
+        lambda numbers: numbers[:0],
+        lambda numbers: numbers[None],
+        lambda numbers: numbers.astype(np.float64),
+        lambda numbers: np.concatenate([numbers, numbers]),
+    ],
+)
+def test_what_weighted_detectors_rest_on_is_checked(name: str, change: Any, weighted: bytes, path: Path) -> None:
+    forged(weighted, path, swap(f"trace.{name}", change))
+
+
+@pytest.mark.parametrize("numbers", [lambda rows: rows + 10**6, lambda rows: rows - 10**6])
+def test_rows_that_weighted_detectors_rest_on_are_rows(numbers: Any, weighted: bytes, path: Path) -> None:
+    forged(weighted, path, swap("trace.support", numbers))
+    forged(weighted, path, swap("trace.support_starts", numbers))
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,29 @@ def test_deep_nesting_is_refused(depth: int, path: Path) -> None:
         refused(path, len(octets).to_bytes(8, "little") + octets)
 
 
+def test_a_long_header_is_refused_before_it_is_read(path: Path) -> None:
+    with path.open("wb") as file:  # 91 MB that are nowhere on the disk
+        file.write((91_000_000).to_bytes(8, "little") + container.BEGINNING)
+        file.truncate(91_000_008)
+    with pytest.raises(ModelFileError, match="nor any other safetensors file"):
+        load(path)
+    path.unlink()
+
+
+def test_a_file_larger_than_memory_is_refused_before_it_is_read(
+    small: bytes, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "usable_memory", lambda: 2 * len(small) - 2)
+    assert "no more than" in refused(path, small)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="no ordinary file"):
+        load(tmp_path / "pipe")
+
+
 def test_a_newer_file_asks_for_an_upgrade(small: bytes, path: Path) -> None:
     def newer(header: Plain, _: Any) -> None:
         header["format"] = container.FORMAT + 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..construct.hyperplanes import nearest, radius
-from ..construct.memory import machine_memory
+from .._support.memory import usable_memory
 from ..data import Digest, ExactSum, Floats, Matrix, PartedPoints, Points, as_matrix, exact_sum, finite_points
 from ..data.equal import hashes_of
 from ..exceptions import DataError
@@ -133,7 +133,7 @@ class Shards(PartedPoints):
             raise DataError(f"chunks of X must have the same features, got {sorted(features)} of them")
         if not starts[-1] or features == {0}:
             raise DataError(f"X must have at least one row and one column, got shape {(int(starts[-1]), *features)}")
-        return cls(chunks, starts, surveys, runner, machine_memory() if memory is None else memory)
+        return cls(chunks, starts, surveys, runner, usable_memory() if memory is None else memory)
 
     def __getitem__(self, rows: Any) -> Floats:
         wanted = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows)

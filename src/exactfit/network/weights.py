@@ -216,11 +216,26 @@ def weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
         (sign,) = (int(value) for value in tensors["sign"])
         return WeightedMasks(tensors["values"], sign)
     if kind == "sparse":
-        parts = tensors["data"], tensors["indices"], tensors["indptr"]
-        matrix = sp.csr_array(parts, shape=tuple(int(size) for size in tensors["shape"]))
-        matrix.check_format(full_check=True)  # a wild index would be read beyond the end of an array
-        return Sparse(matrix)
+        return Sparse(_csr_from(tensors["data"], tensors["indices"], tensors["indptr"], tensors["shape"]))
     if kind == "integers":
         shape = tuple(int(size) for size in tensors["shape"])
         return Integers(text_to_integers(tensors["text"], shape))
     raise ValueError(f"unknown kind of weights {kind!r}")
+
+
+def _csr_from(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> Any:
+    """A CSR matrix of parts that may come from anywhere.
+
+    SciPy's compiled code believes them, and its own full check passes over an ``indptr`` whose last entry
+    is not positive: one wild number, and it reads and writes beyond the end of an array.
+    """
+    whole = all(part.dtype == np.int64 and part.ndim == 1 for part in (indices, indptr, shape))
+    if not whole or data.ndim != 1 or len(shape) != 2 or min(shape) < 0:
+        raise ValueError("a sparse layer needs numbers, int64 indices and a shape")
+    rows, columns = (int(size) for size in shape)
+    starts = len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == len(indices) == len(data)
+    if not starts or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("the rows of a sparse layer do not follow one another")
+    if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
+        raise ValueError("a sparse layer has weights outside its shape")
+    return sp.csr_array((data, indices, indptr), shape=(rows, columns))

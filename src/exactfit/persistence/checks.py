@@ -11,17 +11,22 @@ from numpy.typing import NDArray
 
 from .._support.options import check_random_state
 from ..certificate import Certificate
-from ..construct import Trace
+from ..construct import Construction, Trace
 from ..construct.recipe import check_options
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
-from ..network import Decoder, Dense, InputMap, Layer, Masks, Network, Sparse, WeightedMasks
+from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
+from ..network.activations import RELU, THRESHOLD
+from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import are_apart
 from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
 from .container import refuse_unless
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
+LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
+LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and no file can hold a unit for it
+LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
 def check_types(record: Any) -> None:
@@ -46,6 +51,7 @@ def _fits(value: Any, hint: Any) -> bool:
 def check_network(network: Network) -> None:
     """Refuse a network that could not be evaluated, or not as it was."""
     refuse_unless(len(network.layers) > 0 and network.n_features > 0, "its network takes no features")
+    refuse_unless(network.n_features <= LARGEST_INPUTS, "its network takes more features than a point can have")
     refuse_unless(_fits(network.input_map, InputMap), f"its input map {network.input_map!r} is unknown")
     for index, layer in enumerate(network.layers):
         refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
@@ -57,13 +63,24 @@ def _is_sound(layer: Layer) -> bool:
     weights = layer.weights
     if isinstance(weights, Dense) and not _are_finite(weights.values, 2, FLOATS):
         return False
-    if isinstance(weights, Sparse) and not _are_finite(weights.matrix.data, 1, FLOATS):
+    if isinstance(weights, Sparse) and not _are_finite(weights.rows.data, 1, FLOATS):  # doubled entries added up
         return False
     if isinstance(weights, Masks | WeightedMasks) and weights.sign not in (-1, 1):
         return False
-    if isinstance(weights, WeightedMasks) and (weights.values.ndim != 2 or weights.values.dtype != np.int8):
+    if isinstance(weights, WeightedMasks) and not _is_weighted(weights.values):
         return False
-    return layer.bias.dtype == object or _are_finite(layer.bias, 1, NUMBERS)
+    if isinstance(weights, Integers):  # evaluated without rounding, by rules that know of no other activation
+        return layer.bias.dtype == object and layer.activation in (None, RELU, THRESHOLD)
+    return _are_finite(layer.bias, 1, NUMBERS) and _stays_whole(layer.bias)
+
+
+def _is_weighted(values: NDArray[Any]) -> bool:
+    return values.ndim == 2 and values.dtype == np.int8 and values.shape[1] <= LARGEST_WEIGHTED
+
+
+def _stays_whole(bias: NDArray[Any]) -> bool:
+    """Whether integer biases are so small that adding counts to them cannot overflow."""
+    return bias.dtype.kind == "f" or bool(((bias >= -LARGEST_LIMIT) & (bias <= LARGEST_LIMIT)).all())
 
 
 def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ...]) -> bool:
@@ -74,7 +91,8 @@ def _decodes(decoder: Decoder, n_outputs: int) -> bool:
     n_classes, n_levels = len(decoder.classes), len(decoder.levels)
     expected = {"sign": (1, 2, 0), "one_hot": (n_classes, n_classes, 0), "nearest": (1, n_classes, n_classes)}
     fits = expected[decoder.kind] == (n_outputs, n_classes, n_levels) and n_classes > 0
-    return fits and min(decoder.classes) >= 0 and bool(np.isfinite(decoder.levels).all())
+    known = fits and min(decoder.classes) >= 0 and max(decoder.classes) < LARGEST_CODE
+    return known and bool(np.isfinite(decoder.levels).all())
 
 
 def check_trace(trace: Trace, network: Network) -> None:
@@ -104,6 +122,13 @@ def _are_parts(trace: Trace, network: Network) -> bool:
     return whole and rising and are_apart(network, planes, detectors)
 
 
+def check_rows(made: Construction) -> None:
+    """Refuse a construction whose errors are not rows."""
+    for rows in (made.errors, made.given_up):
+        fine = rows.dtype == np.int64 and rows.ndim == 1 and _are_rows(rows, np.iinfo(np.int64).max)
+        refuse_unless(fine, "its errors are not rows")
+
+
 def _is_csr(trace: Trace) -> bool:
     """Whether the support is there for all detectors or for none."""
     starts = trace.support_starts
@@ -117,6 +142,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     """Refuse a classifier whose parts do not belong together."""
     _check_detectors(model)
     _check_certificate(model.certificate_, model.network_)
+    _check_told(model.trace_, model.network_.widths[1], model.certificate_.n_samples)
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         named = len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
@@ -136,6 +162,15 @@ def _check_detectors(model: InterpolatingClassifier) -> None:
     owners = np.asarray(detectors.classes)[detectors.owners]
     fits = detectors.speak_once and np.array_equal(owners, model.trace_.detector_classes)
     refuse_unless(fits, "its network and its trace have different detectors")
+
+
+def _check_told(trace: Trace, n_detectors: int, n_samples: int) -> None:
+    """Refuse a trace that does not name the training rows behind every detector: ``explain`` would."""
+    told = trace.anchors, trace.witnesses, trace.coverage
+    refuse_unless(all(len(part) == n_detectors for part in told), "its trace does not speak of all its detectors")
+    rows = trace.anchors, trace.witnesses, trace.uncovered, trace.support
+    inside = all(np.max(part, initial=-1) < n_samples for part in rows)
+    refuse_unless(inside, f"its trace names rows beyond the {n_samples} that it was fitted to")
 
 
 def _speaks_of(n_labels: int, decoder: Decoder) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from .._support.files import write_whole
+from .._support.memory import usable_memory
 from .._version import __version__
 from ..exceptions import ModelFileError, ParameterError
 
@@ -22,7 +24,9 @@ Tensors = dict[str, NDArray[Any]]
 FORMAT = 2  # of the file; a program reads all formats up to its own
 KEY = "exactfit"
 FOREIGN = "not a model that exactfit saved"
-LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no longer one
+LARGEST_HEADER = 2**25  # bytes: a million names or labels; reading a forged one of this size takes seconds, not minutes
+# How every header begins, as safetensors writes it: another one is refused before it is read to its end.
+BEGINNING = b'{"__metadata__":{"exactfit":"{'
 
 # What parts that do not fit raise on the way. Not MemoryError: sizes are checked before they are used.
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -72,8 +76,11 @@ def write_model(path: Path, header: Header, tensors: Tensors) -> None:
 def read_model(path: Path) -> tuple[Header, Tensors]:
     """Header (without its digest) and tensors of a file that is as it was written."""
     refuse_unless(not path.is_dir(), "it is a folder")
+    refuse_unless(not path.exists() or path.is_file(), "it is no ordinary file")  # a pipe would keep us waiting
     with path.open("rb") as file:
         header = _read_header(file)
+        size, room = file.seek(0, os.SEEK_END), usable_memory() // 2  # the file, and the model of it
+        refuse_unless(size <= room, f"it takes {size:,} bytes, and no more than {room:,} can be read here")
         file.seek(0)
         octets = file.read()
     try:
@@ -105,8 +112,10 @@ def _read_octets(file: BinaryIO) -> bytes:
     refuse_unless(len(start) > 0, "it is empty")
     size = int.from_bytes(start, "little")
     refuse_unless(len(start) == 8 and size <= LARGEST_HEADER, f"it is {FOREIGN}, nor any other safetensors file")
-    octets = file.read(size)
-    refuse_unless(len(octets) == size, f"it is cut off, or {FOREIGN}")
+    octets = file.read(min(size, len(BEGINNING)))
+    if octets == BEGINNING:  # others are left to fail on their first bytes
+        octets += file.read(size - len(octets))
+        refuse_unless(len(octets) == size, f"it is cut off, or {FOREIGN}")
     return octets
 
 

@@ -21,7 +21,7 @@ from ..network.activations import Activation, as_activation
 from ..outcome import Outcome
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
-from .checks import check_classifier, check_encoding, check_network, check_trace
+from .checks import check_classifier, check_encoding, check_network, check_rows, check_trace
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
 
 Lookup = Callable[[str], Activation]
@@ -164,6 +164,7 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
     check_trace(trace, network)
     rows = {"errors": trace.uncovered} | _under("construction.", tensors)
     made = Construction(network, Outcome(header["outcome"]), trace, **rows)
+    check_rows(made)
     return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
 
 
@@ -181,13 +182,13 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
     model.width_, model.n_detectors_ = made.network.widths[:2]
-    model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
     model.anchors_ = made.trace.anchors
     model.certificate_ = Certificate.from_dict({**header["certificate"], **_under("certificate.", tensors)})
     model.n_features_in_ = made.network.n_features
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     check_classifier(model)
+    model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
     return model
 
 
