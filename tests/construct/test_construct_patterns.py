@@ -365,3 +365,36 @@ def test_mnist():
     for values in (x @ W.T + b, x[:, columns] @ W[:, columns].T + b, x[:, ::-1] @ W[:, ::-1].T + b):
         assert (on <= (values > 0)).all()
         assert ((values > 0) <= maybe).all()
+
+
+# ---- Overflow --------------------------------------------------------------------------------------------
+
+
+def test_relu_values_that_overflow_are_refused():
+    """A unit outside every mask is infinite in float32, and 0 times infinity is NaN: no claim may be made."""
+    X, y = np.array([[0, 0], [1e-10, 0], [1e15, 1], [-1e15, 2]]), np.array([0, 1, 0, 1])
+    with pytest.raises(NoGapError, match=r"overflow float32.*exact_in=\"float64\""):
+        InterpolatingClassifier(activation="relu", exact_in="float32", random_state=0).fit(X, y)
+    model = InterpolatingClassifier(activation="relu", exact_in="float64", random_state=0).fit(X, y)
+    assert certify(model, X, y, arithmetic="float64").holds
+    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
+    assert certify(model, X, y, arithmetic="float32").holds
+
+
+@pytest.mark.parametrize("exact_in", FORMATS)
+@pytest.mark.parametrize("seed", range(30))
+def test_no_claim_about_relu_at_the_ends_of_a_format_is_denied(exact_in, seed):
+    rng, top = np.random.default_rng(seed), {"float32": 38.0, "float64": 307.0}[exact_in]
+    spread = rng.uniform(-top, top, (6, 2)) if seed % 2 else rng.uniform(top - 4, top)
+    X, y = rounded(np.clip(rng.normal(size=(6, 2)), -3, 3) * 10.0**spread, exact_in), np.arange(6) % 2
+    try:
+        made = adaptive_width(X, y, Recipe(activation="relu", exact_in=exact_in), seed)
+    except (NoGapError, DataError):
+        return
+    assert certify(made.network, X, y, arithmetic=exact_in).holds
+
+
+def test_sums_beyond_float64_are_no_foreign_error():
+    X, y = np.array([[8e307, 1.0], [-8e307, 2.0], [1.0, 8e307], [0.0, 1.0]]), np.array([0, 1, 0, 1])
+    with pytest.raises(exactfit.ExactfitError, match="scale the data down|threshold"):
+        adaptive_width(X, y, Recipe(activation="relu"), 0)

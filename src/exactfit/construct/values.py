@@ -25,7 +25,10 @@ gamma_(d+5) (|w_i| |x| + |b_i| + pad (|w_i| + |x| + 1)), and limit - value by an
 A claimed point has value < limit, so (v + e)(1 + 2 gamma) < limit is enough; a point of the rest has value > limit,
 and v (1 - 2 gamma) - e > limit is. Hence share = 2.2 (n + 8) u, and e(x) with 1.1 (d + 6) (u + 4 2^-53), which
 pays for the float64 sum here too. The pads are left in for hyperplanes with a single weight. Limits are
-rounded down to the format before anything is held against them.
+rounded down to the format before anything is held against them. All that holds if nothing overflows, in
+units outside a mask too (0 times infinity is NaN): every |w_i| |x| + |b_i|, and for hyperplanes with a single
+weight each product, has to stay below a quarter of the range, and so have all values of a point together,
+which no partial sum and no limit exceeds. Otherwise the construction ends in an error.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._kernels.values import affine
 from .._support.threads import Threads
-from ..exceptions import DataError
+from ..exceptions import DataError, NoGapError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.sides import dense_rows
@@ -81,8 +84,8 @@ class Values:
         weights = self.planes.weights[rough].astype(np.float64)
         rate = 0.0 if self.activation.is_own else 1.05 * (d + 2) * U64
         with np.errstate(over="ignore"):
-            self._slope = rate * math.fsum(_norms(weights))
-            self._offset = rate * math.fsum(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
+            self._slope = rate * _total(_norms(weights))
+            self._offset = rate * _total(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
         if self.exact_in is not None:
             self._bound_in(FORMATS[self.exact_in], rough)
 
@@ -93,9 +96,9 @@ class Values:
         self.share = 2.2 * (n + 8) * form.unit
         rate = 1.1 * (d + 6) * (form.unit + 4 * U64) if (d + 6) * form.unit < 0.05 else math.inf
         with np.errstate(over="ignore"):
-            self._slope = rate * (math.fsum(norms[rough]) + n * form.pad)
-            own = math.fsum(np.abs(self.planes.biases[rough]))
-            self._offset = rate * (own + form.pad * (math.fsum(norms) + n)) + 4 * form.pad
+            self._slope = rate * (_total(norms[rough]) + n * form.pad)
+            own = _total(np.abs(self.planes.biases[rough]))
+            self._offset = rate * (own + form.pad * (_total(norms) + n)) + 4 * form.pad
 
     def tile(self, index: int) -> tuple[Floats, Floats]:
         """Values (n, columns) and errors (columns,) of one tile of columns."""
@@ -104,6 +107,8 @@ class Values:
         start = index * self.step
         points = dense_rows(self.X, self.rows[start : start + self.step])
         made = self.values(points), self.errors(points)
+        if self.exact_in is not None:
+            self._refuse_overflow(points, *made, FORMATS[self.exact_in].huge)
         if self._kept is not None:
             self._kept[index] = made
         return made
@@ -121,6 +126,22 @@ class Values:
                 "scale the data down"
             )
         return np.ascontiguousarray(values)
+
+    def _refuse_overflow(self, points: Floats, values: Floats, errors: Floats, huge: float) -> None:
+        """Refuse points at which some evaluation in the format might leave its range."""
+        exact, weights = exact_rows(self.planes.weights), self.planes.weights.astype(np.float64)
+        norms, biases = _norms(weights), np.abs(self.planes.biases)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rough = _norms(points) * norms[~exact].max(initial=0.0) + biases[~exact].max(initial=0.0)
+            products = np.abs(points) @ np.abs(weights[exact]).T  # of one weight each: no sum
+            together = values.sum(axis=0) * (1.0 + self.share) + errors
+            largest = [norms, _norms(points), 1.001 * rough, biases, products, 4.0 * together]
+        if not all((numbers < huge).all() for numbers in largest):
+            wider = ', exact_in="float64"' if self.exact_in == "float32" else ""
+            raise NoGapError(
+                f"values of activation {self.activation.name!r} overflow {self.exact_in} on these data: "
+                f'use activation="threshold"{wider}, or scale the data down'
+            )
 
     def errors(self, points: Floats) -> Floats:
         """e(x) for some points."""
@@ -188,6 +209,14 @@ class Values:
     def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
         """For each the roundest number above ``highest`` and not above the limit."""
         return list(map(roundest, highest.tolist(), limits.tolist()))
+
+
+def _total(numbers: Floats) -> float:
+    """Their sum, rounded once; infinite beyond float64, where fsum would raise an error."""
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf
 
 
 def _norms(rows: Floats) -> Floats:
