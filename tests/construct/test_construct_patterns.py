@@ -396,5 +396,5 @@ def test_no_claim_about_relu_at_the_ends_of_a_format_is_denied(exact_in, seed):
 
 def test_sums_beyond_float64_are_no_foreign_error():
     X, y = np.array([[8e307, 1.0], [-8e307, 2.0], [1.0, 8e307], [0.0, 1.0]]), np.array([0, 1, 0, 1])
-    with pytest.raises(exactfit.ExactfitError, match="scale the data down|threshold"):
+    with pytest.raises(exactfit.ExactfitError, match=r"scale the data down|threshold"):
         adaptive_width(X, y, Recipe(activation="relu"), 0)

@@ -35,7 +35,7 @@ def _container_limits() -> Iterator[int]:
     with suppress(OSError, UnicodeDecodeError):
         lines = OWN_CGROUPS.read_text().splitlines()
     for line in lines:
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if not controllers:
             yield from _limits_up(CGROUPS, path, "memory.max")
         elif "memory" in controllers.split(","):

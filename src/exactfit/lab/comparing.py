@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.memory import usable_memory
 from .._support.options import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
-from .._support.memory import usable_memory
 from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
 from ..network.sides import dense_rows
