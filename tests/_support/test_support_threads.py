@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -222,3 +225,32 @@ def test_n_jobs_as_in_scikit_learn():
     assert n_threads(-1) == joblib.cpu_count()
     with joblib.parallel_config(n_jobs=2):
         assert n_threads(None) == 2
+
+
+FORKING = """
+import os, threading, warnings
+from exactfit._support import threads
+warnings.simplefilter("ignore", DeprecationWarning)
+entered, leave = threading.Event(), threading.Event()
+def hold():
+    with threads.single_threaded_blas():
+        with threads._lock:
+            entered.set()
+            leave.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    with threads.single_threaded_blas():
+        pass
+    os._exit(0 if threads._limited == 0 and threads._inherited is None else 1)
+leave.set()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_does_not_wait_for_a_lock_that_was_held_at_the_fork():
+    run = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=False)
+    assert run.stdout.strip() == "0", run.stderr

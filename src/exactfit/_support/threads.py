@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -23,6 +24,7 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _limited = 0
 _limiter: Any = None
+_inherited: Any = None  # in a child: the limits that another thread of its parent had set
 
 
 @cache
@@ -52,10 +54,14 @@ def single_threaded_blas(needed: bool = True) -> Iterator[None]:
     if not needed:
         yield
         return
-    global _limited, _limiter  # noqa: PLW0603  (one count for the whole process)
+    global _limited, _limiter, _inherited  # noqa: PLW0603  (one count for the whole process)
     with _lock:
         if _limited == 0:
             _take_control()
+            if _inherited is not None:
+                _inherited.restore_original_limits()
+                _inherited = None
+                _take_control()
             _limiter = _controller().limit(limits=1, user_api="blas")
         _limited += 1
     try:
@@ -67,6 +73,17 @@ def single_threaded_blas(needed: bool = True) -> Iterator[None]:
                 _take_control()
                 _limiter.restore_original_limits()
                 _take_control()  # and leave it to whoever wants it next
+
+
+def _start_anew() -> None:
+    """In a child of fork: the lock may be held by a thread that is not here, and that thread's limits stay set."""
+    global _lock, _limited, _limiter, _inherited  # noqa: PLW0603  (one count for the whole process)
+    _inherited = _limiter if _limited else _inherited
+    _lock, _limited, _limiter = threading.Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 def n_threads(n_jobs: int | None) -> int:
