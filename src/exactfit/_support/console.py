@@ -3,6 +3,26 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
+
+UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of controls, marks of direction, and separators
+
+
+def harmless(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: control characters, of columns' names say, as backslash codes.
+
+    Examples
+    --------
+    >>> from exactfit._support.console import harmless
+    >>> print(harmless("red \x1b[31m column"))
+    red \x1b[31m column
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter in "\n\t" or unicodedata.category(letter) not in UNSEEN else f"\\x{ord(letter):02x}"
+        for letter in text
+    )
 
 
 def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> None:
@@ -10,7 +30,7 @@ def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> Non
     from rich.console import Console
 
     console = Console(stderr=to_stderr)
-    console.print(text, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    console.print(harmless(text), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def say(text: str, style: str | None = "dim") -> None:

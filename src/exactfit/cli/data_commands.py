@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._support.console import harmless
 from .options import Jobs, Json, LabelledSource, as_label, bias_of
 from .output import ExitCode, json_text, print_json, print_rows, show_progress
 
@@ -55,7 +56,7 @@ def describe_command(
             n_jobs=jobs,
             verbose=show_progress(),
         )
-    typer.echo(json_text(description.to_dict()) if json else str(description))
+    typer.echo(json_text(description.to_dict()) if json else harmless(str(description)))
 
 
 def compare_command(
@@ -79,7 +80,7 @@ def compare_command(
             given.X, given.labels, construction or "all", time_limit,
             conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
-    typer.echo(json_text(comparison.to_dict()) if json else str(comparison))
+    typer.echo(json_text(comparison.to_dict()) if json else harmless(str(comparison)))
     if comparison.missing:
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
 

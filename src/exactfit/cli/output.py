@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import say, tell
+from .._support.console import harmless, say, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,7 +157,7 @@ def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table: drawn on a terminal, as wide as it; plain columns, never cut, elsewhere. Numbers stand at the right."""
     from rich.console import Console
 
-    texts = [[str(cell) for cell in row] for row in rows]
+    texts = [[harmless(str(cell)) for cell in row] for row in rows]
     right = [all(map(_is_number, column)) for column in zip(*texts, strict=True)]
     console = Console()
     if console.is_terminal:
