@@ -151,3 +151,39 @@ def test_the_published_mnist_is_recognised() -> None:
     assert found.published
     assert found.pixels.shape == (70_000, 784)
     assert np.bincount(found.labels).tolist() == [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+
+
+def nested_tuples(depth: int) -> bytes:
+    """A dictionary whose key is a tuple of twice the same tuple, and so on."""
+    return b"}(" + b"q".join([b"K\x01", *[b"\x00h\x00h\x00\x86"] * depth]) + b"\x00K\x02u."
+
+
+BOMBS = {
+    "shared tuples": nested_tuples(60),
+    "deep tuples": b"}(K\x01" + b"\x85" * 10**6 + b"K\x02u.",
+    "shared lists": b"}(U\x04datacnumpy\nndarray\nU\x06labels]q\x00K\x01a" + b"]q\x00(h\x00h\x00e" * 60 + b"u.",
+    "nested labels": pickle.dumps({"data": np.zeros((1, 3072), np.uint8), "labels": [[1]]}),
+    "changed classes": b"cnumpy\nndarray\n}U\x06valuesK\x01sb.",
+    "changed functions": b"c_codecs\nencode\n}U\x01xK\x01sb.",
+    "objects": b"\x80\x02cnumpy\nndarray\n)\x81.",
+    "extension": b"\x82\x01.",
+    "persistent": b"Pabc\n.",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_pickle_that_would_take_forever_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    before = dict(vars(images._Array)), dict(vars(images._latin1))
+    for file in CIFAR10.layouts[1]:
+        (tmp_path / file).write_bytes(BOMBS[name])
+    with pytest.raises(DataError):
+        load_images("cifar10", tmp_path)
+    assert (dict(vars(images._Array)), dict(vars(images._latin1))) == before
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MOST_BYTES", 2**16)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(2**20)))
+    with pytest.raises(DataError, match="more than 65,536 bytes"):
+        images._contents(path)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import pickle
+import pickletools
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ Bytes = NDArray[np.uint8]
 
 N_CLASSES = 10  # of MNIST and of CIFAR-10
 GZIP_MAGIC = b"\x1f\x8b"
+MOST_BYTES = 2**28  # of a file, unpacked: five times the largest published one, 47 MB
 IDX_LABELS, IDX_IMAGES = 0x801, 0x803  # magic numbers: bytes in one dimension, in three
 
 
@@ -169,9 +171,13 @@ def _contents(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             packed = file.read(2) == GZIP_MAGIC
-        return gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        with gzip.open(path) if packed else path.open("rb") as file:
+            contents = bytes(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path.name} cannot be read ({error}): it may be incomplete, fetch it again") from error
+    if len(contents) > MOST_BYTES:
+        raise DataError(f"{path.name} holds more than {MOST_BYTES:,} bytes, and no published file does: fetch it again")
+    return contents
 
 
 def read_idx(path: Path, magic: int) -> Bytes:
@@ -210,9 +216,11 @@ def _python_batch(path: Path) -> tuple[Bytes, Bytes]:
     import io
 
     try:
-        batch = _OnlyArrays(io.BytesIO(_contents(path)), encoding="bytes").load()
+        contents = _contents(path)
+        _refuse_unlike_batches(contents)
+        batch = _OnlyArrays(io.BytesIO(contents), encoding="bytes").load()
         batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
-        pixels, labels = batch["data"].values(), np.array(batch["labels"])
+        pixels, labels = batch["data"].values(), np.array(_numbers(batch["labels"]))
     except DataError:
         raise
     except Exception as error:  # a damaged pickle can raise anything
@@ -220,6 +228,35 @@ def _python_batch(path: Path) -> tuple[Bytes, Bytes]:
     if labels.dtype.kind not in "iu" or labels.ndim != 1 or labels.min() < 0 or labels.max() >= N_CLASSES:
         raise DataError(f"{path.name}: labels must be a list of whole numbers from 0 to {N_CLASSES - 1}")
     return pixels, labels.astype(np.uint8)
+
+
+def _numbers(labels: Any) -> list[int]:
+    """A flat list of whole numbers; NumPy would walk through any nesting."""
+    if type(labels) is not list or not all(type(label) is int for label in labels):
+        raise DataError(f"labels of CIFAR-10 must be a list of whole numbers from 0 to {N_CLASSES - 1}")
+    return labels
+
+
+def _refuse_unlike_batches(contents: bytes) -> None:
+    """Refuse a pickle that does what no batch needs, before anything is made of it.
+
+    Containers that stand in several places can be exponentially large, and tuples in tuples in tuples
+    exhaust the stack when they are hashed. So containers may not be taken from the memo, and tuples are few.
+    """
+    known, containers = set(), set()
+    tuples, last = 0, ""
+    for code, argument, _ in pickletools.genops(contents):
+        name = code.name
+        if name not in OPERATIONS:
+            raise DataError(f"refused: a batch of CIFAR-10 that uses the operation {name}")
+        if name == "MEMOIZE" or name.endswith("PUT"):
+            place = len(known) if name == "MEMOIZE" else int(argument)
+            known.add(place)
+            (containers.add if last in CONTAINERS else containers.discard)(place)
+        tuples += name.startswith("TUPLE")
+        if (name.endswith("GET") and int(argument) in containers) or tuples > MOST_TUPLES:
+            raise DataError("refused: a batch of CIFAR-10 with containers inside one another")
+        last = name
 
 
 class _Dtype:
@@ -260,6 +297,17 @@ def _new_array(*_: Any) -> _Array:
     return _Array()
 
 
+# Operations of pickles that hold a dictionary of strings, numbers, lists and an array, of every protocol.
+CONTAINERS = frozenset(["TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "EMPTY_LIST", "EMPTY_DICT"])
+OPERATIONS = CONTAINERS | {
+    "PROTO", "FRAME", "MARK", "STOP", "EMPTY_TUPLE", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "GLOBAL",
+    "STACK_GLOBAL", "REDUCE", "BUILD", "NONE", "NEWTRUE", "NEWFALSE", "INT", "BININT", "BININT1", "BININT2",
+    "LONG", "LONG1", "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE",
+    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GET", "BINGET",
+    "LONG_BINGET",
+}  # fmt: skip
+MOST_TUPLES = 1000  # the published batches have fewer than twenty
+
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy.core.multiarray", "_reconstruct"): _new_array,
     ("numpy._core.multiarray", "_reconstruct"): _new_array,
@@ -267,6 +315,21 @@ _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _latin1,
 }
+
+
+class _StandIn:
+    """A class or function that a pickle may call, and not change: what it sets here nobody sees."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Any) -> None:
+        self._make = make
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._make(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError("a batch of CIFAR-10 that changes functions")
 
 
 class _OnlyArrays(pickle.Unpickler):
@@ -278,4 +341,4 @@ class _OnlyArrays(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
             raise DataError(f"refused: a batch of CIFAR-10 that asks for {module}.{name}")
-        return _ALLOWED[module, name]
+        return _StandIn(_ALLOWED[module, name])
