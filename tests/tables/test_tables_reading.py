@@ -16,6 +16,7 @@ import pytest
 from table_files import cells, error_of, table_of
 
 from exactfit import DataError, MissingDependencyError, ParameterError, read_table
+from exactfit.tables import reading
 
 
 @pytest.fixture
@@ -216,3 +217,75 @@ def test_csv_and_npz_need_neither_pandas_nor_pyarrow(path: Path, monkeypatch: py
     assert len(table_of(path, FRUIT)) == 3
     np.savez(path.with_suffix(".npz"), X=np.eye(2))
     assert len(read_table(path.with_suffix(".npz"))) == 2
+
+
+# ---- Damage, and integers of every size --------------------------------------------------------------------
+
+LARGE = np.array([2**63, 2**64 - 1, 5], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet", "frame"])
+def test_labels_beyond_int64_stay_what_they_are(kind, tmp_path):
+    X, frame = np.array([[1.0], [2.0], [3.0]]), pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": LARGE})
+    path = tmp_path / f"t.{kind}"
+    if kind == "npz":
+        np.savez(path, X=X, y=LARGE)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    table = read_table(frame if kind == "frame" else path, label="y")
+    assert table.labels.dtype == np.uint64
+    assert table.labels.tolist() == LARGE.tolist()
+
+
+def test_labels_beyond_64_bits_are_refused():
+    for labels in ([2**64, 1, 2], [-1, 2**63, 2], [10**30, 1, 2]):
+        frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": np.array(labels, dtype=object)})
+        with pytest.raises(DataError, match="fit no integer of 64 bits: write them as text"):
+            read_table(frame, label="y")
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_damaged_files_are_refused_in_one_line(ending, tmp_path):
+    path, rng = tmp_path / f"t.{ending}", np.random.default_rng(0)
+    frame = pd.DataFrame({"x": np.arange(50.0), "größe": rng.normal(size=50), "y": np.arange(50) % 3})
+    if ending == "npz":
+        np.savez_compressed(path, X=frame[["x", "größe"]].to_numpy(), y=frame["y"].to_numpy())
+    else:
+        frame.to_parquet(path)
+    whole = path.read_bytes()
+    for trial in range(600):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, len(whole), rng.integers(1, 4)):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged if trial % 5 else damaged[: rng.integers(len(whole))])
+        said = ""
+        try:
+            read_table(path, label="y")
+        except (DataError, ParameterError) as error:
+            said = str(error)
+        assert "\n" not in said
+
+
+def test_an_archive_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, X=np.zeros((1000, 100)), y=np.arange(1000))
+    monkeypatch.setattr(reading, "usable_memory", lambda: 10**6)
+    with pytest.raises(DataError, match="no more than 500,000 can be read here"):
+        read_table(path)
+
+
+def test_a_name_among_very_many_that_stands_twice_is_found_at_once(tmp_path):
+    path = tmp_path / "t.csv"
+    names = [f"c{k}" for k in range(100_000)]
+    path.write_text(",".join([*names, "c99999"]) + "\n")
+    with pytest.raises(DataError, match="more than one column 'c99999'"):
+        read_table(path)
+
+
+def test_zeros_in_front_do_not_count_as_digits(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,y\n{'0' * 4400}9007199254740994,u\n-{'0' * 4400}9007199254740994,v\n")
+    assert read_table(path, label="y").columns[0].values.tolist() == [9007199254740994.0, -9007199254740994.0]
+    path.write_text(f"a,y\n{'0' * 4400}9007199254740993,u\n")
+    with pytest.raises(DataError, match="beyond 2"):
+        read_table(path, label="y")

@@ -10,12 +10,13 @@ import zipfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from .._support.memory import usable_memory
 from .._support.options import check_choice
 from .._support.progress import Progress, progress_bar
 from ..exceptions import DataError, MissingDependencyError, ParameterError
@@ -27,6 +28,7 @@ MISSING: tuple[Missing, ...] = get_args(Missing)
 STANDARD_INPUT = "-"
 LABELS = "y"  # the array of labels in an NPZ file
 SHOWN_NAMES = 20  # columns that a message lists
+LONGEST_REASON = 200  # characters of somebody else's message that ours repeats
 LARGE_BYTES = 2**24  # 16 MiB: from here on reading takes so long that somebody may wonder
 
 
@@ -251,13 +253,36 @@ def read_npz(path: Path, choose: Choose) -> Raw:
 
 
 def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X, y = arrays["X"], arrays.get(LABELS)
-    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path.name} must hold an array of numbers X and an array of labels y ({error})") from error
+    with path.open("rb") as file:  # Python's own words for a file that is not there
+        try:
+            _refuse_bomb(file)
+            with np.load(file, allow_pickle=False) as arrays:
+                X, y = arrays["X"], arrays.get(LABELS)
+        except Exception as error:  # zlib, lzma, tokenize, struct, Unicode, memory: damage can raise anything
+            raise DataError(
+                f"{path.name} must hold an array of numbers X and an array of labels y ({_reason(error)})"
+            ) from error
     _check_shapes(path.name, X, y)
     return X, y
+
+
+def _refuse_bomb(file: BinaryIO) -> None:
+    """Refuse an archive whose arrays would not fit in memory, before anything of them is unpacked."""
+    with zipfile.ZipFile(file) as archive:
+        sizes = [
+            archive.getinfo(f"{name}.npy").file_size for name in ("X", LABELS) if f"{name}.npy" in archive.namelist()
+        ]
+    if sum(sizes) > usable_memory() // 2:  # the numbers as they are, and as float64
+        raise DataError(
+            f"its arrays take {sum(sizes):,} bytes, and no more than {usable_memory() // 2:,} can be read here"
+        )
+    file.seek(0)
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in one line of printable characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_REASON]
 
 
 def _check_shapes(name: str, X: NDArray[Any], y: NDArray[Any] | None) -> None:
@@ -271,7 +296,7 @@ def read_parquet(path: Path, choose: Choose) -> Raw:
     """A Parquet file, by way of pandas."""
     try:
         import pandas as pd
-        import pyarrow
+        import pyarrow  # noqa: F401  (pandas would name several packages)
     except ImportError as error:
         raise MissingDependencyError(
             f"reading {path.name} needs pandas and pyarrow: pip install pandas pyarrow"
@@ -279,8 +304,12 @@ def read_parquet(path: Path, choose: Choose) -> Raw:
     try:
         with path.open("rb") as file:  # Python's own words for a file that is not there
             frame = pd.read_parquet(file)
-    except pyarrow.ArrowException as error:
-        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # of the file system; those of pyarrow, about the contents, have no number
+            raise
+        raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
+    except Exception as error:  # pyarrow, JSON, Unicode, keys, memory: damage can raise anything
+        raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
     return read_frame(frame, path.name, choose)
 
 
@@ -332,20 +361,29 @@ def _series_labels(frame: Any, choice: Choice, names: Sequence[str], name: str) 
     return names[choice.label], spread, empty
 
 
+def whole_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """Integers as int64, or as uint64 if that is what holds them all."""
+    least, most = (int(y.min()), int(y.max())) if len(y) else (0, 0)
+    for dtype in (np.int64, np.uint64):
+        if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
+            return y.astype(dtype)
+    raise DataError(f"{name}: labels from {least} to {most} fit no integer of 64 bits: write them as text")
+
+
 def typed_labels(y: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Labels as integers or text, and which are empty."""
     filled = np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "b":
         return y.astype(str), filled
     if y.dtype.kind in "iu":
-        return y.astype(np.int64), filled
+        return whole_labels(y, name), filled
     if y.dtype.kind == "f":
         whole = np.isfinite(y) & (y == np.rint(y)) & (np.abs(y) < EXACT_INTEGERS)
         if not (whole | np.isnan(y)).all():
             raise DataError(f"{name}: labels must be integers or text, got the number {y[~whole & ~np.isnan(y)][0]}")
         return np.where(whole, y, 0).astype(np.int64), np.isnan(y)
     if y.dtype.kind == "O" and all(type(label) is int for label in y):
-        return y.astype(np.int64), filled
+        return whole_labels(y, name), filled
     return np.array([str(label) for label in y.tolist()], dtype=str), filled
 
 

@@ -108,7 +108,7 @@ class Cells:
 
     def _refuse_rounded(self, cells: Sequence[str], numbers: Floats) -> None:
         for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
-            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and int(cells[k]) != int(numbers[k]):
+            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and as_whole(cells[k]) != int(numbers[k]):
                 raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
 
     def _as_codes(self, cells: Sequence[str]) -> NDArray[np.int64]:
@@ -153,6 +153,13 @@ def parse(cell: str) -> float | None:
         return float(cell)
     except ValueError:
         return None
+
+
+def as_whole(cell: str) -> int:
+    """The integer that a cell holds; zeros in front do not count against Python's limit on digits."""
+    text = cell.strip()
+    number = int(text.lstrip("+-").lstrip("0") or "0")
+    return -number if text.startswith("-") else number
 
 
 def beyond_float64(column: str, what: str) -> DataError:
@@ -330,9 +337,11 @@ class _Reader:
 
 
 def _refuse_twice(name: str, names: Sequence[str]) -> None:
-    twice = [column for k, column in enumerate(names) if column in names[:k]] if len(set(names)) < len(names) else []
-    if twice:
-        raise DataError(f"{name} has more than one column {twice[0]!r}: give each column its own name")
+    seen: set[str] = set()
+    for column in names:
+        if column in seen:
+            raise DataError(f"{name} has more than one column {column!r}: give each column its own name")
+        seen.add(column)
 
 
 def plain_numbers(block: bytes, separator: str, width: int) -> NDArray[np.float64] | None:
