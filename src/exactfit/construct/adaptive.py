@@ -121,10 +121,10 @@ class _FirstLayer:
             added = Hyperplanes(short if (short == weights).all() else weights, -cuts.sign * scales * cuts.threshold)
         largest = np.inf if self.options.exact_in is None else FORMATS[self.options.exact_in].huge
         if not (max(scales.max(), np.abs(added.biases).max()) < largest):
-            raise NoGapError(
-                "points lie too close for their size: a scaled cut overflows. "
-                'Use activation="threshold", which is exact.'
-            )
+            remedy = 'use activation="threshold", which is exact'
+            if self.options.s.is_threshold:
+                remedy = f"scale the data so that {self.options.exact_in} holds them, or use exact_in=None"
+            raise NoGapError(f"points lie too close for their size: a cut overflows: {remedy}")
         n = self.planes.count
         self.patterns = self.patterns.append(patterns_of(self.X, added, self.options.exact_in, self.threads))
         self.planes = self.planes.append(added)
