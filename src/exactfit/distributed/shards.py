@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..construct.hyperplanes import nearest, radius
 from .._support.memory import usable_memory
+from ..construct.hyperplanes import nearest, radius
 from ..data import Digest, ExactSum, Floats, Matrix, PartedPoints, Points, as_matrix, exact_sum, finite_points
 from ..data.equal import hashes_of
 from ..exceptions import DataError

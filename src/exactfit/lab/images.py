@@ -243,18 +243,19 @@ def _refuse_unlike_batches(contents: bytes) -> None:
     Containers that stand in several places can be exponentially large, and tuples in tuples in tuples
     exhaust the stack when they are hashed. So containers may not be taken from the memo, and tuples are few.
     """
-    known, containers = set(), set()
+    known: set[int] = set()
+    containers: set[int] = set()
     tuples, last = 0, ""
     for code, argument, _ in pickletools.genops(contents):
         name = code.name
         if name not in OPERATIONS:
             raise DataError(f"refused: a batch of CIFAR-10 that uses the operation {name}")
         if name == "MEMOIZE" or name.endswith("PUT"):
-            place = len(known) if name == "MEMOIZE" else int(argument)
+            place = len(known) if name == "MEMOIZE" else int(argument or 0)
             known.add(place)
             (containers.add if last in CONTAINERS else containers.discard)(place)
         tuples += name.startswith("TUPLE")
-        if (name.endswith("GET") and int(argument) in containers) or tuples > MOST_TUPLES:
+        if (name.endswith("GET") and int(argument or 0) in containers) or tuples > MOST_TUPLES:
             raise DataError("refused: a batch of CIFAR-10 with containers inside one another")
         last = name
 
