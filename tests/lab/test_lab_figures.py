@@ -47,7 +47,7 @@ def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no figure is of the kind 'pie'" in capsys.readouterr().err
 
 
-def test_figures_speak_of_bands_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_say_what_stands_for_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setattr(figures, "note_below", lambda _, note: notes.append(note))
     sweep = [
@@ -56,8 +56,40 @@ def test_figures_speak_of_bands_only_where_there_are_some(monkeypatch: pytest.Mo
         "-j",
         "1",
     ]
-    assert main([*sweep, "--runs", "4"]) == 0
-    assert main([*sweep, "--runs", "5"]) == 0
-    few, enough = notes
-    assert "4 runs per cell; markers" in few
-    assert "5 runs per cell; bands: 95 % confidence; markers" in enough
+    for runs in ("1", "4", "20"):
+        assert main([*sweep, "--runs", runs, "--store", f"{runs}.jsonl"]) == 0
+    one, few, enough = notes
+    assert "1 run per cell; markers" in one
+    assert "4 runs per cell; bars: 95 % confidence; markers" in few
+    assert "20 runs per cell; bands: 95 % confidence; markers" in enough
+
+
+def test_no_panel_of_probability_where_every_run_interpolates(monkeypatch: pytest.MonkeyPatch) -> None:
+    panels: list[int] = []
+    monkeypatch.setattr(figures, "save_figure", lambda figure, _: panels.append(len(figure.axes)) or [])
+    for widths in ("[10, 500]", "[600, 700]"):
+        grid = f'runs = 2\n[data]\nname = "two-moons"\n[grid]\nwidth = {widths}\nmax_bias = [0.75, 1]\n'
+        toml = write("my.toml", f'{grid}[[figure]]\nkind = "slices"\n')
+        assert main(["sweep", toml, "-j", "1", "--store", f"{len(panels)}.jsonl"]) == 0
+    assert panels == [2, 1]
+
+
+def test_families_are_data_sets_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(figures, "note_below", lambda _, note: notes.append(note))
+    source = 'loader = "make_moons"\narguments = { n_samples = 60, random_state = 0 }\norder = "stratified"\n'
+    grid = "[grid]\nwidth = 200\nmax_bias = 1\nshare = [0.5, 1]\n"
+    text = f'runs = 1\n[data]\n{source}families = 3\n{grid}[[figure]]\nkind = "families"\n'
+    assert main(["sweep", write("my.toml", text), "-j", "1"]) == 0
+    assert "3 families of nested subsets, 1 run of each" in notes[0]
+    bare = text.replace('order = "stratified"', "")
+    assert main(["sweep", write("bare.toml", bare), "-j", "1"]) == 2
+
+
+def test_samples_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    panels: list[int] = []
+    monkeypatch.setattr(figures, "save_figure", lambda figure, _: panels.append(len(figure.axes)) or [])
+    grid = "[grid]\nwidth = 100\nmax_bias = 1\n"
+    toml = write("my.toml", f'runs = 1\n[data]\nloader = "load_digits"\n{grid}[[figure]]\nkind = "samples"\n')
+    assert main(["sweep", toml, "-j", "1"]) == 0
+    assert panels == [100]

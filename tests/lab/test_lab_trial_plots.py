@@ -8,12 +8,12 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.trial_plots import COLORS
+from exactfit.lab.trial_plots import COLORS, border
 from exactfit.plots import plot_points
 
 WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)
@@ -41,6 +41,10 @@ def of_kind(ax: plt.Axes, kind: type) -> list:
     return [each for each in ax.get_children() if isinstance(each, kind)]
 
 
+def border_lines(ax: plt.Axes) -> list:
+    return [line for line in ax.lines if line.get_gid() == "border"]
+
+
 def test_heatmap_shows_every_cell() -> None:
     ax = plot_heatmap(records())
     (mesh,) = of_kind(ax, QuadMesh)
@@ -59,20 +63,40 @@ def test_heatmap_of_widths() -> None:
 
 
 def test_the_line_of_99_percent_is_dashed() -> None:
-    contours = of_kind(plot_heatmap(records()), QuadContourSet)
-    assert len(contours) == 2, "black on white"
-    assert all(contour.levels.tolist() == [0.99] for contour in contours)
-    heights = np.concatenate([path.vertices[:, 1] for path in contours[1].get_paths()])
+    lines = border_lines(plot_heatmap(records()))
+    assert len(lines) == 2, "black on white"
+    heights = lines[1].get_ydata()
     assert ((heights > 20) & (heights <= 40)).all()
-    assert contours[1].get_linestyle()[0][1] is not None
-    assert of_kind(plot_heatmap(records(), contour=False), QuadContourSet) == []
+    assert lines[1].is_dashed()
+    assert border_lines(plot_heatmap(records(), contour=False)) == []
+
+
+def test_the_line_of_99_percent_is_monotone_in_each_column_and_smooth_along_them() -> None:
+    rows = np.arange(1.0, 6.0)
+    table = np.array([[0, 0.2, 0.1, 1, 1.0], [0, 0, 0, 1, 1.0], [0, 0, 0, 0, 0.5], [1, 1, 1, 1, 1.0]]).T
+    heights = border(rows, table)
+    assert np.isnan(heights).tolist() == [False, False, True, True]
+    assert heights[:2] == pytest.approx([3.99, 3.99], abs=0.02)
+    many = border(rows, np.tile([[0.0], [0.3], [0.6], [1.0], [1.0]], (1, 50)))
+    assert many == pytest.approx(many[0])
+    steps = np.where(np.arange(50) % 2, 3.0, 4.0)
+    jagged = border(rows, (rows[:, None] >= steps).astype(float))
+    assert np.abs(np.diff(jagged[5:-5])).max() < 0.1
+
+
+def test_lines_of_equal_width() -> None:
+    ax = plot_heatmap(records(), value="detectors", levels=True)
+    (lines,) = of_kind(ax, QuadContourSet)
+    assert len(lines.levels) >= 2
+    missing = [record for record in records() if (record["n"], record["lambda"]) != (40, 1.5)]
+    assert of_kind(plot_heatmap(missing, value="detectors", levels=True), QuadContourSet) == []
 
 
 def test_no_line_where_all_or_none_interpolate() -> None:
     for n in (10, 40):
         same = [record for record in records() if record["n"] == n]
         other = [record | {"n": 2 * n} for record in same]
-        assert of_kind(plot_heatmap(same + other), QuadContourSet) == []
+        assert border_lines(plot_heatmap(same + other)) == []
 
 
 def test_single_cells_between_the_lines_of_a_grid_do_not_spoil_it() -> None:
@@ -95,7 +119,7 @@ def test_colours_have_an_order_in_grey() -> None:
 
 
 def test_slices_have_bands_and_markers_where_they_should() -> None:
-    ax = plot_slices(records(), along="n", at=[0, 1])
+    ax = plot_slices(records(runs=20), along="n", at=[0, 1])
     lines = [line for line in ax.lines if line.get_linestyle() not in ("None", "")]
     marks = [line for line in ax.lines if line.get_marker() not in ("None", "", None)]
     assert [line.get_label() for line in lines] == [r"$\lambda$ = 0", r"$\lambda$ = 1"]
@@ -107,18 +131,29 @@ def test_slices_have_bands_and_markers_where_they_should() -> None:
     assert len({line.get_color() for line in lines}) == 2
 
 
-def test_no_bands_below_five_runs() -> None:
-    assert of_kind(plot_slices(records(runs=4), along="n"), PolyCollection) == []
-    assert len(of_kind(plot_slices(records(runs=5), along="n"), PolyCollection)) == len(BIASES)
+def test_few_runs_have_bars_in_place_of_bands() -> None:
+    ax = plot_slices(records(runs=4), along="n", value="detectors")
+    assert of_kind(ax, PolyCollection) == []
+    assert [len(bars.get_segments()) for bars in of_kind(ax, LineCollection)] == [len(WIDTHS)] * len(BIASES)
+    between = of_kind(plot_slices(records(runs=4), along="n"), LineCollection)
+    assert [len(bars.get_segments()) for bars in between] == [1] * len(BIASES), "where some runs interpolate"
+    assert of_kind(plot_slices(records(runs=1), along="n"), LineCollection) == []
+    assert len(of_kind(plot_slices(records(runs=20), along="n"), PolyCollection)) == len(BIASES)
+
+
+def test_legends_stand_above_the_curves() -> None:
+    ax = plot_slices(records(), along="n")
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
 
 
 def test_bands_are_the_intervals() -> None:
-    ax = plot_slices([record for record in records() if record["lambda"] == 0], along="n")
+    ax = plot_slices([record for record in records(runs=20) if record["lambda"] == 0], along="n")
     (band,) = of_kind(ax, PolyCollection)
     corners = band.get_paths()[0].vertices
     at_20 = corners[corners[:, 0] == 20][:, 1]
-    assert at_20.min() == pytest.approx(0.1876, abs=1e-3)
-    assert at_20.max() == pytest.approx(0.8124, abs=1e-3)
+    assert at_20.min() == pytest.approx(0.2993, abs=1e-3)
+    assert at_20.max() == pytest.approx(0.7007, abs=1e-3)
     assert ax.get_legend() is None
 
 

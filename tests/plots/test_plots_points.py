@@ -24,6 +24,7 @@ def test_points_and_their_names() -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
     assert ax.get_aspect() == 1
     assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False).get_aspect() == "auto"
+    assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False, equal=True).get_ylim() == (-5, 6)
 
 
 def test_frames() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.contour import QuadContourSet
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
@@ -192,6 +193,19 @@ def test_scales_are_equal_where_ranges_are_comparable(scale: tuple[float, float]
     X = np.array([[0.0, 0.0], [1.0, 0.9], [0.4, 1.0]]) * scale
     ax = plot_regions(fitted((X, [0, 1, 0])), X, [0, 1, 0], resolution=COARSE)
     assert ax.get_aspect() == expected
+
+
+def test_scales_are_equal_if_asked_for() -> None:
+    X = np.array([[0.0, 0.0], [20.0, 1.0], [10.0, 0.0]])
+    ax = plot_regions(fitted((X, [0, 1, 0])), X, [0, 1, 0], resolution=COARSE, equal=True)
+    assert ax.get_aspect() == 1
+    assert ax.get_ylim()[0] < -1, "room as wide as along the longer side"
+
+
+def test_outlines_can_be_left_out() -> None:
+    X, y = moons()
+    ax = plot_regions(fitted((X, y)), X, y, resolution=COARSE, outlines=False)
+    assert [each for each in ax.collections if isinstance(each, QuadContourSet)] == []
 
 
 def test_the_given_axes_are_used() -> None:

@@ -87,7 +87,7 @@ def reproduce_command(
     """Run an experiment of the paper, and draw its figures; run again to continue.
 
     Experiments: two-moons, sample-size, mnist-pairs, mnist, mnist-wide, cifar10, cifar10-wide,
-    parallel-lines, and all.
+    parallel-lines, and all. Beyond the paper: sample-size-beyond, mnist-pairs-families.
     """
     from ..lab.experiment import PAPER, paper_experiment
 

@@ -30,7 +30,7 @@ WORDS = {
 }
 SYMBOLS = {"n": "n", "lambda": r"\lambda", "N": "N"}
 SURE = 0.99  # share of runs from which on a width is said to interpolate, as in the paper
-MIN_RUNS = 5  # for a band: intervals of fewer runs would flood a panel
+MANY_RUNS = 20  # from which on an interval is drawn as a band: wider ones would flood a panel
 MOSTLY = 0.5  # share of its cells that a row or column needs to be drawn
 LETTERS_AN_INCH = 18.0  # of the small line below
 

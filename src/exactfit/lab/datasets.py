@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
+from .._support.options import check_whole
 from ..data import data_digest, finite_points, refuse_conflicts
 from ..exceptions import DataError, ParameterError
 from ..geometry.worst_cases import make_parallel_lines
@@ -99,7 +100,8 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Datas
     Parameters
     ----------
     name : str
-        ``"two-moons"`` (1000 points), ``"two-moons-million"``, ``"parallel-lines"``,
+        ``"two-moons"`` (1000 points), ``"two-moons-million"``, ``"two-moons-ten-million"``,
+        ``"parallel-lines"``,
         ``"mnist"``, ``"mnist-1-vs-8"`` (or any two digits; the first is the target) or
         ``"cifar10"``.
     data : path, optional
@@ -276,6 +278,7 @@ def _made(name: str, X: Floats, y: Codes, classes: tuple[str, ...], target: int,
 _MADE: dict[str, Callable[[], Dataset]] = {
     "two-moons": partial(_two_moons, "two-moons", 1000),
     "two-moons-million": partial(_two_moons, "two-moons-million", 1_000_000),
+    "two-moons-ten-million": partial(_two_moons, "two-moons-ten-million", 10_000_000),
     "parallel-lines": _parallel_lines,
 }
 
@@ -296,21 +299,27 @@ def load_data(experiment: Experiment, folder: str | os.PathLike[str] | None = No
     >>> [data.name for data in load_data(paper_experiment("parallel-lines"))]
     ['parallel-lines']
     """
-    found = [_load(spec, folder, experiment.folder or Path()) for spec in experiment.data]
+    found = [data for spec in experiment.data for data in _load(spec, folder, experiment.folder or Path())]
     for data in found:
         finite_points(data.X)
         refuse_conflicts(data.X, data.y)
     return found
 
 
-def _load(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None, base: Path) -> Dataset:
+def _load(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None, base: Path) -> list[Dataset]:
+    """A data set, or one for each stratified order of it."""
     order = spec.get("order", "given")
     if order not in ORDERS:
         raise ParameterError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
     data = load_dataset(spec["name"], folder) if "name" in spec else _own(spec, base)
     if "target" in spec:
         data = replace(data, target=_target(data, spec["target"]))
-    return data.reordered(stratified_order(data.y)) if order == "stratified" else data
+    families = check_whole("families", spec.get("families", 1), at_least=1)
+    if order == "stratified":
+        return [data.reordered(stratified_order(data.y, random_state=seed)) for seed in range(families)]
+    if families > 1:
+        raise ParameterError('families are stratified orders: they go with order = "stratified"')
+    return [data]
 
 
 def _target(data: Dataset, label: Any) -> int:

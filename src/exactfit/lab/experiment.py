@@ -21,8 +21,9 @@
     kind = "heatmap"
 
 Further keys: ``law`` and ``center`` at the top; ``scale`` ("unit": largest norm 1, the default, or "none"),
-``order`` ("given", the default, or "stratified"), ``target`` (a label; all classes get detectors, or the rarer
-one of two, without it) and ``arguments`` (of a loader) in ``data``.
+``order`` ("given", the default, or "stratified"), ``families`` (how many stratified orders, each a data set),
+``target`` (a label; all classes get detectors, or the rarer one of two, without it) and ``arguments`` (of a
+loader) in ``data``.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ PAPER = (
     "cifar10-wide",
     "parallel-lines",
 )
+BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
 FULL = "paper"
 TOP = {"title", "runs", "law", "center", "data", "grid", "figure"}
-DATA = {"name", "file", "loader", "label", "scale", "order", "target", "arguments"}
+DATA = {"name", "file", "loader", "label", "scale", "order", "families", "target", "arguments"}
 GRID = {"width", "max_bias", "points", "share"}
 
 
@@ -144,12 +146,12 @@ def _cells(grid: Mapping[str, tuple[Any, ...]], n_points: int) -> Iterable[Cell]
 
 
 def paper_experiment(name: str, extent: str = FULL) -> Experiment:
-    """One of the paper's experiments.
+    """One of the paper's experiments, or one that goes beyond them.
 
     Parameters
     ----------
     name : str
-        One of ``PAPER``.
+        One of ``PAPER`` or ``BEYOND``.
     extent : str
         ``"paper"`` for the published grid and runs, ``"quick"`` for a coarse one, ``"committed"``
         for the part whose results are kept beside the code.
@@ -160,8 +162,8 @@ def paper_experiment(name: str, extent: str = FULL) -> Experiment:
     >>> paper_experiment("mnist", "quick").title
     'MNIST'
     """
-    if name not in PAPER:
-        raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER)}")
+    if name not in PAPER + BEYOND:
+        raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER + BEYOND)}")
     text = resources.files(__package__).joinpath("paper", f"{name}.toml").read_text(encoding="utf-8")
     return _parse(text, name, extent, None)
 

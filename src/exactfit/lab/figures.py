@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,18 @@ import numpy as np
 from ..estimators import InterpolatingClassifier
 from ..exceptions import InterpolationWarning, ParameterError
 from ..plots import frame, plot_points, plot_regions, style
+from ..plots.style import LINES, color, marker
 from . import plot_growth, plot_heatmap, plot_slices
-from .axes import MIN_RUNS, check_axis, named, note_below, save_figure
+from .axes import MANY_RUNS, check_axis, label_axis, named, note_below, save_figure
 from .datasets import Dataset
 from .experiment import Experiment
-from .statistics import AXES, per_cell, rows_of
+from .statistics import AXES, growth_power, per_cell, rows_of
 from .store import header_of
+from .trial_plots import ABOVE, legend_handles
 from .trials import Trials
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 VALUES = ("probability", "detectors")
@@ -30,6 +34,9 @@ SEED = 0  # of the networks that are drawn; any would do, and the note below a f
 FEW = 4  # lines in a panel, as many as are told apart in grey
 PANEL = 4.9, 3.7  # inches: two side by side fill a page
 SMALL = 3.0, 2.3  # inches: three side by side
+FINE = 1600  # points of the plane along each axis: wedges thinner than a pixel come out even
+SAMPLES = 10  # images of each class
+SHRINK = 0.35  # of the area of points and stars in small panels
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,19 +135,38 @@ def _heatmaps(experiment: Experiment, materials: Sequence[Material], options: Ma
     for one in materials:
         figure, panels = _panels(2)
         for value, ax in zip(VALUES, panels, strict=True):
-            plot_heatmap(one.cells, ax, value=value, x=x, y=y)
-        note = f"{one.note()}; dashed: 99 % of the runs interpolate"
+            plot_heatmap(one.cells, ax, value=value, x=x, y=y, levels=value == "detectors")
+        note = f"{one.note()}; dashed: 99 % of the runs interpolate; light: lines of equal width, smoothed"
         yield f"heatmap{_suffix(materials, one)}", _end(figure, experiment, note)
 
 
 def _slices(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
     along = check_axis(str(options.get("along", "n")))
     for one in materials:
-        figure, panels = _panels(2)
         at = _there(one.cells, along, options.get("at"))
-        for value, ax in zip(VALUES, panels, strict=True):
-            plot_slices(one.cells, ax, value=value, along=along, at=at)
-        yield f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}", _end(figure, experiment, _curves_note([one]))
+        drawn = one.cells if at is None else _among(one.cells, along, at)
+        values = VALUES[1:] if _always(drawn) else VALUES
+        figure, panels = _panels(len(values))
+        for value, ax in zip(values, panels, strict=True):
+            plot_slices(one.cells, ax, value=value, along=along, at=at, legend=ax is panels[0])
+            if "scale" in options:
+                ax.set_xscale(str(options["scale"]))
+                label_axis(ax, "x", along)
+        yield (
+            f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}",
+            _end(figure, experiment, _curves_note([replace(one, cells=drawn)])),
+        )
+
+
+def _always(cells: Any) -> bool:
+    """Whether every run interpolates: then there is no probability to draw."""
+    return bool((cells["interpolating"] == cells["runs"]).all())
+
+
+def _among(cells: Any, along: str, at: Sequence[float]) -> Any:
+    """The cells that a figure of slices draws."""
+    by = next(name for name in AXES if name != along and len(np.unique(cells[name])) > 1)
+    return cells[np.isin(cells[by], at)]
 
 
 def _there(cells: Any, along: str, at: Sequence[float] | None) -> list[float] | None:
@@ -159,25 +185,81 @@ def _growth(experiment: Experiment, materials: Sequence[Material], _: Mapping[st
     widths = np.unique(materials[0].cells["n"])
     figure, panels = _panels(len(widths), size=(4.0, 3.5))
     for n, ax in zip(widths, panels, strict=True):
-        plot_growth({one.label(): one.cells[one.cells["n"] == n] for one in materials}, ax)
+        plot_growth({one.label(): one.cells[one.cells["n"] == n] for one in materials}, ax, legend=False)
         ax.set_title(named("n", n))
+    figure.legend(handles=legend_handles(one.label() for one in materials), loc="outside right upper", handlelength=3.2)
     yield "growth", _end(figure, experiment, _curves_note(materials))
 
 
+def _families(experiment: Experiment, materials: Sequence[Material], _: Mapping[str, Any]) -> Iterator[Drawing]:
+    """Thin: every family of subsets; thick: their mean; in the legend how fast it grows."""
+    from matplotlib.ticker import LogLocator
+
+    figure, (ax,) = _panels(1)
+    for k, name in enumerate(dict.fromkeys(one.label() for one in materials)):
+        alike = [np.sort(one.cells, order="N") for one in materials if one.label() == name]
+        sizes, widths = alike[0]["N"], np.array([cells["detectors"] for cells in alike])
+        for each in widths:
+            ax.plot(sizes, each, color=color(k), linewidth=0.5, alpha=0.35)
+        power, half = growth_power(sizes, widths)
+        label = f"{name}: $N^{{{power:.2f} \\pm {half:.2f}}}$"
+        curve = ax.plot(sizes, widths.mean(axis=0), color=color(k), linestyle=LINES[k], marker=marker(k), label=label)
+        curve[0].set_markersize(4.5)
+    ax.set(xscale="log", yscale="log")
+    label_axis(ax, "x", "N")
+    label_axis(ax, "y", "detectors")
+    ax.legend(**ABOVE, ncols=2)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+        axis.set_minor_formatter(axis.get_major_formatter())
+    one = materials[0]
+    note = f"{len(materials)} families of nested subsets, {one.cells['runs'].min()} run of each"
+    yield (
+        "growth",
+        _end(figure, experiment, f"data: {one.data.standing}; {note}; powers with 95 % intervals over the families"),
+    )
+
+
+def _samples(experiment: Experiment, materials: Sequence[Material], _: Mapping[str, Any]) -> Iterator[Drawing]:
+    """The first images of every class."""
+    for one in materials:
+        classes = range(len(one.data.classes))
+        figure, panels = _panels(SAMPLES, len(classes), size=(0.62, 0.62))
+        rows = np.concatenate([np.flatnonzero(one.data.y == k)[:SAMPLES] for k in classes])
+        for ax, row in zip(panels, rows, strict=True):
+            ax.imshow(_picture(one.data.X[row]), cmap="gray_r", interpolation="nearest")
+            ax.set_axis_off()
+        yield f"samples{_suffix(materials, one)}", _end(figure, experiment, f"{one.origin()}; a row for each class")
+
+
+def _picture(point: Any) -> Any:
+    """Features as an image: a grey square, or three colour planes one after another."""
+    planes = 1 if math.isqrt(len(point)) ** 2 == len(point) else 3
+    side = math.isqrt(len(point) // planes)
+    image = (point / point.max()).reshape(planes, side, side)
+    return image[0] if planes == 1 else image.transpose(1, 2, 0)
+
+
 def _curves_note(materials: Sequence[Material]) -> str:
-    """The line under curves; few runs have no bands."""
-    banded = any((one.cells["runs"] >= MIN_RUNS).any() for one in materials)
-    parts = [one.note() for one in materials] + (["bands: 95 % confidence"] if banded else [])
-    return "; ".join([*parts, "markers: at least 99 % of the runs interpolate"])
+    """The line under curves; a single run has no interval."""
+    runs = np.concatenate([one.cells["runs"] for one in materials])
+    word = "bands" if runs.max() >= MANY_RUNS else "bars"
+    parts = [one.note() for one in materials] + ([f"{word}: 95 % confidence"] if runs.max() > 1 else [])
+    shown = (
+        "every run interpolates"
+        if all(_always(one.cells) for one in materials)
+        else "markers: at least 99 % of the runs interpolate"
+    )
+    return "; ".join([*parts, shown])
 
 
 def _data(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
     for one in materials:
         X, y = one.data.X, one.data.y
         sizes = options.get("N") or [len(y)]
-        figure, panels = _panels(len(sizes), size=(4.2, 3.2))
+        figure, panels = _panels(len(sizes), size=_size_for(X, 4.2))
         for N, ax in zip(sizes, panels, strict=True):
-            plot_points(X[:N], y[:N], ax, names=one.data.classes)
+            plot_points(X[:N], y[:N], ax, names=one.data.classes, equal=True)
             ax.set_title(named("N", N))
         yield f"data{_suffix(materials, one)}", _end(figure, experiment, one.origin())
 
@@ -185,9 +267,9 @@ def _data(experiment: Experiment, materials: Sequence[Material], options: Mappin
 def _regions(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
     n, lam = int(options["n"]), float(options["lambda"])
     for one in materials:
-        figure, (ax,) = _panels(1, size=(6.4, 4.9))
+        figure, (ax,) = _panels(1, size=_size_for(one.data.X, 6.4))
         model = _fit(one.data, n, lam)
-        plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=600, detectors=True)
+        plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, equal=True)
         ax.set_title(_caption(n, lam, model))
         note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
         yield f"regions{_suffix(materials, one)}", _end(figure, experiment, note)
@@ -200,12 +282,31 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
         _spread(figure)
         for ax, (n, lam) in zip(panels, ((n, lam) for n in widths for lam in biases), strict=True):
             model = _fit(one.data, int(n), float(lam))
-            plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=300, legend=False)
+            plot_regions(
+                model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, outlines=False, legend=False
+            )
+            _shrink(ax)
             ax.set_title(_caption(n, lam, model), fontsize=8)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
             frame(ax, model.interpolates_)
-        note = f"{one.origin()}; random_state={SEED}; dashed frame: the network interpolates"
+        note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
+        note += "; dashed frame: the network interpolates"
         yield f"frames{_suffix(materials, one)}", _end(figure, experiment, note)
+
+
+def _size_for(X: Any, width: float) -> tuple[float, float]:
+    """Inches of a panel with equal axes: as high as the points ask for, and room for labels and legend."""
+    across, up = np.ptp(X, axis=0)
+    return width, width * min(up + 0.12 * across, across) / across + 1.5
+
+
+def _shrink(ax: Axes) -> None:
+    """Points and stars that do not hide what they stand on in a small panel."""
+    from matplotlib.collections import PathCollection
+
+    for each in ax.collections:
+        if isinstance(each, PathCollection):
+            each.set_sizes(each.get_sizes() * SHRINK)
 
 
 def _spread(figure: Figure) -> None:
@@ -232,6 +333,8 @@ KINDS: dict[str, Draw] = {
     "heatmap": _heatmaps,
     "slices": _slices,
     "growth": _growth,
+    "families": _families,
+    "samples": _samples,
     "data": _data,
     "regions": _regions,
     "frames": _frames,

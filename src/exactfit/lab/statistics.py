@@ -105,6 +105,29 @@ def mean_interval(means: Floats, deviations: Floats, runs: NDArray[Any], level: 
     return means - half, means + half
 
 
+def growth_power(sizes: NDArray[Any], widths: NDArray[Any], level: float = LEVEL) -> tuple[float, float]:
+    """The power p of widths ~ sizes ** p: its mean over several curves, and half of Student's interval.
+
+    Parameters
+    ----------
+    sizes : array, shape (n_sizes,)
+    widths : array, shape (n_curves, n_sizes)
+    level : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.statistics import growth_power
+    >>> sizes = np.array([1.0, 4.0, 16.0])
+    >>> growth_power(sizes, np.array([sizes**0.5, 3 * sizes**0.5]))[0]
+    0.5
+    """
+    powers = np.polyfit(np.log(sizes), np.log(np.transpose(widths)), 1)[0]
+    runs = np.array([len(powers)])
+    low, high = mean_interval(powers.mean(keepdims=True), powers.std(ddof=1, keepdims=True), runs, level)
+    return round(float(powers.mean()), 12), float(high[0] - low[0]) / 2
+
+
 def per_cell(records: Any) -> NDArray[np.void]:
     """Records of cells from records of trials: runs, means and 95 % intervals, sorted by cell.
 

@@ -10,13 +10,15 @@ import numpy as np
 from ..exceptions import ParameterError
 from ..plots.style import LINES, axes_for, color, marker
 from .axes import (
-    MIN_RUNS,
+    MANY_RUNS,
     SURE,
     WORDS,
     Cells,
+    Floats,
     cells_of,
     check_axis,
     edges_of,
+    in_short,
     label_axis,
     named,
     other_axis,
@@ -26,11 +28,20 @@ from .axes import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 COLORS = {"probability": "cividis", "detectors": "viridis_r"}
 MISSING = "0.85"
 BAND = 0.18  # opacity: overlapping bands still show their lines
+WHISKER = 0.55  # opacity of the bars that stand for bands where runs are few
+WHISKER_SHIFT = 0.006  # of the axis, from line to line: bars of different lines stand side by side
+LEVELS = 5  # lines of equal width in a heatmap, at most
+SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in columns
 VALUES = ("probability", "detectors")
+# A legend above the axes, small enough for four names.
+ABOVE: dict[str, Any] = {
+    "loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "fontsize": 8, "handlelength": 2.6,
+}  # fmt: skip
 
 
 def plot_heatmap(
@@ -41,6 +52,7 @@ def plot_heatmap(
     x: str = "lambda",
     y: str = "n",
     contour: bool = True,
+    levels: bool = False,
     colorbar: bool = True,
 ) -> Axes:
     """Draw a quantity over a grid of cells, with a dashed line where 99 % of the networks interpolate.
@@ -56,7 +68,9 @@ def plot_heatmap(
     x, y : {"n", "lambda", "N"}
         Axes of the picture; the third one must have a single value.
     contour : bool
-        Draw the line of 99 %.
+        Draw the line of 99 %: where probability, made monotone along ``y``, first reaches it, smoothed along ``x``.
+    levels : bool
+        Draw lines of equal value, smoothed.
     colorbar : bool
 
     Returns
@@ -88,8 +102,10 @@ def plot_heatmap(
         )  # fmt: skip
         own.set_facecolor(MISSING)
         own.grid(visible=False)
+        if levels:
+            _draw_levels(own, columns, rows, table)
         if contour:
-            _draw_contour(own, cells, x, y)
+            _draw_border(own, cells, x, y)
         label_axis(own, "x", x)
         label_axis(own, "y", y)
         if colorbar:
@@ -99,14 +115,56 @@ def plot_heatmap(
     return own
 
 
-def _draw_contour(ax: Axes, cells: Cells, x: str, y: str) -> None:
+def _draw_border(ax: Axes, cells: Cells, x: str, y: str) -> None:
     """The border between cells below 99 % and the others, dashed, light on dark and dark on light."""
     columns, rows, table = table_of(cells, x, y, "probability")
-    if min(table.shape) < 2 or not (np.nanmin(table) < SURE <= np.nanmax(table)):
+    heights = border(rows, table)
+    for ink, width in (("white", 2.6), ("black", 1.3)) if np.isfinite(heights).sum() > 1 else ():
+        ax.plot(columns, heights, color=ink, linestyle=(0, (4, 2.2)), linewidth=width, gid="border")
+
+
+def border(rows: Floats, table: Floats, level: float = SURE) -> Floats:
+    """For each column, the row from which on a probability is at least ``level``; not a number if none or all are.
+
+    Probabilities are made monotone first, each column by itself; then the line is smoothed over the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trial_plots import border
+    >>> border(np.array([10.0, 20.0, 30.0]), np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.9]]))
+    array([29.8,  nan])
+    """
+    from scipy.ndimage import gaussian_filter1d
+    from scipy.optimize import isotonic_regression
+
+    heights = np.full(table.shape[1], np.nan)
+    for k, column in enumerate(table.T):
+        there = np.isfinite(column)
+        shares, places = isotonic_regression(column[there]).x, rows[there]
+        first = int(np.searchsorted(shares, level))
+        if 0 < first < len(shares):
+            below, above = shares[first - 1 : first + 1]
+            heights[k] = np.interp((level - below) / (above - below), [0, 1], places[first - 1 : first + 1])
+    there = np.isfinite(heights)
+    if there.sum() > 2:
+        found = heights[there]
+        mirrored = np.concatenate([2 * found[0] - found[:0:-1], found, 2 * found[-1] - found[-2::-1]])  # keeps the ends
+        heights[there] = gaussian_filter1d(mirrored, len(heights) / SMOOTH)[len(found) - 1 : 2 * len(found) - 1]
+    return heights
+
+
+def _draw_levels(ax: Axes, columns: Floats, rows: Floats, table: Floats) -> None:
+    """Lines of equal value; cells that are not there are left out."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from scipy.ndimage import gaussian_filter
+
+    if min(table.shape) < 3 or np.isnan(table).any():
         return
-    values = np.ma.masked_invalid(table)
-    for ink, width in (("white", 2.6), ("black", 1.3)):
-        ax.contour(columns, rows, values, levels=[SURE], colors=ink, linestyles="dashed", linewidths=width)
+    smooth = gaussian_filter(table, [size / SMOOTH / 2 for size in table.shape], mode="nearest")
+    wanted = MaxNLocator(LEVELS).tick_values(smooth.min(), smooth.max())[1:-1]
+    lines = ax.contour(columns, rows, smooth, levels=wanted, colors="white", linewidths=0.8, alpha=0.9)
+    ax.clabel(lines, fontsize=7, fmt=FuncFormatter(lambda value, _: in_short(value)))
 
 
 def plot_slices(
@@ -120,8 +178,9 @@ def plot_slices(
 ) -> Axes:
     r"""Draw a quantity along one axis, one line for each value of the other.
 
-    Bands are 95 % confidence intervals (Wilson's for probabilities, Student's for means), only
-    where there are at least five runs. Markers are where at least 99 % of the runs interpolate.
+    Bands are 95 % confidence intervals (Wilson's for probabilities, Student's for means); those of
+    fewer than 20 runs are drawn as thin bars, which leave a panel readable. Markers are where at
+    least 99 % of the runs interpolate.
 
     Parameters
     ----------
@@ -177,8 +236,11 @@ def _wanted(cells: Cells, by: str, at: Sequence[float] | None) -> list[float]:
 def draw_lines(groups: Mapping[str, Cells], ax: Axes | None, *, value: str, along: str, legend: bool = True) -> Axes:
     """One line with band and markers for every group of cells."""
     with axes_for(ax) as own:
+        reach = np.ptp(np.concatenate([cells[along] for cells in groups.values()]).astype(float))
         for index, (name, cells) in enumerate(groups.items()):
             _draw_line(own, np.sort(cells, order=along), index, value, along, name)
+            shift = WHISKER_SHIFT * reach * (index - (len(groups) - 1) / 2)
+            _draw_intervals(own, np.sort(cells, order=along), color(index), value, along, shift)
         label_axis(own, "x", along)
         label_axis(own, "y", value)
         _set_limits(own, np.concatenate(list(groups.values())), value)
@@ -198,10 +260,6 @@ def _set_limits(ax: Axes, cells: Cells, value: str) -> None:
 def _draw_line(ax: Axes, cells: Cells, index: int, value: str, along: str, name: str) -> None:
     x, own = cells[along], color(index)
     ax.plot(x, cells[value], color=own, linestyle=LINES[index % len(LINES)], label=name, zorder=2)
-    enough = cells["runs"] >= MIN_RUNS
-    if enough.any():
-        low, high = cells[f"{value}_low"], cells[f"{value}_high"]
-        ax.fill_between(x, low, high, where=enough, color=own, alpha=BAND, linewidth=0, zorder=1)
     sure = cells["probability"] >= SURE
     if sure.any():
         ax.plot(
@@ -210,15 +268,32 @@ def _draw_line(ax: Axes, cells: Cells, index: int, value: str, along: str, name:
         )  # fmt: skip
 
 
-def _add_legend(ax: Axes, names: Iterable[str]) -> None:
+def _draw_intervals(ax: Axes, cells: Cells, ink: str, value: str, along: str, shift: float) -> None:
+    """A band where there are many runs, thin bars where there are few (none where all or none interpolate)."""
+    x, low, high = cells[along], cells[f"{value}_low"], cells[f"{value}_high"]
+    many = cells["runs"] >= MANY_RUNS
+    if many.any():
+        ax.fill_between(x, low, high, where=many, color=ink, alpha=BAND, linewidth=0, zorder=1)
+    few = ~many & (cells["runs"] > 1)
+    if value == "probability":
+        few &= (cells[value] > 0) & (cells[value] < 1)
+    if few.any():
+        ax.vlines(x[few] + shift, low[few], high[few], color=ink, alpha=WHISKER, linewidth=0.8, zorder=1)
+
+
+def legend_handles(names: Iterable[str]) -> list[Line2D]:
     """Lines with their markers, which stand in the picture only where runs interpolate."""
     from matplotlib.lines import Line2D
 
-    handles = [
+    return [
         Line2D([], [], color=color(k), linestyle=LINES[k % len(LINES)], marker=marker(k), markersize=4.5, label=name)
         for k, name in enumerate(names)
     ]
-    ax.legend(handles=handles, handlelength=3.2)
+
+
+def _add_legend(ax: Axes, names: Iterable[str]) -> None:
+    """Above the axes, where no curve is."""
+    ax.legend(handles=legend_handles(names), ncols=4, **ABOVE)
 
 
 def plot_growth(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import DataError
 from .regions import LEGEND_DROP, SQUARE_UP_TO
@@ -20,8 +20,9 @@ MARGIN = 0.05  # around the points, as a share of their range
 
 
 def plot_points(
-    X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, names: Sequence[str] | None = None, legend: bool = True
-) -> Axes:
+    X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
+    names: Sequence[str] | None = None, legend: bool = True, equal: bool | None = None,
+) -> Axes:  # fmt: skip
     """Draw points of two features by class.
 
     Parameters
@@ -33,6 +34,8 @@ def plot_points(
     names : sequence of str, optional
         Of the classes, if ``y`` holds class indices 0..K-1; the labels themselves by default.
     legend : bool
+    equal : bool, optional
+        Give both axes the same scale; by default, unless one range is more than four times the other.
 
     Returns
     -------
@@ -61,14 +64,23 @@ def plot_points(
             )  # fmt: skip
         own.set(xlabel="$x_1$", ylabel="$x_2$")
         across, up = np.ptp(points, axis=0)
-        own.set_aspect("equal" if max(across, up) <= SQUARE_UP_TO * min(across, up) else "auto")
-        own.margins(MARGIN if own.get_aspect() == 1 else 2 * MARGIN)
+        if equal is None:
+            equal = max(across, up) <= SQUARE_UP_TO * min(across, up)
+        own.set_aspect("equal" if equal else "auto")
+        own.margins(MARGIN if equal else 2 * MARGIN)
+        if equal:  # the same room on all sides, however thin the set
+            pad = MARGIN * max(across, up) or 1.0
+            own.set(xlim=_around(points[:, 0], pad), ylim=_around(points[:, 1], pad))
         if legend:
             own.legend(
                 loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=LEGEND_DROP, ncols=4,
                 markerscale=max(1.0, 5 / size**0.5),
             )  # fmt: skip
     return own
+
+
+def _around(values: NDArray[np.float64], pad: float) -> tuple[float, float]:
+    return float(values.min()) - pad, float(values.max()) + pad
 
 
 def frame(ax: Axes, interpolates: bool) -> Axes:

@@ -31,7 +31,8 @@ REGION_TINT = 0.25  # how strong a class's colour is where it is the answer
 DETECTOR_TINT = 0.45  # how much of a class's colour one detector adds
 WHITE = 1.0, 1.0, 1.0
 HATCH = "////"  # where a network is undecided
-DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5)  # of the palette, neighbours unlike in hue; black is for points and outlines
+# Of the palette and of its lighter half, neighbours unlike in hue; black is for points and outlines.
+DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5, 8, 9, 10, 14, 12, 11, 13)
 SQUARE_UP_TO = 4.0
 PICTURE_WIDTH = 6.0  # inches
 LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
@@ -40,7 +41,7 @@ LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
 def plot_regions(
     model: Any, X: ArrayLike, y: ArrayLike, *,
     ax: Axes | None = None, resolution: int = 400, anchors: bool = True, detectors: bool = False,
-    hyperplanes: int = 0, legend: bool = True,
+    hyperplanes: int = 0, legend: bool = True, outlines: bool = True, equal: bool | None = None,
 ) -> Axes:  # fmt: skip
     """Draw the decision regions of a model of two features, and points by class.
 
@@ -62,11 +63,14 @@ def plot_regions(
     hyperplanes : int
         Draw the first so many hyperplanes as thin lines.
     legend : bool
+    outlines : bool
+        Draw the borders of regions as thin lines; regions thinner than a line look better without.
+    equal : bool, optional
+        Give both axes the same scale; by default, unless one range is more than four times the other.
 
     Returns
     -------
     matplotlib axes
-        Axes have equal scales, unless one range is more than four times the other.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def plot_regions(
     """
     display = DecisionRegionDisplay.from_estimator(
         model, X, y, ax=ax, resolution=resolution, anchors=anchors, detectors=detectors, hyperplanes=hyperplanes,
-        legend=legend,
+        legend=legend, outlines=outlines, equal=equal,
     )  # fmt: skip
     return display.ax_
 
@@ -109,6 +113,8 @@ class DecisionRegionDisplay:
         Where each detector fires.
     lines : ndarray, shape (n_lines, 3)
         Weights and bias of each hyperplane to draw.
+    equal : bool
+        Whether both axes have the same scale.
     ax_, figure_ : matplotlib axes and figure
         After :meth:`plot`.
 
@@ -133,19 +139,22 @@ class DecisionRegionDisplay:
     anchors: Codes
     fires: NDArray[np.bool_] | None
     lines: Floats
+    equal: bool = True
 
     @classmethod
     def from_estimator(
         cls, model: Any, X: ArrayLike, y: ArrayLike, *,
         ax: Axes | None = None, resolution: int = 400, anchors: bool = True, detectors: bool = False,
-        hyperplanes: int = 0, legend: bool = True,
+        hyperplanes: int = 0, legend: bool = True, outlines: bool = True, equal: bool | None = None,
     ) -> DecisionRegionDisplay:  # fmt: skip
         """Classify a grid around the points and draw it; see :func:`plot_regions`."""
         need_matplotlib()
         resolution = check_whole("resolution", resolution, at_least=2)
         hyperplanes = check_whole("hyperplanes", hyperplanes, at_least=0)
         points, codes, classes = _check_data(model, X, y)
-        extent = _extent(points)
+        extent = _extent(points, _comparable(np.ptp(points, axis=0)) if equal is None else equal)
+        if equal is None:
+            equal = _comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
         grid = _grid(extent, resolution)
         square = (resolution, resolution)
         display = cls(
@@ -158,10 +167,11 @@ class DecisionRegionDisplay:
             anchors=_anchors(model, X, y) if anchors else np.empty(0, dtype=np.intp),
             fires=_fires(_network(model), grid).reshape(-1, *square) if detectors else None,
             lines=_lines(_network(model), hyperplanes) if hyperplanes else np.empty((0, 3)),
+            equal=equal,
         )
-        return display.plot(ax=ax, legend=legend)
+        return display.plot(ax=ax, legend=legend, outlines=outlines)
 
-    def plot(self, *, ax: Axes | None = None, legend: bool = True) -> DecisionRegionDisplay:
+    def plot(self, *, ax: Axes | None = None, legend: bool = True, outlines: bool = True) -> DecisionRegionDisplay:
         """Draw; a new figure in exactfit's style without ``ax``."""
         need_matplotlib()
         from matplotlib import pyplot as plt
@@ -170,6 +180,8 @@ class DecisionRegionDisplay:
             self.ax_: Axes = plt.subplots(figsize=self._figure_size())[1] if ax is None else ax
             self.figure_: Figure | SubFigure = self.ax_.figure
             self._draw_plane()
+            if outlines:
+                self._draw_outlines()
             self._draw_lines()
             self._draw_points()
             self._frame()
@@ -180,8 +192,7 @@ class DecisionRegionDisplay:
     def _aspect(self) -> float:
         """Width over height of the axes; 4 / 3 where the scales are not comparable."""
         left, right, bottom, top = self.extent
-        ratio = (right - left) / (top - bottom)
-        return ratio if 1 / SQUARE_UP_TO <= ratio <= SQUARE_UP_TO else 4 / 3
+        return (right - left) / (top - bottom) if self.equal else 4 / 3
 
     def _figure_size(self) -> tuple[float, float]:
         """Inches: room for the axes at their aspect, then for labels, title and legend."""
@@ -194,16 +205,19 @@ class DecisionRegionDisplay:
         for k, fires in enumerate(() if self.fires is None else self.fires):
             own = DETECTOR_COLORS[k % len(DETECTOR_COLORS)]
             image[fires] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[fires])
-            self._outline(fires, color(own))
-        for k in range(n_classes if self.fires is None or n_classes == 2 else 0):
-            self._outline(self.regions == k, INK)
-        self.ax_.imshow(image, origin="lower", extent=self.extent, interpolation="bilinear", zorder=0)
+        self.ax_.imshow(image, origin="lower", extent=self.extent, interpolation="antialiased", zorder=0)
         if self.fires is None and (self.regions < 0).any():
             undecided = self.ax_.contourf(
                 *self._axes(), self.regions < 0, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2
             )
             undecided.set_edgecolor(GREY)
             undecided.set_linewidth(0.0)
+
+    def _draw_outlines(self) -> None:
+        for k, fires in enumerate(() if self.fires is None else self.fires):
+            self._outline(fires, color(DETECTOR_COLORS[k % len(DETECTOR_COLORS)]))
+        for k in range(len(self.classes) if self.fires is None or len(self.classes) == 2 else 0):
+            self._outline(self.regions == k, INK)
 
     def _axes(self) -> tuple[Floats, Floats]:
         """Coordinates of the grid's columns and rows."""
@@ -244,8 +258,7 @@ class DecisionRegionDisplay:
     def _frame(self) -> None:
         left, right, bottom, top = self.extent
         self.ax_.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
-        equal = np.isclose(self._aspect(), (right - left) / (top - bottom))
-        self.ax_.set_aspect("equal" if equal else "auto")
+        self.ax_.set_aspect("equal" if self.equal else "auto")
 
     def _add_legend(self) -> None:
         from matplotlib.lines import Line2D
@@ -307,12 +320,16 @@ def _check_data(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, 
     return points, codes, tuple(classes)
 
 
-def _extent(points: Floats) -> tuple[float, float, float, float]:
+def _comparable(size: Floats) -> bool:
+    """Whether the ranges of both features are of one order, so that equal scales show something."""
+    return bool(size.max() <= SQUARE_UP_TO * size.min())
+
+
+def _extent(points: Floats, equal: bool) -> tuple[float, float, float, float]:
     """The points' bounding box with a margin, the same on all sides where scales are equal."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = high - low
-    comparable = size.max() <= SQUARE_UP_TO * size.min()
-    pad = MARGIN * np.where(comparable, size.max(), size)
+    pad = MARGIN * np.where(equal, size.max(), size) * (1 if _comparable(size) else 1.5)
     pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
     (left, bottom), (right, top) = low - pad, high + pad
     return float(left), float(right), float(bottom), float(top)
