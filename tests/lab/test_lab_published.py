@@ -17,6 +17,7 @@ from exactfit.lab.published import (
     PublishedCell,
     agreements,
     cost_text,
+    pair_texts,
     z_of_means,
     z_of_shares,
 )
@@ -84,6 +85,15 @@ def test_a_second_layer_without_detectors_counts_as_one_neuron() -> None:
     (found,) = agreements(Trials((kind,), rows))
     assert (found.width, found.n_empty) == (2.0, 2)
     assert str(found).endswith("2 runs without a detector counted as one neuron, as in the published widths")
+
+
+def test_pairs_of_digits_stand_beside_the_published_ones() -> None:
+    eight, nine = pair_texts(kept(RESULTS / "mnist-pairs.trials.csv.gz"))
+    assert "100 %: 85.0 against 82.4; from 80 % to 100 %: +11.8% against +12.0%" in eight
+    assert "100 %: 61.0 against 60.8; from 80 % to 100 %: +12.8% against +13.2%" in nine
+    families = pair_texts(kept(RESULTS / "mnist-pairs-families.trials.csv.gz"))
+    assert ["+16.1%" in families[0], "+15.3%" in families[1]] == [True, True]
+    assert pair_texts(kept(RESULTS / "two-moons.trials.csv.gz")) == []
 
 
 def test_costs_stand_beside_the_published_ones() -> None:

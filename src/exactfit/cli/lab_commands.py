@@ -176,12 +176,13 @@ def published_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
-    from ..lab.published import agreements
+    from ..lab.published import agreements, pair_texts
     from ..lab.trials import read_trials
 
     for path in files:
-        for found in agreements(read_trials(path)):
-            tell(str(found))
+        trials = read_trials(path)
+        for told in [*map(str, agreements(trials)), *pair_texts(trials)]:
+            tell(told)
 
 
 # Each with an example, which ends its help.

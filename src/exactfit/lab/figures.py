@@ -297,7 +297,7 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
 def _size_for(X: Any, width: float) -> tuple[float, float]:
     """Inches of a panel with equal axes: as high as the points ask for, and room for labels and legend."""
     across, up = np.ptp(X, axis=0)
-    return width, width * min(up + 0.12 * across, across) / across + 1.5
+    return width, (width - 0.8) * min(up + 0.12 * across, across) / across + 1.3
 
 
 def _shrink(ax: Axes) -> None:

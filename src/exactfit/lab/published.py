@@ -46,6 +46,13 @@ PUBLISHED = (
 )
 
 
+# Published mean widths at n = 5000, lambda = 0.5, by the percentage of the images; 25 runs over one family of subsets.
+PUBLISHED_PAIRS = {
+    "mnist-1-vs-8": {10: 21.8, 20: 36.7, 40: 54.4, 50: 59.0, 60: 64.5, 80: 73.6, 90: 78.9, 100: 82.4},
+    "mnist-1-vs-9": {10: 17.6, 20: 21.8, 40: 32.8, 50: 41.6, 60: 48.6, 80: 53.7, 90: 61.2, 100: 60.8},
+}
+
+
 # Core-hours of the published trials, and how many these were: grid times runs. Two Moons took 50 runs a cell then.
 PUBLISHED_COSTS = {
     "two-moons": (0.1, 2550 * 50),
@@ -114,6 +121,34 @@ def agreements(trials: Trials) -> list[Agreement]:
         if cell.data == header.get("data")
         if (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
     ]
+
+
+def pair_texts(trials: Trials) -> list[str]:
+    """Mean widths of two digits against the published ones, and how much both grow from 80 % to 100 % of the images.
+
+    Examples
+    --------
+    >>> from exactfit.lab.published import pair_texts
+    >>> from exactfit.lab.trials import Trials, no_rows
+    >>> pair_texts(Trials((), no_rows()))
+    []
+    """
+    out = []
+    for name in dict.fromkeys(str(header.get("data")) for header in trials.headers):
+        rows, theirs = trials.where(data=name), PUBLISHED_PAIRS.get(name)
+        rows = rows[(rows["n"] == 5000) & (rows["lambda"] == 0.5)]
+        if theirs is None or not len(rows):
+            continue
+        ours = {share: _mean_at(rows, share) for share in theirs}
+        cells = ", ".join(f"{share} %: {ours[share]:.1f} against {theirs[share]:.1f}" for share in theirs)
+        grown = " against ".join(f"{each[100] / each[80] - 1:+.1%}" for each in (ours, theirs))
+        out.append(f"{name}, n = 5000, lambda = 0.5, mean width: {cells}; from 80 % to 100 %: {grown}")
+    return out
+
+
+def _mean_at(rows: Any, share: int) -> float:
+    """The mean width on a percentage of the points."""
+    return float(rows["detectors"][rows["N"] == round(share * int(rows["N"].max()) / 100)].mean())
 
 
 def _agreement(cell: PublishedCell, rows: Any) -> Agreement:
