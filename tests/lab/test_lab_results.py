@@ -19,7 +19,16 @@ PACKED = sorted(RESULTS.glob("*.trials.csv.gz"))
 
 
 # Experiments whose published grid is kept whole, with at least the published runs.
-WHOLE = ("two-moons", "sample-size", "mnist-pairs", "cifar10", "cifar10-wide", "parallel-lines", "mnist-pairs-families")
+WHOLE = (
+    "two-moons",
+    "sample-size",
+    "mnist-pairs",
+    "cifar10",
+    "cifar10-wide",
+    "parallel-lines",
+    "mnist-pairs-families",
+    "sample-size-beyond",
+)
 
 
 FEW_MB = 5 * 2**20
@@ -56,6 +65,13 @@ def test_whole_experiments_have_every_published_cell_and_run(name: str) -> None:
         rows = trials.where(digest=header["digest"], scheme=header["scheme"])
         runs = Counter(map(tuple, rows[["n", "lambda", "N"]].tolist()))
         assert runs == {(c.n, c.lam, c.N): experiment.runs for c in experiment.cells(header["points"])}
+
+
+def test_mnist_wide_has_every_published_cell_with_equal_runs() -> None:
+    trials = kept(RESULTS / "mnist-wide.trials.csv.gz")
+    runs = Counter(map(tuple, trials.rows[["n", "lambda", "N"]].tolist()))
+    cells = paper_experiment("mnist-wide").cells(70_000)
+    assert runs == {(c.n, c.lam, c.N): paper_experiment("mnist-wide", "committed").runs for c in cells}
 
 
 def test_no_summary_without_trials() -> None:
