@@ -1,6 +1,7 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
+# make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
 #
 # All set up .venv on the first run, and again when pyproject.toml has changed.
 # Another Python: make test PYTHON=python3.12. More test processes: make test JOBS=auto
@@ -13,13 +14,16 @@ DATA ?=
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test bench fresh-kernels
+.PHONY: demo test bench bench-dask fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
 
 bench: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks fit small growth geometry --data "$(DATA)"
+
+bench-dask: .venv/.installed-test fresh-kernels
+	$(RUN) -m benchmarks dask --data "$(DATA)"
 
 test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import answers, comparison, fits, geometry, growth
+from . import answers, clusters, comparison, fits, geometry, growth
 from .cases import Case, Options, Row
 
-CASES: list[Case] = [*fits.CASES, *growth.CASES, *geometry.CASES, *answers.CASES, *comparison.CASES]
+CASES: list[Case] = [*fits.CASES, *growth.CASES, *geometry.CASES, *answers.CASES, *clusters.CASES, *comparison.CASES]
 
 
 def chosen(words: list[str]) -> list[Case]:

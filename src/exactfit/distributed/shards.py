@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..network.bits import BitMatrix
 from ..network.sides import dense_rows, sides
 from .runner import Runner, dask_module
 
-STREAMED = 4  # chunks that are here at once when all points go by
+STREAMED = 2**26  # bytes of points, as float64, that come at once (64 MB, and a chunk) when all points go by here
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ class Shards(PartedPoints):
         return self.runner.run([_task(work)(chunk, shared) for chunk in self.chunks], what)
 
     def digest(self, y: NDArray[Any]) -> str:
-        """As :func:`exactfit.data.data_digest`: all points go by here once, a few chunks at a time."""
+        """As :func:`exactfit.data.data_digest`: all points go by here once, some megabytes at a time."""
         digest = Digest(self.shape)
         for matrix in self._matrices():
             points = Points(matrix)
@@ -212,8 +213,10 @@ class Shards(PartedPoints):
         return digest.hexdigest()
 
     def _matrices(self) -> Iterator[Matrix]:
-        for start in range(0, len(self.chunks), STREAMED):
-            yield from map(as_matrix, self.runner.run(self.chunks[start : start + STREAMED], "digest"))
+        begin = self.starts[:-1] * (8 * self.shape[1]) // STREAMED
+        edges = [0, *(np.flatnonzero(np.diff(begin)) + 1).tolist(), len(self.chunks)]
+        for low, high in pairwise(edges):
+            yield from map(as_matrix, self.runner.run(self.chunks[low:high], "digest"))
 
 
 def _task(work: Callable[..., Any]) -> Any:
