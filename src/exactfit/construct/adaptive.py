@@ -162,7 +162,8 @@ class _FirstLayer:
             state = f"{'' if exact else 'at least '}{count} pairs of groups of points were still unseparated"
         raise WidthLimitError(
             f"with {n} hyperplanes, max_width={self.widths.largest}{reason} leaves no room, and {state}. "
-            "Raise max_width, use rescue=True, or scale features so that different labels lie further apart."
+            f"{'Raise max_width' if self.widths.asked else 'Use a fixed width, which may miss points'}, "
+            "use rescue=True, or scale features so that different labels lie further apart."
         )
 
 
