@@ -23,6 +23,7 @@ from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, Standings, SupportRows
 from .network.detectors import LOWEST, class_slack
+from .outcome import Outcome
 
 
 def has_votes(model: Any) -> bool:
@@ -138,6 +139,13 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         self.width_, self.n_detectors_ = made.network.widths[:2]
         self.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(classes))
         self.anchors_ = made.trace.anchors
+        if len(made.trace.narrow):
+            warnings.warn(
+                f"{len(made.trace.narrow)} of {certificate.n_samples} training points are right without the margin of "
+                f"{made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}",
+                InterpolationWarning,
+                stacklevel=outside(),
+            )
         if missed:
             warnings.warn(
                 f"{missed} of {certificate.n_samples} training points are missed: {self.outcome_.message}",

@@ -22,11 +22,12 @@ class Outcome(Enum):
     POINTS_MISSED = "points missed"
     CONFLICTS_OVERRULED = "conflicts overruled"
     POINTS_GIVEN_UP = "points given up"
+    MARGIN_MISSED = "margin missed"
 
     @property
     def interpolates(self) -> bool:
         """Whether every training point is classified correctly."""
-        return self is Outcome.INTERPOLATES
+        return self in (Outcome.INTERPOLATES, Outcome.MARGIN_MISSED)
 
     @property
     def message(self) -> str:
@@ -47,5 +48,9 @@ _MESSAGES = {
     Outcome.POINTS_GIVEN_UP: (
         "every training point is classified correctly but those given up as noise, which the certificate lists: "
         "use noise=0 to fit them too"
+    ),
+    Outcome.MARGIN_MISSED: (
+        "every training point is classified correctly, but some without the margin, which the certificate lists: "
+        'raise width, lower the margin, or use width="adaptive", which reaches it'
     ),
 }

@@ -67,7 +67,7 @@ def test_a_bit_is_sure_only_outside_the_bound_and_then_no_evaluation_turns_it(ex
     layer = made.network.layers[0]
     bias = layer.bias.astype(exact_in).astype(np.float64)
     planes = Hyperplanes(layer.weights.values, bias)
-    patterns = patterns_of(rounded(X, exact_in), planes, exact_in, SERIAL)
+    patterns = patterns_of(rounded(X, exact_in), planes, Recipe(exact_in=exact_in), SERIAL)
     on, maybe = patterns.on.to_bool(), patterns.maybe.to_bool()
     event("some are open" if (on != maybe).any() else "all are sure")
     seen = np.asarray(rounded(X, exact_in), dtype=np.float64)
@@ -159,7 +159,7 @@ def test_pairs_are_separated_only_surely(n_classes, everyone, seed, budget, n_jo
 def test_exact_bits_are_kept_once():
     X, _ = PROBLEMS["two moons"]()
     planes = Hyperplanes(np.ones((70, 2), dtype=np.float32), np.linspace(-1, 1, 70))
-    patterns = patterns_of(X, planes, None, SERIAL)
+    patterns = patterns_of(X, planes, Recipe(), SERIAL)
     assert patterns.maybe is patterns.on
     again = Patterns.from_lines(patterns.lines, 70).take(np.arange(5)).append(patterns.take(slice(0, 5)))
     assert again.maybe is again.on
@@ -359,7 +359,7 @@ def test_mnist():
     W, b, x = (
         part.astype(np.float32) for part in (model.network_.layers[0].weights.values, model.network_.layers[0].bias, X)
     )
-    patterns = patterns_of(x, Hyperplanes(W, b.astype(np.float64)), "float32", SERIAL)
+    patterns = patterns_of(x, Hyperplanes(W, b.astype(np.float64)), Recipe(exact_in="float32"), SERIAL)
     on, maybe = patterns.on.to_bool(), patterns.maybe.to_bool()
     columns = np.random.default_rng(0).permutation(x.shape[1])
     for values in (x @ W.T + b, x[:, columns] @ W[:, columns].T + b, x[:, ::-1] @ W[:, ::-1].T + b):

@@ -18,10 +18,10 @@ from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit._support.threads import at_work
-from exactfit.data import Labelled
-from exactfit.geometry import angular_separation, radius, search, separation
-from exactfit.geometry.closest import nearest_other
-from exactfit.geometry.cloud import Cloud, exact_angle, exact_distance
+from exactfit.data import Labelled, search
+from exactfit.data.cloud import Cloud, exact_angle, exact_distance
+from exactfit.data.pairs import nearest_other
+from exactfit.geometry import angular_separation, radius, separation
 
 PATHS = {
     "tree": {},

@@ -60,8 +60,9 @@ def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(seed):
     X, W, b = problem(rng)
     planes = FirstLayer(W, b).block(0, len(b))
     bits = certify.TileBits(*(np.zeros((len(X), 3), dtype=np.uint64) for _ in range(3)))
-    nearest = np.full(len(b), np.inf)
-    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 1, bits, nearest)
+    gaps = np.empty((len(X), len(b)))
+    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 1, bits, gaps)
+    nearest = gaps.min(axis=0)
     assert not any(words[:, 0].any() for words in bits)
     for j in range(len(b)):
         exact = [affine(W[j], x, b[j]) for x in X]
@@ -78,7 +79,7 @@ def test_plain_bits_are_not_open():
     X, W, b = rng.standard_normal((30, 10)), rng.standard_normal((64, 10)).astype(np.float32), rng.standard_normal(64)
     bits = certify.TileBits(*(np.zeros((30, 1), dtype=np.uint64) for _ in range(3)))
     planes = FirstLayer(W, b).block(0, 64)
-    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 0, bits, np.full(64, np.inf))
+    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
     assert not bits.open64.any()
     assert sum(int(word).bit_count() for word in bits.open32.ravel()) < 5
 

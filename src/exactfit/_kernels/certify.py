@@ -168,12 +168,12 @@ class TileBits(NamedTuple):
 
 
 @compiled
-def examine(products, rows, points, planes, first, bits, nearest):
+def examine(products, rows, points, planes, first, bits, gaps):
     """Bits of a tile of points and a block of hyperplanes, from the products <w, x>.
 
     Norms decide nearly all of them at once; only the others are looked at feature by feature, and exact
-    arithmetic has the last word. Sets the bits from word ``first`` on, and lowers ``nearest``, a lower bound of
-    |<w, x> + b| for every hyperplane.
+    arithmetic has the last word. Sets the bits from word ``first`` on, and ``gaps``, lower bounds of
+    |<w, x> + b| for every point and hyperplane.
     """
     n = planes.bias.shape[0]
     on, open64, open32 = bits
@@ -206,8 +206,7 @@ def examine(products, rows, points, planes, first, bits, nearest):
                         word64 |= bit
                     if is_open32:
                         word32 |= bit
-                if gap < nearest[j]:
-                    nearest[j] = gap
+                gaps[i, j] = gap
             k = first + start // 64
             on[i, k], open64[i, k], open32[i, k] = word, word64, word32
 

@@ -4,6 +4,9 @@ A value v = <w, x> + b computed here, in float64, is off by at most B, the forma
 by at most B' (``rounding``, for w, x and b that the format holds). So v > B + B' is on in all of
 them. B counts four times, so that a certificate, whose own float64 value may differ by 2 B from
 this one and which then asks for v > B + B', never sees less than what is relied on here.
+
+With a margin r a bit must moreover be the same wherever the point moves by at most r: its value then changes by at
+most r |w|, and evaluations of it err by at most B' for a point of norm |x| + r.
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import compiled
-from .rounding import FLOAT64, error_bound, gamma
+from .rounding import FLOAT64, Format, error_bound, gamma
+
+EXACT = Format(0.0, 2.0**-1022, -1022, 2.0**1022, 53, 0.0)  # no format: nothing is rounded
+ROOMY = 1.0 + 2.0**-20  # more than a certificate's own, coarser bounds can take away from a margin
 
 
 class SurePlanes(NamedTuple):
@@ -89,6 +95,39 @@ def sure_bits(products, rows, norms, terms, planes, form, start, on, maybe):
                         sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
                 bit = np.uint64(1) << np.uint64(j - first)
                 if not sure:
+                    open_word |= bit
+                elif value > 0:
+                    word |= bit
+            on[first // 64, start + i] = word
+            maybe[first // 64, start + i] = word | open_word
+
+
+class Room(NamedTuple):
+    """How far points may move, and how many features they have."""
+
+    margin: float
+    terms: int
+
+
+@compiled
+def roomy_bits(products, norms, room, planes, form, start, on, maybe):
+    """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere.
+
+    No closer look at the features: the margin is far larger than what it could gain.
+    """
+    n = planes.bias.shape[0]
+    factor, factor64 = gamma(room.terms, form.unit), gamma(room.terms, FLOAT64.unit)
+    for i in range(products.shape[0]):
+        norm = (norms[i] + room.margin) * ROOMY
+        for first in range(0, n, 64):
+            word, open_word = np.uint64(0), np.uint64(0)
+            for j in range(first, min(first + 64, n)):
+                bias, plane = planes.bias[j], planes.norms[j]
+                value = products[i, j] + bias
+                here = error_bound(factor64, norms[i] * plane + abs(bias), norms[i], plane, FLOAT64)
+                there = error_bound(factor, norm * plane + abs(bias), norm, plane, form)
+                bit = np.uint64(1) << np.uint64(j - first)
+                if not abs(value) > 4.0 * here + (there + room.margin * plane) * ROOMY:
                     open_word |= bit
                 elif value > 0:
                     word |= bit

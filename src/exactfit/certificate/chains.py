@@ -25,7 +25,7 @@ from ..data import Floats, Points
 from ..network import Decoder, Network
 from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
 from .layers import ChainLayer, Reach, read_chain
-from .record import Effort, Flags, Method, Verdict, map_tiles, rounded_down
+from .record import Effort, Flags, Method, Verdict, all_rounded_down, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 
@@ -179,6 +179,7 @@ class _Proof:
             radius=rounded_down(found.reach) if self.reach.method else None,
             method="integer-exact" if whole else METHODS[step],
             radius_method=self.reach.method,
+            radii=all_rounded_down(np.where(found.right, found.reach, 0.0)) if self.reach.method else None,
             note=OUT_OF_BUDGET.format(n_open=n_open, needed=cost * len(still)) if n_open else "",
         )
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import check_flag, check_number
 from .._support.progress import progress_bar
 from ..data import Points, as_labels, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
 from ..network import Network
+from .attack import attack as smallest_attack
 from .chains import prove_chain
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict, joint_note, joint_verdict
 from .relu import prove_relu
@@ -38,6 +40,9 @@ def certify(
     arithmetic: Arithmetic = "exact",
     exact_operations: int = EXACT_OPERATIONS,
     given_up: Any = (),
+    radii: bool = False,
+    attack: bool = False,
+    margin: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Certificate:
@@ -68,6 +73,15 @@ def certify(
         proved, and the certificate's note says so.
     given_up : sequence of int
         Rows to leave out: the certificate is about all others, and lists these.
+    radii : bool
+        Also prove, for every row, how far the point may move (Euclidean) without changing its answer, in the
+        given arithmetic. Sharper than ``robust_radius`` is without, and costs some of the time again.
+    attack : bool
+        Also look for the smallest move that changes an answer: an upper bound beside the lower one, by search.
+        Includes ``radii``.
+    margin : float, optional
+        Prove that every row keeps its answer wherever it moves by at most this distance: that its radius is no
+        smaller. By default what the model was built with, if it was. Includes ``radii``.
     n_jobs : int or None
         Threads, as in scikit-learn.
     verbose : bool
@@ -85,7 +99,8 @@ def certify(
     DataError
         If X and y do not fit each other or the network, or hold NaN or infinity.
     ParameterError
-        If another arithmetic than "exact" is asked for and the network has a user's own activation.
+        If another arithmetic than "exact" is asked for and the network has a user's own activation; if radii are
+        asked for that nothing is proved about.
 
     Examples
     --------
@@ -104,10 +119,18 @@ def certify(
     (False, array([1]), 0.5)
     >>> certify(network, np.array([[0.25], [0.75]]), [0, 1], arithmetic="float32").holds
     True
+    >>> certify(network, np.array([[0.0], [0.75]]), [0, 1], radii=True).radii.round(9)
+    array([0.5 , 0.25])
     """
     if arithmetic not in ARITHMETICS:
         raise ParameterError(f"arithmetic must be one of {', '.join(map(repr, ARITHMETICS))}, got {arithmetic!r}")
+    check_flag("radii", radii)
+    check_flag("attack", attack)
     subject = Subject.of(model, X, y)
+    room = subject.margin if margin is None else check_number("margin", margin)
+    if not 0 <= room < np.inf:
+        raise ParameterError(f"margin must be a finite distance >= 0, got {margin!r}")
+    radii = radii or attack or room > 0
     if subject.y is None:
         raise ParameterError("certify needs y, the labels of the points")
     network, points = subject.network, Points.of(subject.X)
@@ -119,14 +142,15 @@ def certify(
     left_out = _check_rows(given_up, points.shape[0])
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
+    codes = class_indices(labels, subject.classes)[kept]
     with progress_bar(bool(verbose)) as progress:
-        effort, codes = Effort(n_jobs, progress), class_indices(labels, subject.classes)[kept]
+        effort = Effort(n_jobs, progress, arithmetic if radii else None)
         networks = subject.networks or (network,)
         verdict = joint_verdict([_prove(provers, one, part, codes, effort) for one in networks])
     if arithmetic not in verdict.right:
         raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
     errors = kept[~verdict.right[arithmetic]].astype(np.int64)
-    return Certificate(
+    certificate = Certificate(
         holds=len(errors) == 0,
         n_samples=points.shape[0],
         n_errors=len(errors),
@@ -144,6 +168,36 @@ def certify(
         note=joint_note(len(networks), verdict.note, arithmetic),
         given_up=left_out,
     )
+    if not radii:
+        return certificate
+    certificate = _with_radii(certificate, verdict, kept, room)
+    if not attack or verdict.radii is None:
+        return certificate
+    upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
+    return replace(certificate, radius_upper=upper)
+
+
+def _with_radii(certificate: Certificate, verdict: Verdict, kept: NDArray[np.intp], margin: float) -> Certificate:
+    """The certificate with a radius for every row, what sets the smallest, and the margin that they prove.
+
+    Radii above zero are rounded down, so a move by a whole radius is still within what is proved.
+    """
+    found = verdict.radii
+    if found is None:
+        raise ParameterError("there is no proof of radii for a network of this kind: use radii=False")
+    if certificate.arithmetic != "exact" and verdict.radius_method != "slack of detectors":
+        raise ParameterError("radii in a format are proved for threshold networks of the paper's form only")
+    radii = np.full(certificate.n_samples, np.nan)
+    radii[kept] = found
+    if margin > 0:
+        narrow = np.setdiff1d(kept[found < margin], certificate.errors).astype(np.int64)
+        certificate = replace(certificate, margin=margin, narrow=narrow)
+    if not len(kept):
+        return replace(certificate, radii=radii)
+    row = int(found.argmin())
+    setter = None if verdict.setters is None or verdict.setters[row] < 0 else int(verdict.setters[row])
+    smallest = float(found[row])
+    return replace(certificate, radii=radii, robust_radius=smallest, radius_row=int(kept[row]), radius_detector=setter)
 
 
 def _check_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:

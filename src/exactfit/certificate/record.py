@@ -20,7 +20,7 @@ Arithmetic = Literal["exact", "float64", "float32"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 Proof = Literal["construction", "recomputed"]
 Method = Literal["counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation"]
-RadiusMethod = Literal["nearest hyperplane", "nearest sphere", "Lipschitz bound"]
+RadiusMethod = Literal["slack of detectors", "nearest hyperplane", "nearest sphere", "Lipschitz bound"]
 
 SHOWN_ROWS = 10  # in texts, before "and so many more"
 EVALUATED = "by evaluation only"
@@ -58,7 +58,20 @@ class Certificate:
         NaN if not examined.
     robust_radius : float or None
         Moving every point by less than this Euclidean distance changes no answer. A lower
-        bound; None if not examined.
+        bound; None if not examined. With ``radii`` their minimum.
+    radii : ndarray of float64, or None if not asked for
+        For every row a lower bound of how far the point may move, alone, without changing its answer: zero
+        where it is wrong, NaN where it is given up.
+    radius_row, radius_detector : int or None
+        The row with the smallest of the radii, and the number of the detector that sets it, if one does.
+    radius_upper : float or None
+        By search, not by proof: some point has another answer so far away; so no radius that holds for all
+        points is larger. None if not looked for, or not found.
+    margin : float or None
+        Every row that is right, but those of ``narrow``, keeps its answer wherever it moves by at most this
+        Euclidean distance. None if there is no such claim.
+    narrow : ndarray of int64
+        Rows that are right without a proof of the margin, ascending.
     arithmetic : {"exact", "float64", "float32"}
         In exact arithmetic on the stored numbers, or in every evaluation in that format:
         in any order of sums, with or without fused multiply-adds or flushing to zero (but
@@ -71,9 +84,9 @@ class Certificate:
         exact arithmetic on fractions (``"rational"``) or on whole numbers (``"integer-exact"``); or
         ``"evaluation"``, which is no proof. None in certificates of versions that did not say.
     radius_method : str or None
-        What the robust radius is: the distance to the ``"nearest hyperplane"`` or ``"nearest sphere"``
-        (or less), or a ``"Lipschitz bound"``: how far outputs are from changing the answer, over how
-        fast they can change.
+        What the robust radius is: how far bits are that detectors cannot do without (``"slack of detectors"``),
+        the distance to the ``"nearest hyperplane"`` or ``"nearest sphere"`` (or less), or a ``"Lipschitz
+        bound"``: how far outputs are from changing the answer, over how fast they can change.
     float64_safe, float32_safe : bool or None
         Whether every point is right in every evaluation in that format; None if not examined.
     data_digest, network_digest : str
@@ -128,6 +141,12 @@ class Certificate:
     network_digest: str
     note: str = ""
     given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    radii: Floats | None = None
+    radius_row: int | None = None
+    radius_detector: int | None = None
+    radius_upper: float | None = None
+    margin: float | None = None
+    narrow: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
@@ -143,11 +162,11 @@ class Certificate:
         return f"certificate: {verdict} points (proof: {self.proof}, {how})"
 
     def _details(self) -> dict[str, str]:
-        radius, how = self.robust_radius, f" ({self.radius_method})" if self.radius_method else ""
         details = {
             "method": self.method or "not named",
             "slack": "not examined" if np.isnan(self.slack) else f"{self.slack:.6g}",
-            "robust radius": "not examined" if radius is None else f"{radius:.6g}{how}",
+            "robust radius": self._radius_text(),
+            **({} if self.margin is None else {"margin": self._margin_text()}),
             "float64": _SAFETY[self.float64_safe],
             "float32": _SAFETY[self.float32_safe],
             "data": f"sha256 {self.data_digest}",
@@ -156,27 +175,48 @@ class Certificate:
         rows = {"rows in error": self.errors, "rows given up": self.given_up}
         return {name: _shown(some) for name, some in rows.items() if len(some)} | details
 
+    def _margin_text(self) -> str:
+        without = f", but for rows {_shown(self.narrow)}" if len(self.narrow) else ""
+        return f"{self.margin:.6g}{without}"
+
+    def _radius_text(self) -> str:
+        if self.robust_radius is None:
+            return "not examined"
+        told: list[str] = [self.radius_method or ""]
+        told += [] if self.radius_row is None else [f"row {self.radius_row}"]
+        told += [] if self.radius_detector is None else [f"detector {self.radius_detector}"]
+        told += [] if self.radius_upper is None else [f"at most {self.radius_upper:.6g}"]
+        how = ", ".join(filter(None, told))
+        return f"{self.robust_radius:.6g}" + (f" ({how})" if how else "")
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON can hold it; numbers that are not finite become strings."""
         plain = asdict(self)
-        for name in ("errors", "given_up"):
+        for name in ("errors", "given_up", "narrow"):
             plain[name] = plain[name].tolist()
-        for name in ("slack", "robust_radius"):
-            value = plain[name]
-            plain[name] = value if value is None or np.isfinite(value) else str(float(value))
+        for name in ("slack", "robust_radius", "radius_upper"):
+            plain[name] = _as_json(plain[name])
+        plain["radii"] = None if self.radii is None else [_as_json(radius) for radius in self.radii.tolist()]
         return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
         """The inverse of :meth:`to_dict`."""
-        radius = plain["robust_radius"]
+        numbers = {name: plain.get(name) for name in ("robust_radius", "radius_upper")}
+        radii = plain.get("radii")
         parts = {
             "errors": np.asarray(plain["errors"], dtype=np.int64),
             "given_up": np.asarray(plain.get("given_up", ()), dtype=np.int64),
+            "narrow": np.asarray(plain.get("narrow", ()), dtype=np.int64),
             "slack": float(plain["slack"]),
-            "robust_radius": None if radius is None else float(radius),
+            "radii": None if radii is None else np.asarray([float(radius) for radius in radii]),
+            **{name: None if number is None else float(number) for name, number in numbers.items()},
         }
         return cls(**{**plain, **parts})
+
+
+def _as_json(value: float | None) -> float | str | None:
+    return value if value is None or np.isfinite(value) else str(float(value))
 
 
 def _shown(rows: NDArray[np.int64]) -> str:
@@ -201,6 +241,8 @@ class Verdict:
     method: Method
     radius_method: RadiusMethod | None = None
     note: str = ""
+    radii: Floats | None = None
+    setters: NDArray[np.int64] | None = None  # the detector behind each radius, -1 for none
 
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
         """Whether all points are right, None if nobody looked."""
@@ -221,7 +263,14 @@ def joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
         method=max((verdict.method for verdict in verdicts), key=methods.index),
         radius_method=verdicts[0].radius_method,
         note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
+        radii=_least([verdict.radii for verdict in verdicts]),
     )
+
+
+def _least(radii: list[Floats | None]) -> Floats | None:
+    """For every point the least of its radii: detectors of which network set it is not told."""
+    known = [each for each in radii if each is not None]
+    return np.min(known, axis=0) if len(known) == len(radii) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,14 +280,20 @@ class TileVerdict:
     right: dict[Arithmetic, Flags]
     slack: float
     radius: float
+    radii: Floats | None = None
+    setters: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How a proof is worked out: on how many threads, and who is told how far it got."""
+    """How a proof is worked out: on how many threads, who is told how far it got, and whether with radii.
+
+    ``radii`` is the arithmetic in which every point gets one; None: none does.
+    """
 
     n_jobs: int | None = None
     progress: Progress = silent
+    radii: Arithmetic | None = None
 
 
 def map_tiles(points: Points, size: int, effort: Effort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
@@ -265,10 +320,22 @@ def join_tiles(tiles: Iterable[TileVerdict], method: Method, radius_method: Radi
         radius=min((tile.radius for tile in tiles), default=float("inf")),
         method=method,
         radius_method=radius_method,
+        radii=_joined([tile.radii for tile in tiles]),
+        setters=_joined([tile.setters for tile in tiles]),
     )
+
+
+def _joined(parts: list[Any]) -> NDArray[Any] | None:
+    return np.concatenate(parts) if parts and all(part is not None for part in parts) else None
 
 
 def rounded_down(values: Floats) -> float:
     """The smallest of some numbers that carry a few roundings, made a lower bound again."""
     smallest = max(0.0, float(np.min(values, initial=np.inf)))
     return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
+
+
+def all_rounded_down(values: Floats) -> Floats:
+    """The same for each of them."""
+    lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
+    return np.maximum(lower, 0.0)

@@ -31,7 +31,17 @@ from ..network import Masks, Network
 from ..network.activations import RELU
 from ..network.detectors import Detectors
 from .error_bounds import FirstLayer, facts_of
-from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
+from .record import (
+    Arithmetic,
+    Effort,
+    Flags,
+    TileVerdict,
+    Verdict,
+    all_rounded_down,
+    join_tiles,
+    map_tiles,
+    rounded_down,
+)
 
 Codes = NDArray[np.int64]
 
@@ -92,7 +102,7 @@ class _Proof:
             right[row] = (claimed or silent[row]) and not disputed
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
-        return TileVerdict(verdicts, _slack(gaps), rounded_down(reach))
+        return TileVerdict(verdicts, _slack(gaps), rounded_down(reach), all_rounded_down(np.where(right, reach, 0.0)))
 
     def _evaluate(self, tile: Floats) -> _Values:
         planes, facts = self.planes, facts_of(tile)

@@ -25,6 +25,8 @@ class Subject:
         The format that points are rounded to first.
     networks : tuple of Network
         Those that the network holds side by side, each of which is to be proved; empty for itself.
+    margin : float
+        What the construction claims; 0.0 if nothing.
     """
 
     network: Network
@@ -33,6 +35,7 @@ class Subject:
     classes: Any = None
     exact_in: str | None = None
     networks: tuple[Network, ...] = ()
+    margin: float = 0.0
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
@@ -40,10 +43,10 @@ class Subject:
         if isinstance(model, Network):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
-            return cls(model.network, X, y, networks=getattr(model, "networks", ()))
+            return cls(model.network, X, y, networks=getattr(model, "networks", ()), margin=_margin(model, "trace"))
         if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
-            networks = getattr(model, "networks_", ())
-            return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks)
+            networks, margin = getattr(model, "networks_", ()), _margin(model, "trace_")
+            return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             return cls.of(model.classifier_, *model.points_and_labels(X, y))
         if hasattr(model, "named_steps"):  # a pipeline: what its last step sees
@@ -56,3 +59,7 @@ class Subject:
             "certify takes a Network, a Construction, a fitted classifier or table's model, or a fitted pipeline "
             f"that ends in one, got {type(model).__name__}"
         )
+
+
+def _margin(model: Any, trace: str) -> float:
+    return float(getattr(getattr(model, trace, None), "margin", 0.0))

@@ -265,6 +265,9 @@ class Estimator:
         str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
     ] = None
     n_networks: Annotated[int, typer.Option(min=1, help="Networks that answer by the mean of their scores.")] = 1
+    margin: Annotated[
+        str, typer.Option(help="How far a row may move and keep its answer: a distance, or 25% of half the separation.")
+    ] = "0"
     jobs: Jobs = None
     seed: Seed = None
 
@@ -277,6 +280,7 @@ class Estimator:
             "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
             "max_bias": bias_of(self.max_bias),
             "image_shape": shape_of(self.image_shape),
+            "margin": self.margin if self.margin.endswith("%") else as_number("--margin", self.margin, float),
             "target": as_label(options.pop("target_class"), labels),
             "n_jobs": options.pop("jobs"),
             "random_state": options.pop("seed"),

@@ -17,16 +17,20 @@ from .construction import Construction
 from .cover import Cover
 from .evidence import ClassOrder
 from .fixed import hyperplane_source
-from .hyperplanes import Hyperplanes, Source
+from .hyperplanes import Hyperplanes, Source, stream
+from .margins import open_bisectors
 from .memory import largest_width, refuse_too_large
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import FORMATS, Line, Patterns, patterns_of
 from .recipe import Options
-from .rescue import Cuts, Stall, coordinate_cuts
+from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
 from .separation import OpenPairs
 from .sure_pairs import SurePairs
 from .values import Values
 
+# With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
+MARGIN_STEP = 128
+BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
 BATCH_BLOCKS = 4
 GAP_ROUNDS = 4
 
@@ -57,9 +61,9 @@ class _Widths:
     def of(cls, X: Matrix, options: Options) -> _Widths:
         """The widths that options and memory allow."""
         smallest = int(options.min_width)
-        refuse_too_large(smallest, X, options.exact_in, options.detectors)
+        refuse_too_large(smallest, X, options.has_open_bits, options.detectors)
         if options.max_width is None:
-            largest = largest_width(X, options.exact_in, options.detectors)
+            largest = largest_width(X, options.has_open_bits, options.detectors)
             return cls(smallest, max(smallest, largest), False)
         return cls(smallest, int(options.max_width), True)
 
@@ -76,11 +80,11 @@ class _FirstLayer:
 
     def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
-        make = OpenPairs if self.options.exact_in is None else SurePairs
-        pairs, stall = make(y, targets, threads=self.threads), Stall(self.widths.smallest)
+        make = SurePairs if self.options.has_open_bits else OpenPairs
+        pairs, stall = make(y, targets, threads=self.threads), Stall(self.widths.smallest, *self._patience)
         blocks: list[Hyperplanes] = []
         lines: list[Line] = []
-        batches = _Batches(self.X, source, self.options.exact_in, self.threads)
+        batches = _Batches(self.X, source, self.options, self.threads)
         while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
             n = WORD_BITS * len(lines)
             if n >= self.widths.largest:
@@ -92,9 +96,35 @@ class _FirstLayer:
             lines.append(line)
             pairs.add(*line)
             self.progress("hyperplanes", n + WORD_BITS, None)
+        n_drawn = WORD_BITS * len(lines)
+        if self.options.has_margin:
+            self._bisect(blocks, lines, pairs, stream(source.root, BISECTORS))
         self._keep(blocks, lines, pairs)
+        self.n_rescued = max(0, self.planes.count - n_drawn)
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    @property
+    def _patience(self) -> tuple[int, int]:
+        """After how many draws a stall is looked for, and from when on."""
+        return (MARGIN_STEP, MARGIN_STEP) if self.options.has_margin else (STALL_STEP, STALL_FROM)
+
+    def _bisect(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs, rng: np.random.Generator) -> None:
+        """Close what is open with bisectors: each closes its own pair at least, unless rounding is in the way."""
+        while not pairs.closed:
+            n, n_open = WORD_BITS * len(lines), pairs.n_point_pairs()
+            if n >= self.widths.largest:
+                self._refuse(n, pairs)
+            blocks.append(open_bisectors(self.X, pairs, self.options, rng))
+            lines += patterns_of(self.X, blocks[-1], self.options, self.threads).lines
+            pairs.add(*lines[-1])
+            if not pairs.closed and pairs.n_point_pairs() == n_open:
+                a, b = (int(rows[0]) for rows in next(pairs.iter_point_pairs()))
+                raise NoGapError(
+                    f"rounding errors leave no room for the margin between rows {a} and {b}: "
+                    "use a smaller margin, center the data, or use exact_in=None"
+                )
+            self.progress("hyperplanes", n + WORD_BITS, None)
 
     def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
         """Cut off what the last block drew beyond the width (line 8)."""
@@ -126,7 +156,7 @@ class _FirstLayer:
                 remedy = f"scale the data so that {self.options.exact_in} holds them, or use exact_in=None"
             raise NoGapError(f"points lie too close for their size: a cut overflows: {remedy}")
         n = self.planes.count
-        self.patterns = self.patterns.append(patterns_of(self.X, added, self.options.exact_in, self.threads))
+        self.patterns = self.patterns.append(patterns_of(self.X, added, self.options, self.threads))
         self.planes = self.planes.append(added)
         self.n_rescued += self.planes.count - n
 
@@ -170,8 +200,8 @@ class _FirstLayer:
 class _Batches:
     """Blocks of hyperplanes with every point's sides, computed a few at a time."""
 
-    def __init__(self, X: Matrix, source: Source, exact_in: str | None, threads: Threads) -> None:
-        self.X, self.source, self.exact_in, self.threads = X, source, exact_in, threads
+    def __init__(self, X: Matrix, source: Source, options: Options, threads: Threads) -> None:
+        self.X, self.source, self.options, self.threads = X, source, options, threads
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
@@ -181,7 +211,7 @@ class _Batches:
             self.drawn += BATCH_BLOCKS
             weights = np.concatenate([block.weights for block in blocks])
             biases = np.concatenate([block.biases for block in blocks])
-            patterns = patterns_of(self.X, Hyperplanes(weights, biases), self.exact_in, self.threads)
+            patterns = patterns_of(self.X, Hyperplanes(weights, biases), self.options, self.threads)
             self.ready = list(zip(blocks, patterns.lines, strict=True))[::-1]
         return self.ready.pop()
 

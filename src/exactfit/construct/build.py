@@ -17,13 +17,14 @@ from ..outcome import Outcome
 from .adaptive import algorithm_1
 from .construction import Construction, Trace
 from .fixed import algorithm_2
+from .margins import margin_of
 from .noise import points_to_give_up
 from .patterns import rounded
 from .recipe import Options, Recipe, check_options
 from .votes import seeds_of_networks, side_by_side_constructions
 
 # What of a trace are rows of the data.
-ROW_NAMES = ("anchors", "witnesses", "uncovered", "support")
+ROW_NAMES = ("anchors", "witnesses", "uncovered", "support", "narrow")
 
 
 def adaptive_width(
@@ -52,6 +53,8 @@ def adaptive_width(
         If ``max_width`` hyperplanes leave pairs unseparated.
     NoGapError
         If rounding leaves no room for a limit (real-valued activations and ``exact_in`` only).
+    AssumptionError
+        If the margin is too large: it names two rows that are too close.
 
     Examples
     --------
@@ -114,7 +117,11 @@ def build(data: Labelled, options: Options, random_state: Any = None, progress: 
         out = points_to_give_up(whole.X, whole.codes, options.noise, root, work)
         part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
         kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
+        rows = np.delete(np.arange(len(whole)), out)
+        if options.has_margin:
+            options = replace(options, margin=margin_of(options, part.X, kept, rows, work))
         made = _over_present_classes(replace(part, codes=kept), options, root, work)
+        made = _with_margin(made, part.X, kept, options) if options.has_margin else made
     errors = _errors(made, np.flatnonzero(kept != part.codes), options.exact_in)
     outcome = Outcome.CONFLICTS_OVERRULED if len(errors) and not len(made.trace.uncovered) else made.outcome
     made = replace(made, errors=errors, outcome=outcome)
@@ -151,6 +158,20 @@ def _networks(
         return made
 
     return side_by_side_constructions(work.threads.map(build_one, seeds_of_networks(root, options.n_networks)))
+
+
+def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> Construction:
+    """What the construction calls uncovered, parted into rows that are wrong and rows without the margin."""
+    from ..certificate import certify
+
+    left = made.trace.uncovered
+    trace = replace(made.trace, margin=float(options.margin))
+    if not len(left):
+        return replace(made, trace=trace)
+    doubt = certify(made, X[left], codes[left], arithmetic=options.exact_in or "exact", n_jobs=options.n_jobs)
+    trace = replace(trace, uncovered=left[doubt.errors], narrow=np.delete(left, doubt.errors))
+    outcome = Outcome.POINTS_MISSED if len(trace.uncovered) else Outcome.MARGIN_MISSED
+    return replace(made, trace=trace, outcome=outcome)
 
 
 def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) -> Rows:

@@ -45,12 +45,16 @@ class Trace:
     support_starts : ndarray of int64
     hyperplane_starts, detector_starts : ndarray of int64
         Several networks in one only: where the hyperplanes and detectors of each begin, and the end of the last.
+    narrow : ndarray of int64
+        Rows that are right, but without the margin.
+    margin : float
+        How far every other row may move, by construction.
     n_rejected : int
         Candidates that could not become detectors, because their limit was not positive.
     n_drawn : int
         Hyperplanes drawn at random.
     n_rescued : int
-        Coordinate cuts added after the draws had stalled.
+        Coordinate cuts (with a margin: bisectors of open pairs) added after the draws had stalled.
 
     Examples
     --------
@@ -71,6 +75,8 @@ class Trace:
     support_starts: Rows = field(default_factory=_no_rows)
     hyperplane_starts: Rows = field(default_factory=_no_rows)
     detector_starts: Rows = field(default_factory=_no_rows)
+    narrow: Rows = field(default_factory=_no_rows)
+    margin: float = 0.0
     n_rejected: int = 0
     n_drawn: int = 0
     n_rescued: int = 0
@@ -144,6 +150,8 @@ class Construction:
                 max(1, len(self.trace.detector_starts) - 1), EVALUATED if activation.is_own else "", exact_in or "exact"
             ),
             given_up=self.given_up,
+            margin=self.trace.margin or None,
+            narrow=self.trace.narrow,
         )
 
     def __repr__(self) -> str:

@@ -309,6 +309,7 @@ def _assemble(
     trace = replace(
         old.trace, anchors=old.trace.anchors[kept], witnesses=witnesses[kept], coverage=claimed.coverage,
         detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered, **_support(old.trace, kept),
+        narrow=old.trace.narrow[:0], margin=0.0,  # limits that fall leave no proof of it
     )  # fmt: skip
     outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
     made = Construction(_network(old.network, kept, lowered.limits[kept]), outcome, trace)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._support.options import Seed, seed_sequence
 from .._support.threads import Work
 from ..data import Codes, Matrix
 from .construction import Construction
-from .evidence import ClassOrder
+from .evidence import ClassOrder, Counts
 from .hyperplanes import Block, Source, bisector, gaussian, in_format, local, near_bisector
+from .margins import claim_without_margin
 from .memory import refuse_too_large
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import patterns_of
@@ -39,11 +42,15 @@ def algorithm_2(
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """
     width = int(options.width)
-    refuse_too_large(width, X, options.exact_in, options.detectors)
+    refuse_too_large(width, X, options.has_open_bits, options.detectors)
     source = hyperplane_source(X, y, targets, options, root)
     planes = source.first(width)  # line 1
     order = ClassOrder.of(y)
-    patterns = patterns_of(X, planes, options.exact_in, work.threads, order.rows)
+    patterns = patterns_of(X, planes, options, work.threads, order.rows)
     evidence = gather_evidence(X, order, planes, patterns, options, work.threads)
     covers = cover_classes(evidence, order, targets, options, source.root, work.progress)  # lines 2-10
-    return assemble(planes, patterns.maybe, order, targets, covers, options.s)  # lines 11-12
+    masked = patterns.maybe
+    if options.has_margin and any(len(cover.uncovered) for cover in covers):
+        still = patterns_of(X, planes, replace(options, margin=0.0), work.threads, order.rows).maybe
+        masked = claim_without_margin(Counts(patterns.on, work.threads, still), order, targets, covers, masked)
+    return assemble(planes, masked, order, targets, covers, options.s)  # lines 11-12

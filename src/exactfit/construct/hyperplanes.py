@@ -146,7 +146,7 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block
 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         here, there = pairs.draw(rng, WORD_BITS)
-        return _between(dense_rows(X, here), dense_rows(X, there[:, 0]))
+        return between(dense_rows(X, here), dense_rows(X, there[:, 0]))
 
     return draw
 
@@ -164,7 +164,7 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         here, there = pairs.draw(rng, WORD_BITS, rivals)
         points = dense_rows(X, here)
-        return _between(points, dense_rows(X, _all_nearest(X, points, there)))
+        return between(points, dense_rows(X, _all_nearest(X, points, there)))
 
     return draw
 
@@ -221,7 +221,8 @@ def _windows(rng: np.random.Generator, count: int, image_shape: tuple[int, ...])
     return np.repeat((rows[:, :, None] & columns[:, None, :]).reshape(count, -1), math.prod(channels), axis=1)
 
 
-def _between(here: Floats, there: Floats) -> Hyperplanes:
+def between(here: Floats, there: Floats) -> Hyperplanes:
+    """The bisector of each pair, on at the second point."""
     with np.errstate(over="ignore"):
         return _halfway(here, there - here)
 
@@ -243,12 +244,15 @@ def in_format(draw: Block, exact_in: str | None) -> Block:
     if exact_in != "float32":
         return draw
 
-    def short(rng: np.random.Generator) -> Hyperplanes:
-        planes = draw(rng)
-        with np.errstate(over="ignore"):
-            return _finite(Hyperplanes(planes.weights, planes.biases.astype(np.float32).astype(np.float64)), exact_in)
+    return lambda rng: in_format_of(draw(rng), exact_in)
 
-    return short
+
+def in_format_of(planes: Hyperplanes, exact_in: str | None) -> Hyperplanes:
+    """Hyperplanes with biases rounded to float32 if asked for; refuses what overflows."""
+    if exact_in != "float32":
+        return _finite(planes)
+    with np.errstate(over="ignore"):
+        return _finite(Hyperplanes(planes.weights, planes.biases.astype(np.float32).astype(np.float64)), exact_in)
 
 
 def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def _counters(patterns: BitMatrix, columns: NDArray[np.intp], covers: list[Cover
     return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), patterns.n_bits), -1)
 
 
-def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, NDArray[np.int64]]:
+def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
     """The rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
     supports = [one for cover in covers for one in cover.supports or ()]
     if not supports:

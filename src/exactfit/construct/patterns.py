@@ -6,6 +6,10 @@ the bits that are surely on, its ``maybe`` those that are on or open. Every eval
 Masks are the bits that are surely off at the anchor, limits count what is surely on in the rest, and a
 point is claimed if what may be on stays below the limit: the detector then answers the same in
 every evaluation. Without ``exact_in`` bits are exact, and the two are one.
+
+With a ``margin`` r the same holds for every place within r of a point: a bit is open as well when the
+point's distance to its hyperplane is at most r, that is |<w, x> + b| <= r |w|; and a format's rounding bound is
+taken at |x| + r.
 """
 
 from __future__ import annotations
@@ -19,13 +23,14 @@ from numpy.typing import NDArray
 
 from .._kernels.rounding import FLOAT32, FLOAT64
 from .._kernels.rows import norms_of
-from .._kernels.sure import SurePlanes, sure_bits
+from .._kernels.sure import EXACT, Room, SurePlanes, roomy_bits, sure_bits
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints
 from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import dense_rows, sides
 from .hyperplanes import Hyperplanes
+from .recipe import Options
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -83,30 +88,37 @@ def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
 
 
 def patterns_of(
-    X: Matrix, planes: Hyperplanes, exact_in: str | None, threads: Threads, rows: NDArray[np.intp] | None = None
+    X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp] | None = None
 ) -> Patterns:
-    """Bits of points (all, or the given rows, in order): exact, or as every evaluation in a format has them."""
+    """Bits of points (all, or the given rows, in order): exact, or as they surely are with the options.
+
+    The margin is a distance by now.
+    """
     if isinstance(X, PartedPoints):  # these have exact bits only
         bits = X.sides(planes.weights, planes.biases)
         return Patterns.exact(bits if rows is None else bits.take(rows))
-    if exact_in is None:
+    if not options.has_open_bits:
         return Patterns.exact(sides(X, planes.weights, planes.biases, rows=rows, threads=threads))
-    return _sure_sides(X, planes, exact_in, threads, np.arange(X.shape[0]) if rows is None else rows)
+    return _sure_sides(X, planes, options, threads, np.arange(X.shape[0]) if rows is None else rows)
 
 
-def _sure_sides(X: Matrix, planes: Hyperplanes, exact_in: str, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
+def _sure_sides(X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
     weights = planes.weights.astype(np.float64)
     block = SurePlanes(weights, planes.biases, norms_above(weights), _cut_columns(weights))
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)
     maybe = np.zeros_like(on)
     step = max(16, TILE_ENTRIES // max(planes.count, X.shape[1]))
+    form, margin = FORMATS.get(options.exact_in or "", EXACT), float(options.margin)
 
     def work(start: int) -> None:
         tile = dense_rows(X, rows[start : start + step])
         with np.errstate(all="ignore"):  # what overflows is not sure
             products = tile @ weights.T
-        terms = np.count_nonzero(tile, axis=1)
-        sure_bits(products, tile, norms_above(tile), terms, block, FORMATS[exact_in], start, on, maybe)
+        if margin:
+            roomy_bits(products, norms_above(tile), Room(margin, X.shape[1]), block, form, start, on, maybe)
+        else:
+            terms = np.count_nonzero(tile, axis=1)
+            sure_bits(products, tile, norms_above(tile), terms, block, form, start, on, maybe)
 
     with single_threaded_blas():
         threads.map(work, range(0, len(rows), step))

@@ -75,6 +75,10 @@ class Options:
     n_networks : int, default=1
         So many networks, each from a seed of its own, that answer by the mean of their scores. Each
         interpolates, so the mean does; on new points it is right more often.
+    margin : float or str, default=0.0
+        Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
+        units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
+        without the margin are listed. Threshold activation only.
     n_jobs : int or None, default=None
         Threads, BLAS included. Changes no result.
     """
@@ -124,6 +128,10 @@ class Options:
         metadata=shell("Stay exact in every evaluation in float64 or float32.", str | None, metavar="FORMAT"),
     )
     n_networks: int = field(default=1, metadata=shell("Networks that answer by the mean of their scores.", int, min=1))
+    margin: float | str = field(
+        default=0.0,
+        metadata=shell("How far a row may move and keep its answer: a distance, or 25% of half the separation."),
+    )
     n_jobs: int | None = field(
         default=None, metadata=shell("Threads; -1 for all cores. Changes no result.", int | None)
     )
@@ -132,6 +140,16 @@ class Options:
     def is_adaptive(self) -> bool:
         """Whether the width is found, not given."""
         return isinstance(self.width, str)
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether points are to keep their answers when they move."""
+        return bool(percentage(self.margin) if isinstance(self.margin, str) else self.margin)
+
+    @property
+    def has_open_bits(self) -> bool:
+        """Whether a bit may be open: surely neither on nor off."""
+        return self.exact_in is not None or self.has_margin
 
     @property
     def s(self) -> Activation:
@@ -179,6 +197,7 @@ def check_options(options: Options) -> None:
     check_n_jobs(options.n_jobs)
     _check_noise(options.noise)
     _check_exact_in(options)
+    _check_margin(options)
 
 
 def _check_widths(options: Options) -> None:
@@ -229,6 +248,28 @@ def _check_max_bias(value: Any) -> None:
 def _check_noise(noise: Any) -> None:
     if not isinstance(noise, numbers.Real) or isinstance(noise, bool) or not 0 <= float(noise) < 0.5:
         raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {noise!r}")
+
+
+def percentage(text: str) -> float | None:
+    """The number before a per cent sign; None for any other text."""
+    try:
+        return float(text[:-1]) if text.endswith("%") else None
+    except ValueError:
+        return None
+
+
+def _check_margin(options: Options) -> None:
+    margin = options.margin
+    if isinstance(margin, str):
+        share = percentage(margin)
+        if share is None or not 0 <= share <= 100:
+            raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {margin!r}")
+    elif not isinstance(margin, numbers.Real) or isinstance(margin, bool) or not 0 <= float(margin) < np.inf:
+        raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {margin!r}")
+    if options.has_margin and not options.s.is_threshold:
+        raise ParameterError(
+            f"a margin is proved for bits only: use activation='threshold', or margin=0 with {options.s.name!r}"
+        )
 
 
 def _check_exact_in(options: Options) -> None:

@@ -151,6 +151,8 @@ class Stall:
     ----------
     min_width : int
         The width that is drawn in any case.
+    step, first : int
+        Other numbers than 512 and 1024.
 
     Examples
     --------
@@ -162,16 +164,16 @@ class Stall:
     (False, False, True)
     """
 
-    def __init__(self, min_width: int) -> None:
-        self._from = max(min_width, STALL_FROM)
+    def __init__(self, min_width: int, step: int = STALL_STEP, first: int = STALL_FROM) -> None:
+        self._step, self._from = step, max(min_width, first)
         self._n, self._open = 0, 0
 
     def due(self, n: int) -> bool:
         """Whether `stalled` wants to know the open pairs after ``n`` draws."""
-        return n % STALL_STEP == 0 and n + STALL_STEP >= self._from
+        return n % self._step == 0 and n + self._step >= self._from
 
     def stalled(self, n: int, n_open: int) -> bool:
         """Whether the ``n_open`` pairs after ``n`` draws are more than half of those 512 draws before."""
-        before, known = self._open, n == self._n + STALL_STEP and self._n > 0
+        before, known = self._open, n == self._n + self._step and self._n > 0
         self._n, self._open = n, n_open
         return known and n >= self._from and 2 * n_open > before

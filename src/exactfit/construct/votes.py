@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ def seeds_of_networks(root: np.random.SeedSequence, count: int) -> list[np.rando
 def side_by_side_constructions(made: Sequence[Construction]) -> Construction:
     """One construction with all networks in one; it misses a point that any of them misses."""
     traces = [one.trace for one in made]
-    joined = {name: np.concatenate([getattr(trace, name) for trace in traces]) for name in JOINED}
+    joined: dict[str, Any] = {name: np.concatenate([getattr(trace, name) for trace in traces]) for name in JOINED}
     uncovered = reduce(np.union1d, [trace.uncovered for trace in traces]).astype(np.int64)
     trace = Trace(
         **joined,

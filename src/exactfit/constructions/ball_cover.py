@@ -37,9 +37,9 @@ from ..construct.cover import Cover
 from ..construct.evidence import ClassOrder, Columns, Pieces
 from ..construct.one_vs_rest import cover_classes, output_layer
 from ..data import Rows, choose_targets
+from ..data.cloud import U64, Cloud
+from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError
-from ..geometry.closest import nearest_other
-from ..geometry.cloud import U64, Cloud
 from ..geometry.neighbours import Balls
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD

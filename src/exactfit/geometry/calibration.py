@@ -23,9 +23,10 @@ from ..construct import Recipe
 from ..construct.build import build
 from ..construct.memory import largest_width
 from ..data import Labelled, refuse_conflicts
+from ..data.cloud import Floats
+from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
-from .closest import nearest_other, radius
-from .cloud import Floats
+from .closest import radius
 from .covering import MutualCovering
 from .limit import cover_in_the_limit
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms

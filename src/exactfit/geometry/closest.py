@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import TINY
 from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..data import Codes, Labelled, Matrix, Rows, as_points, conflict_pairs, conflicts, distinct_rows, mean
+from ..data import Codes, Labelled, Matrix, Rows, as_points, distinct_rows, mean
+from ..data.cloud import ParallelPoints, Rays, exact_angle, ray
+from ..data.pairs import closest_pair, closest_rows
 from ..exceptions import DataError
 from ..network.sides import dense_rows, row_tiles
-from .cloud import Cloud, Floats, ParallelPoints, Rays, exact_angle, exact_distance, ray
-from .search import Pairs, by_blocks, by_tree, in_few_dimensions
-
-VANISHING = 1e-250  # squares in scale below this have lost digits to underflow, or vanished
 
 
 def radius(X: Any, *, center: bool = True) -> float:
@@ -122,31 +118,6 @@ def _read(X: Any, y: Any) -> tuple[Matrix, Codes, NDArray[Any]]:
     return matrix, np.arange(matrix.shape[0]), np.empty(0)
 
 
-def closest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
-    """Distance and rows of the closest pair of different classes."""
-    equal = conflicts(X, codes)
-    if equal:
-        return 0.0, min(conflict_pairs(equal, codes))
-    firsts, _ = distinct_rows(X, codes)
-    rows = _closest_rows(Cloud(X, firsts), codes, work)
-    try:
-        return exact_distance(*dense_rows(X, np.array(rows))), rows
-    except OverflowError as error:
-        raise DataError("the data are too large: a distance overflows float64. Scale them down.") from error
-
-
-def _closest_rows(cloud: Cloud, codes: Codes, work: Work) -> tuple[int, int]:
-    """The closest pair of different classes, the lower row first."""
-    pairs = _search(cloud, codes[cloud.rows], True, work)
-    a, b = int(cloud.rows[pairs.left[0]]), int(cloud.rows[pairs.right[0]])
-    return min(a, b), max(a, b)
-
-
-def _search(cloud: Cloud, codes: Codes, shared: bool, work: Work) -> Pairs:
-    search = by_tree if in_few_dimensions(cloud, codes) else by_blocks
-    return search(cloud, codes, shared, work)
-
-
 def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> ClosestPair:
     """Smallest angle between points of different labels, or between any two points.
 
@@ -189,10 +160,10 @@ def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[in
     firsts, _ = distinct_rows(X, codes)
     directed = firsts[nonzero[firsts]]
     try:
-        rows = _closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
+        rows = closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
     except ParallelPoints:
         parallel, directed = _parallel(X, directed, codes)
-        rows = parallel or _closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
+        rows = parallel or closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
     return exact_angle(*dense_rows(X, np.array(rows))), rows
 
 
@@ -208,39 +179,3 @@ def _parallel(X: Matrix, rows: Rows, codes: Codes) -> tuple[tuple[int, int] | No
         a, b = min(pairs)
         return (a, b), rows
     return None, np.sort(np.array([row for of_class in seen.values() for row in of_class.values()], dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Nearest:
-    """Every point's nearest point of another class.
-
-    ``squares`` are in the cloud's scale, as computed; ``rows`` are exact.
-    """
-
-    cloud: Cloud
-    squares: Floats
-    rows: Rows
-
-    @cached_property
-    def distances(self) -> Floats:
-        """Distances, to within some roundings; exact where squares in scale vanish."""
-        lengths = self.cloud.lengths(self.squares)
-        for row in np.flatnonzero(self.squares < VANISHING):
-            lengths[row] = exact_distance(*dense_rows(self.cloud.X, np.array([row, self.rows[row]])))
-        return lengths
-
-    def closest(self) -> tuple[float, tuple[int, int]]:
-        """Distance and rows of the closest pair of all: the lowest of the rows that may attain it, exactly."""
-        near = np.flatnonzero(self.squares <= self.squares.min() * (1.0 + 4.0 * self.cloud.share) + TINY)
-        a = int(near[self.cloud.winner(near, self.rows[near])])
-        b = int(self.rows[a])
-        return exact_distance(*dense_rows(self.cloud.X, np.array([a, b]))), (min(a, b), max(a, b))
-
-
-def nearest_other(X: Matrix, codes: Codes, work: Work) -> Nearest:
-    """For every point the exactly nearest one of another class, the lowest row on a tie."""
-    firsts, place = distinct_rows(X, codes)
-    cloud = Cloud(X, firsts)
-    pairs = _search(cloud, codes[firsts], False, work)
-    pairs = pairs.take(np.argsort(pairs.left))
-    return Nearest(cloud, pairs.squares[place], firsts[pairs.right][place])

@@ -16,8 +16,8 @@ from ..construct.cover import greedy_cover
 from ..construct.evidence import ClassOrder
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Matrix, Rows
-from .closest import VANISHING, closest_pair, nearest_other
-from .cloud import Cloud, Floats, exact_distance
+from ..data.cloud import Cloud, Floats, exact_distance
+from ..data.pairs import VANISHING, closest_pair, nearest_other
 from .neighbours import Balls, ClosedBalls
 from .widths import MeanWidth, mean_widths
 

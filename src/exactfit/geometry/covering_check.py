@@ -20,10 +20,10 @@ from .._support.options import check_number
 from .._support.threads import SERIAL, Work
 from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows, mean
+from ..data.cloud import Cloud, Floats, exact_square
+from ..data.pairs import closest_pair, nearest_other
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
-from .closest import closest_pair, nearest_other
-from .cloud import Cloud, Floats, exact_square
 from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
 from .neighbours import ClosedBalls

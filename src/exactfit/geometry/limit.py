@@ -21,8 +21,8 @@ from ..construct.cover import Cover, greedy_cover, random_cover
 from ..construct.evidence import ClassOrder
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Labelled, Rows, refuse_conflicts
-from .closest import Nearest, nearest_other
-from .cloud import Cloud, Floats
+from ..data.cloud import Cloud, Floats
+from ..data.pairs import Nearest, nearest_other
 from .neighbours import OpenBalls
 
 

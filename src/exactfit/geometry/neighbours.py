@@ -21,7 +21,7 @@ from .._support.progress import Progress, Steps, silent
 from .._support.threads import Threads, single_threaded_blas
 from ..construct.evidence import Columns, Pieces
 from ..data import Rows
-from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, Side, exact_square
+from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, Side, exact_square
 
 BLOCK_ENTRIES = 2**23  # squares of one block of rows with all others: 64 MiB a thread
 LARGEST_BLOCK = 256  # rows a block: enough for full-speed products

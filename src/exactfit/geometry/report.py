@@ -14,10 +14,11 @@ from .._support.progress import Progress
 from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
 from ..data import Labelled, Rows, mean, refuse_conflicts
+from ..data.cloud import Floats
+from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
 from .calibration import Calibration, CalibrationOptions, calibrate_problem
-from .closest import ClosestPair, Nearest, narrowest_pair, nearest_other
-from .cloud import Floats
+from .closest import ClosestPair, narrowest_pair
 from .covering import MutualCovering, check_max_bias, cover_mutually
 from .covering_build import CoverOptions
 from .limit import LimitCover, cover_in_the_limit

@@ -15,8 +15,8 @@ import numpy as np
 from .._support.options import Seed, check_number
 from .._support.threads import at_work
 from ..data import Labelled, refuse_conflicts
+from ..data.pairs import closest_pair
 from ..exceptions import ContradictoryLabelsError, ParameterError
-from .closest import closest_pair
 from .covering import MutualCovering, check_max_bias, cover_mutually
 from .covering_build import CoverOptions
 

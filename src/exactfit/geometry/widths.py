@@ -24,9 +24,9 @@ from .._support.options import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work, single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..data import Matrix, Rows, as_points
+from ..data.cloud import Floats
 from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
-from .cloud import Floats
 
 BLOCK = 32  # draws from one child of the seed: more draws extend the same ones
 ROW_TILE = 2048  # points projected at a time

@@ -9,8 +9,8 @@ import numpy as np
 from .._support.options import Seed, check_number, check_whole, seed_sequence
 from ..construct.hyperplanes import stream
 from ..data import Rows
+from ..data.cloud import Floats
 from ..exceptions import ParameterError
-from .cloud import Floats
 
 
 def make_alternating_line(

@@ -22,12 +22,13 @@ from .._support.options import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
+from ..certificate.attack import Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
 from ..network.sides import dense_rows
 from .comparison import Comparison, Row
 from .contenders import Built, Contender, choose_contenders
-from .measures import Probes, choose_probes, sizes, smallest_change
+from .measures import choose_probes, sizes
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -161,7 +162,7 @@ class Split:
     others, other_codes : ndarray
         The points held out, and their class indices.
     starts, ends : ndarray
-        See :class:`~exactfit.lab.measures.Probes`.
+        See :class:`~exactfit.certificate.attack.Probes`.
     """
 
     X: Floats

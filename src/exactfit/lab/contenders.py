@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate, certify
+from ..certificate.attack import Decide
 from ..constructions import CONSTRUCTORS, Constructor
 from ..exceptions import ParameterError
 from ..geometry.closest import separation
 from ..network import Layer, Network
 from ..network.activations import RELU
 from ..network.weights import Dense
-from .measures import Decide
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

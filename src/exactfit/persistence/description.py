@@ -31,8 +31,24 @@ LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": 
 LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
-    "certificate": {"method": None, "radius_method": None},
-    "parameters": {"exact_in": None, "noise": 0.0, "detectors": "mask", "image_shape": None, "n_networks": 1},
+    "certificate": {
+        "method": None,
+        "radius_method": None,
+        "radii": None,
+        "radius_row": None,
+        "radius_detector": None,
+        "radius_upper": None,
+        "margin": None,
+    },
+    "trace": {"margin": 0.0},
+    "parameters": {
+        "exact_in": None,
+        "noise": 0.0,
+        "detectors": "mask",
+        "image_shape": None,
+        "n_networks": 1,
+        "margin": 0.0,
+    },
 }
 SUPPORT = ("support", "shares", "support_starts")
 STARTS = ("hyperplane_starts", "detector_starts")
@@ -96,6 +112,8 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     for names in (SUPPORT, STARTS):  # masks rest on their anchors alone; one network needs no starts
         if not len(getattr(made.trace, names[-1])):
             arrays = {name: part for name, part in arrays.items() if name not in names}
+    if not len(made.trace.narrow):
+        del arrays["narrow"]
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
@@ -112,9 +130,10 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     )
     certificate = model.certificate_.to_dict()
     tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
-    given_up = np.asarray(certificate.pop("given_up"), dtype=np.int64)
-    if len(given_up):  # a file without it is one where there are none
-        tensors["certificate.given_up"] = given_up
+    for name in ("given_up", "narrow"):  # a file without them is one where there are none
+        rows = np.asarray(certificate.pop(name), dtype=np.int64)
+        if len(rows):
+            tensors[f"certificate.{name}"] = rows
     names = getattr(model, "feature_names_in_", None)
     header |= {
         "kind": "classifier",

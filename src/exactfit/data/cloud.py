@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import clean_dots, first_closest
-from ..data import Matrix, Rows
 from ..network.sides import FEATURE_BLOCK, dense_rows, row_tiles
+from .matrices import Matrix, Rows
 
 Floats = NDArray[np.float64]
 
@@ -217,7 +217,7 @@ def exact_distance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.geometry.cloud import exact_distance
+    >>> from exactfit.data.cloud import exact_distance
     >>> exact_distance(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
     5.0
     """
@@ -233,7 +233,7 @@ def exact_angle(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.geometry.cloud import exact_angle
+    >>> from exactfit.data.cloud import exact_angle
     >>> exact_angle(np.array([1.0, 0.0]), np.array([1.0, 1e-200]))
     1e-200
     """

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from .._kernels import distances as kernels
 from .._support.threads import Work, single_threaded_blas
-from ..data import Codes, Rows
 from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups
+from .labelled import Codes
+from .matrices import Rows
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once

@@ -1,0 +1,184 @@
+"""An upper bound of the robust radius, by search: points close by that have another answer.
+
+From a point goes a segment to a place with another answer; somewhere between the answers change, and bisection
+finds where. Segments go to the nearest points of other labels; and, where detectors are known, to the nearest place
+at which the bits have turned that the detector behind the point's radius waits for (the least move that turns
+given bits is a least-distance problem, solved by non-negative least squares). Nothing is proved here: what is found
+is a move that changes an answer, so no larger radius can be certified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Network
+from ..network.detectors import Detectors, read_detectors
+from ..network.weights import WeightedMasks
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Decide = Callable[[Floats], NDArray[Any]]
+
+ROW_TILE = 4096  # points compared with all probes at a time: 200 x 4096 distances are 6.5 MB
+PRECISION = 1e-6  # relative, of a change: the table shows three digits
+MOST_STEPS = 200  # bisections; PRECISION is reached long before, unless a change is tiny
+MOST_ROWS = 200  # attacked: those with the smallest radii
+MOST_BITS = 200  # turned at once: a least-distance problem of 200 constraints takes some milliseconds
+BEYOND = (1.0 + 1e-9, 1.0 + 1e-6, 1.001, 1.1, 2.0)  # how far to go on behind the hyperplanes, in moves
+
+
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """Segments from training points to their nearest points of another label, shape (n_probes, n_features)."""
+
+    starts: Floats
+    ends: Floats
+
+
+def smallest_change(decide: Decide, probes: Probes, time_limit: float = np.inf) -> float | None:
+    """Smallest change found that changes an answer, None if none was found.
+
+    A probe whose answer cannot change any more before the smallest change so far is left out,
+    which changes nothing about the result. When the time is up, the smallest change so far counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.certificate.attack import Probes, smallest_change
+    >>> probes = Probes(np.array([[0.0], [4.0]]), np.array([[4.0], [0.0]]))
+    >>> round(smallest_change(lambda X: X[:, 0] > 1.0, probes), 5)
+    1.0
+    """
+    end = time.monotonic() + time_limit
+    own = decide(probes.starts)
+    crossing = np.flatnonzero(decide(probes.ends) != own)
+    if not len(crossing):
+        return None
+    search = _Search(probes.starts[crossing], probes.ends[crossing], own[crossing])
+    for _ in range(MOST_STEPS):
+        if not search.step(decide) or time.monotonic() > end:
+            break
+    return search.smallest()
+
+
+class _Search:
+    """Bisection on all segments at once; ``low`` and ``high`` are shares of the way."""
+
+    def __init__(self, starts: Floats, ends: Floats, own: NDArray[Any]) -> None:
+        self.starts, self.ways, self.own = starts, ends - starts, own
+        self.low, self.high = np.zeros(len(starts)), np.ones(len(starts))
+        self.lengths = _lengths(self.ways)
+        self.changes = self.lengths.copy()
+
+    def step(self, decide: Decide) -> bool:
+        """Halve the segments that still matter; whether there were any."""
+        coarse = self.high - self.low > PRECISION * self.high
+        which = np.flatnonzero(coarse & (self.low * self.lengths < self.changes.min()))
+        if not len(which):
+            return False
+        middle = (self.low[which] + self.high[which]) / 2
+        points = self.starts[which] + middle[:, None] * self.ways[which]
+        changed = decide(points) != self.own[which]
+        self.low[which[~changed]] = middle[~changed]
+        self.high[which[changed]] = middle[changed]
+        self.changes[which[changed]] = _lengths((points - self.starts[which])[changed])
+        return True
+
+    def smallest(self) -> float:
+        """Rounded up: it has to stay an upper bound."""
+        slack = (self.starts.shape[1] + 4) * 2.0**-52
+        return float(self.changes.min() * (1.0 + slack))
+
+
+def _lengths(vectors: Floats) -> Floats:
+    return np.asarray(np.linalg.norm(vectors, axis=1))
+
+
+def nearest_others(X: Floats, codes: Codes, rows: Codes) -> Codes:
+    """The nearest point of another label for each of some rows; rounding may choose a near tie."""
+    starts = X[rows]
+    nearest, squares = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.inf)
+    for low in range(0, len(codes), ROW_TILE):
+        tile = X[low : low + ROW_TILE]
+        # Squares less those of the starts: enough to compare.
+        found = (tile * tile).sum(axis=1) - 2.0 * (starts @ tile.T)
+        found[codes[rows][:, None] == codes[low : low + ROW_TILE]] = np.inf
+        best = found.argmin(axis=1)
+        closest = found[np.arange(len(rows)), best]
+        better = closest < squares
+        nearest[better], squares[better] = low + best[better], closest[better]
+    return nearest
+
+
+def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Codes | None) -> float | None:
+    """The smallest move found that changes a right answer; None if none was found.
+
+    Looks at the rows with the smallest ``radii`` above zero; ``setters`` are the detectors behind them, -1 for none.
+    """
+    rows = np.flatnonzero(radii > 0)
+    rows = rows[np.argsort(radii[rows], kind="stable")[:MOST_ROWS]]
+    if not len(rows) or (codes == codes[0]).all():
+        return None
+    starts, ends = [X[rows]], [X[nearest_others(X, codes, rows)]]
+    detectors = read_detectors(network)
+    if detectors is not None and setters is not None and detectors.activation.is_threshold:
+        for row in rows[setters[rows] >= 0].tolist():
+            move = least_move(detectors, X[row], int(setters[row]))
+            if move is not None and np.isfinite(move).all():
+                starts += [X[[row]]] * len(BEYOND)
+                ends += [X[[row]] + share * move for share in BEYOND]
+    return smallest_change(network.decide, Probes(np.concatenate(starts), np.concatenate(ends)))
+
+
+def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | None:
+    """The least move that turns the nearest bits that change a detector's answer; None if there are too many."""
+    row = int(np.flatnonzero(detectors.numbers == number)[0])
+    W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
+    values = W @ point + b
+    on = values > 0
+    weights = _weights(detectors, row)
+    count = int(weights[on].sum())
+    fires = count < detectors.limits[row]
+    gains = np.where(on, -weights, weights) * (1 if fires else -1)
+    need = detectors.limits[row] - count if fires else count - detectors.limits[row] + 1
+    order = np.argsort(np.abs(values) / np.linalg.norm(W, axis=1), kind="stable")
+    order = order[gains[order] > 0]
+    n = int(np.searchsorted(np.cumsum(gains[order]), need)) + 1
+    if n > min(len(order), MOST_BITS):
+        return None
+    chosen = order[:n]
+    signs = np.where(on[chosen], -1.0, 1.0)
+    return least_distance(signs[:, None] * W[chosen], np.abs(values[chosen]))
+
+
+def _weights(detectors: Detectors, row: int) -> Codes:
+    """What a detector counts each bit with."""
+    if isinstance(detectors.weights, WeightedMasks):
+        return np.asarray(detectors.weights.values[row], dtype=np.int64)
+    return np.asarray(detectors.weights.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)
+
+
+def least_distance(G: Floats, h: Floats) -> Floats | None:
+    """The shortest z with G z >= h, None if there is none (Lawson and Hanson, 1974, chapter 23)."""
+    from scipy.optimize import nnls
+
+    scale = np.linalg.norm(G, axis=1)
+    G, h = G / scale[:, None], h / scale
+    unit = max(float(h.max(initial=0.0)), 5e-324)
+    E = np.concatenate([G.T, h[None, :] / unit])
+    f = np.zeros(len(E))
+    f[-1] = 1.0
+    try:
+        shares, rest = nnls(E, f)
+    except RuntimeError:  # too many iterations
+        return None
+    if rest < 1e-12:
+        return None
+    left = E @ shares - f
+    return np.asarray(-left[:-1] / left[-1] * unit)
