@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width, load, save, separation
+from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width, load, save
 from exactfit._support.threads import SERIAL
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of
 from exactfit.exceptions import AssumptionError, InterpolationWarning, ParameterError, WidthLimitError
+from exactfit.geometry import separation
 from exactfit.outcome import Outcome
 
 

@@ -136,7 +136,7 @@ def assert_is_the_twins(made, X, codes, recipe):
     """Detector by detector, given the hyperplanes: the twin walks the anchors' classes in its own way."""
     seen = rounded(X, recipe.exact_in)
     layer = made.network.layers[0]
-    patterns = patterns_of(seen, Hyperplanes(layer.weights.values, layer.bias), recipe.exact_in, SERIAL)
+    patterns = patterns_of(seen, Hyperplanes(layer.weights.values, layer.bias), recipe, SERIAL)
     on = patterns.on.to_bool()
     maybe = on if patterns.maybe is None else patterns.maybe.to_bool()
     firsts, places, starts = distinct_twin(on, maybe, codes)
