@@ -16,8 +16,8 @@ def test_the_list_is_closed():
     ]
 
 
-def test_only_one_of_them_interpolates():
-    assert [outcome for outcome in Outcome if outcome.interpolates] == [Outcome.INTERPOLATES]
+def test_two_of_them_interpolate():
+    assert [outcome for outcome in Outcome if outcome.interpolates] == [Outcome.INTERPOLATES, Outcome.MARGIN_MISSED]
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,19 @@ def commands() -> list[str]:
 
 
 def test_the_commands_are_these() -> None:
-    expected = ["certify", "compare", "demo", "describe", "explain", "export", "fit", "info", "predict", "reproduce"]
+    expected = [
+        "certify",
+        "compare",
+        "demo",
+        "describe",
+        "encode",
+        "explain",
+        "export",
+        "fit",
+        "info",
+        "predict",
+        "reproduce",
+    ]
     assert commands() == [*expected, "suspects", "sweep", "trials"]
 
 

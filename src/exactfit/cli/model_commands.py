@@ -1,4 +1,4 @@
-"""Commands about models: ``fit``, ``predict``, ``certify``, ``explain``, ``export``, ``info`` and ``demo``."""
+"""Commands about models: ``fit``, ``predict``, ``certify``, ``encode``, ``explain``, ``export``, ``info``, ``demo``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
-from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, TableSource
+from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, TableSource, refuse_existing
 from .output import (
     ExitCode,
     json_text,
@@ -106,6 +106,36 @@ def certify_command(
         if rows[0] < len(table):
             notify(f"the first row in error is {table.place(int(certificate.errors[0]))} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
+
+
+def encode_command(
+    model: ModelFile,
+    source: TableSource,
+    new: NewFile,
+    labels: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write the labels: one to a line, as CSV.")
+    ] = None,
+) -> None:
+    """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
+    import numpy as np
+
+    from .._support.files import write_whole
+
+    new.check()
+    if labels is not None:
+        refuse_existing(labels, new.force)
+    fitted = _load(model)
+    table = source.read_for(fitted, labels=labels is not None)
+    octets = io.BytesIO()
+    np.save(octets, fitted.encode(table))
+    write_whole(new.output, octets.getvalue(), "the points")
+    notify(f"{new.output}: written")
+    if labels is not None:
+        _, names = fitted.points_and_labels(table)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([name] for name in names.tolist())
+        write_whole(labels, text.getvalue().encode(), "the labels")
+        notify(f"{labels}: written")
 
 
 def explain_command(
@@ -227,6 +257,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     fit_command: "exactfit fit train.csv --label label -o model.exactfit",
     predict_command: "exactfit predict model.exactfit new.csv -o answers.csv",
     certify_command: "exactfit certify model.exactfit train.csv",
+    encode_command: "exactfit encode model.exactfit train.csv -o points.npy --labels labels.csv",
     explain_command: "exactfit explain model.exactfit new.csv --row 0",
     export_command: "exactfit export model.exactfit -o model.onnx",
     info_command: "exactfit info model.exactfit",
