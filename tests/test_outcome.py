@@ -13,6 +13,7 @@ def test_the_list_is_closed():
         "points missed",
         "conflicts overruled",
         "points given up",
+        "margin missed",
     ]
 
 
