@@ -36,6 +36,7 @@ from exactfit import (
     ParameterError,
     WidthLimitError,
     certify,
+    estimators,
 )
 
 LOWEST = np.finfo(np.float64).min
@@ -587,3 +588,13 @@ def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs):
         rest, errors = process.stdout.read(), process.stderr.read()
     assert (said, rest, errors) == ("interrupted\n", "not fitted\n", "")
     assert waited < 3.0  # a tenth of a second, with room for a busy machine
+
+
+@pytest.mark.parametrize("n_networks", [1, 2])
+def test_answers_do_not_depend_on_how_many_points_are_scored_at_once(monkeypatch, n_networks):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = InterpolatingClassifier(random_state=0, n_networks=n_networks).fit(X, np.arange(60) % 5)
+    whole = model.predict(X + 0.1)
+    for scores in (1, 5, 7 * 5, 59 * 5, 60 * 5):
+        monkeypatch.setattr(estimators, "SCORES_AT_ONCE", scores)
+        assert model.predict(X + 0.1).tolist() == whole.tolist()

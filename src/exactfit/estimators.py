@@ -25,6 +25,8 @@ from .explanation import Explanations, Standings, SupportRows
 from .network.detectors import LOWEST, class_slack
 from .outcome import Outcome
 
+SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
+
 
 def has_votes(model: Any) -> bool:
     """Whether there are several networks, or will be: shares of one vote would say nothing."""
@@ -202,7 +204,11 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         -------
         ndarray of shape (n_samples,)
         """
-        return self._answers(self.decision_function(X))
+        check_is_fitted(self)
+        points = self._points(X)
+        step = max(1, SCORES_AT_ONCE // self.network_.widths[-1])
+        tiles = (points[start : start + step] for start in range(0, points.shape[0], step))
+        return np.concatenate([self._answers(self._scores(self._slack(tile))) for tile in tiles])
 
     def _answers(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(self.classes_[self._codes(scores)])
