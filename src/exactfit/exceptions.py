@@ -72,7 +72,7 @@ class ParameterError(ExactfitError, ValueError):
 
 
 class TooLargeError(ExactfitError, MemoryError):
-    """The request would not fit in memory; raised before anything is allocated."""
+    """The request would not fit in the memory that this process may use; raised before that is allocated."""
 
     def __new__(cls, *args: object) -> TooLargeError:
         """As for any exception: MemoryError's own, which Dask would call by name, refuses a class of two bases."""
