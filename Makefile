@@ -2,6 +2,7 @@
 # make test   linter, formatter, types, tests
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
+# make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
 #
 # All set up .venv on the first run, and again when pyproject.toml has changed.
 # Another Python: make test PYTHON=python3.12. More test processes: make test JOBS=auto
@@ -11,10 +12,11 @@
 PYTHON ?= python3
 JOBS ?= 2
 DATA ?=
+SECONDS ?= 600
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test bench bench-dask fresh-kernels
+.PHONY: demo test bench bench-dask fuzz fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -30,6 +32,9 @@ test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy --strict src
 	$(RUN) -m pytest -n $(JOBS) --max-worker-restart 0
+
+fuzz: .venv/.installed-test fresh-kernels
+	$(RUN) tests/fuzz.py --seconds $(SECONDS)
 
 .venv/.installed-demo: .venv/bin/pip pyproject.toml
 	@echo "Installing exactfit into .venv; the first time may take minutes ..."
