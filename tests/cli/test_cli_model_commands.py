@@ -178,7 +178,7 @@ def test_certify_proves_and_says_which_row_fails(model: str, capsys: Capture) ->
     assert err.splitlines()[-1] == "the first row in error is row 3 (line 5) of wrong.csv"
     out, _ = output_of(["certify", model, "wrong.csv", "--missing", "drop-rows", "--json"], capsys, ExitCode.FAILS)
     plain = json.loads(out)
-    assert (plain["errors"], plain["rows_in_error"], plain["holds"]) == ([2], [3], False)
+    assert (plain["errors"], plain["rows_in_error"], plain["holds"]) == ([3], [3], False)
 
 
 def test_certify_in_another_arithmetic(model: str, capsys: Capture) -> None:
@@ -322,3 +322,24 @@ def test_an_interrupted_write_leaves_the_old_file(
     assert err.splitlines()[-1] == "exactfit: interrupted"
     assert Path(model).read_bytes() == before
     assert sorted(os.listdir()) == ["fruit.csv", "m.exactfit"]
+
+
+def test_a_dry_run_says_how_each_column_is_read_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("t.csv", ";a;when;c;y\n0;1,5;2020-01-01;NA;p\n1;2,5;2020-02-01;u;q\n2;3,5;2020-03-01;v;q\n")
+    out, err = output_of(["fit", "t.csv", "--label", "y", "--dry-run", "--missing", "impute"], capsys)
+    assert out.splitlines() == [
+        "column  read as",
+        "a       number, 1.5 to 3.5",
+        "when    date (year-month-day), as days",
+        "c       category, 2 levels; 1 empty cells imputed",
+        "y       label, 2 classes",
+    ]
+    assert err.splitlines() == [
+        "t.csv: cells are separated by ';', numbers have decimal commas",
+        "t.csv: column without a name: row numbers, left out",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    assert "say where the model goes" in error_of(["fit", "t.csv", "--label", "y"], capsys, ExitCode.USAGE)

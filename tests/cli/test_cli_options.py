@@ -65,7 +65,7 @@ def test_rows_with_gaps_are_dropped_aloud(capsys: Capture) -> None:
         ["fit", "t.csv", "--label", "y", "-o", "m"], capsys, ExitCode.DATA
     )
     _, err = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--missing", "drop-rows"], capsys)
-    assert "t.csv: 1 rows with empty cells are left out" in err
+    assert "t.csv: 1 row with empty cells is left out" in err
     out, _ = output_of(["predict", "m", "t.csv", "--missing", "drop-rows"], capsys)
     assert out == "row,prediction\n0,a\n2,b\n"
 

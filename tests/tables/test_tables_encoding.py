@@ -111,9 +111,13 @@ def test_unseen_categories_are_zeros_and_one_warning() -> None:
 
 def test_too_many_categories_look_like_an_identifier() -> None:
     names = [f"n{k}" for k in range(1001)]
-    with pytest.raises(DataError, match="column 'id' has 1,001 categories, more than 1,000: is it an identifier"):
+    with pytest.raises(DataError, match="column 'id' has 1,001 different texts in 1,001 rows: is it an identifier"):
         Encoding.learn(table_of({"id": names}), "standard")
-    assert len(Encoding.learn(table_of({"id": names[1:]}), "standard").features) == 1000
+    prose = [f"a long story of number {k}" for k in range(40)]
+    with pytest.raises(DataError, match="is it free text"):
+        Encoding.learn(table_of({"tale": prose}), "standard")
+    assert len(Encoding.learn(table_of({"id": names * 2}), "standard").features) == 1001  # each comes twice
+    assert len(Encoding.learn(read_table(pd.DataFrame({"id": names}), categorical=["id"]), "none").features) == 1001
 
 
 def test_other_scalings_are_refused() -> None:

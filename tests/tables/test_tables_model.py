@@ -162,7 +162,7 @@ def test_a_matrix_is_a_table_without_names() -> None:
 def test_it_works_inside_scikit_learn() -> None:
     frame, y = people()
     model = TableModel(InterpolatingClassifier(random_state=0))
-    assert sorted(model.get_params(deep=False)) == ["classifier", "scale"]
+    assert sorted(model.get_params(deep=False)) == ["classifier", "missing", "scale"]
     wide = clone(model).set_params(classifier__min_width=300, scale="none")
     assert (wide.fit(frame, y).classifier_.width_ >= 300, wide.mean_.any()) == (True, False)
     assert cross_val_score(model, frame, y, cv=3).mean() > 0.7

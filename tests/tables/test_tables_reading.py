@@ -60,9 +60,8 @@ def test_columns_are_dropped_and_made_categorical(path: Path) -> None:
         ({"drop": ["q"]}, "no column 'q': the columns are weight, colour, fruit"),
         ({"categorical": ["q"]}, "no column 'q'"),
         ({"label": "fruit", "drop": ["fruit"]}, "holds the labels"),
-        ({"label": "fruit", "categorical": ["fruit"]}, "holds the labels"),
-        ({"missing": "fill"}, "missing must be one of 'error', 'drop-rows'"),
-        ({"label": "fruit", "separator": ";"}, "is the separator another one"),
+        ({"missing": "fill"}, "missing must be one of 'error', 'drop-rows', 'impute', 'indicator'"),
+        ({"label": "fruit", "separator": ";"}, "did you mean --separator ','?"),
         ({"label": np.zeros(9)}, "label must be the name of a column, got ndarray"),
         ({"separator": np.zeros(9)}, "must be one character, got ndarray"),
         ({"target": "fruit"}, "named by label=..., not target="),
@@ -82,7 +81,9 @@ GAPS = "a,b,y\n1,x,p\n2,,q\n\n ,z,p\n4,x,\n5,x,q\n"
 
 def test_empty_cells_are_counted_and_placed(path: Path) -> None:
     message = error_of(path, GAPS, label="y")
-    assert "t.csv has 3 empty cells, the first in row 1 (line 3), column 'b'" in message
+    assert (
+        "t.csv has 3 empty cells, the first in row 1 (line 3), column 'b' (by column: 'a' 1, 'b' 1, 'y' 1)" in message
+    )
     assert "--missing drop-rows" in message
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from table_files import cells, error_of, table_of
 
 from exactfit import DataError, ParameterError
-from exactfit.tables import text
+from exactfit.tables import ReadOptions, text
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_without_a_header_columns_are_numbered(path: Path) -> None:
         ([" 1", "2"], [" 1", "2"]),
         (["999999999999999999", "1"], [999999999999999999, 1]),
         (["9" * 30, "1"], ["9" * 30, "1"]),
-        (["nan", "inf"], ["nan", "inf"]),
+        (["nil", "inf"], ["nil", "inf"]),
     ],
 )
 @pytest.mark.parametrize("other", ["5", "u"], ids=["fast", "slow"])
@@ -102,16 +102,22 @@ def test_labels_are_found_at_either_end_of_a_line(path: Path) -> None:
 
 
 def test_text_among_numbers_is_named(path: Path) -> None:
-    message = error_of(path, "a,b\n1,2\n3,\n4,x\n5,y\n")
-    assert (
-        "column 'b' is one of numbers (row 0 (line 2) holds numbers), but row 2 (line 4) holds the text 'x'" in message
-    )
+    message = error_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n")
+    assert "column 'b' is one of numbers (2 so far), but row 2 (line 4) holds the text 'x'" in message
+    assert "--missing-values 'x'" in message
     assert "--categorical b" in message
+    remedied = table_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n", missing_values=["x"], missing="drop-rows")
+    assert remedied.rows.tolist() == [0, 3]
+
+
+def test_a_stray_in_the_first_row_is_the_one_that_is_named(path: Path) -> None:
+    assert "is one of text (2 so far), but row 0 (line 2) holds the number 2" in error_of(path, "b\n2\nx\ny\n")
+    assert "is one of numbers (2 so far), but row 0 (line 2) holds the text 'x'" in error_of(path, "b\nx\n1\n2\n")
 
 
 def test_a_number_among_text_is_named(path: Path) -> None:
     message = error_of(path, "a,b\n1,\n3,x\n4,y\n5, 7\n")
-    assert "column 'b' is one of text (row 1 (line 3) holds text), but row 3 (line 5) holds the number 7" in message
+    assert "column 'b' is one of text (2 so far), but row 3 (line 5) holds the number 7" in message
     table = table_of(path, "a,b\n3,x\n5, 7\n", categorical=["b"])
     assert cells(table)["b"] == ["x", " 7"]
 
@@ -191,7 +197,7 @@ def test_numbers_are_read_as_python_reads_them(rows: list[list[str]], block: int
     expected = np.array(naive_numbers(content))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", block)
-        raw = text.read_text(io.BytesIO(content.encode()), "t", ",", False, _all_columns, lambda *_: None)
+        raw = text.read_text(io.BytesIO(content.encode()), "t", ReadOptions(",", False), _all_columns, lambda *_: None)
     read = np.column_stack([column.values for column in raw.columns])
     assert read.tobytes() == expected.tobytes()
 
@@ -258,9 +264,13 @@ def test_reading_tells_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch
     content = b"a,b\n" + b"1,2\n" * 6 + b"1,x\n" * 6
     told: list[tuple[str, int, int | None]] = []
     with pytest.raises(DataError):
-        text.read_text(io.BytesIO(content), "t.csv", ",", True, _all_columns, lambda *tell: told.append(tell))
+        text.read_text(io.BytesIO(content), "t.csv", ReadOptions(","), _all_columns, lambda *tell: told.append(tell))
     text.read_text(
-        io.BytesIO(b"a\n" + b"5\n" * 20 + b"\n6\n"), "t.csv", ",", True, _all_columns, lambda *tell: told.append(tell)
+        io.BytesIO(b"a\n" + b"5\n" * 20 + b"\n6\n"),
+        "t.csv",
+        ReadOptions(","),
+        _all_columns,
+        lambda *tell: told.append(tell),
     )
     assert {what for what, _, _ in told} == {"reading t.csv"}
     assert {total for _, _, total in told} == {len(content), 45}

@@ -22,30 +22,42 @@ from .output import (
     print_exhibit,
     print_json,
     print_model,
+    print_rows,
     show_progress,
 )
 
 if TYPE_CHECKING:
+    from ..certificate import Certificate
     from ..demo import Exhibit
     from ..tables import Table, TableModel
 
 DEMO = Path("exactfit-demo")
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how each column is read; build and write nothing.")]
 Rows = Annotated[
     list[int] | None, typer.Option("--row", min=0, help="A row of the table, from 0; may be repeated; all by default.")
 ]
 
 
-def fit_command(source: LabelledSource, new: NewFile, estimator: Estimator, json: Json = False) -> None:
+def fit_command(
+    source: LabelledSource, output: Output, estimator: Estimator, dry_run: DryRun = False, json: Json = False
+) -> None:
     """Build a network that fits every row of a table; certify and save it."""
     from ..certificate import certify
     from ..demo import Exhibit
     from ..persistence import save
     from ..tables import TableModel
+    from ..tables.roles import described
     from ..tables.table import speaking_of
 
-    new.check()
+    new = _model_file(output, dry_run)
     given = source.encoded()
+    columns = described(given.table, source.drop or ())
+    if dry_run:
+        _print_columns(columns, json)
+        return
+    width = max(len(name) for name, _ in columns)
+    notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
     notify(f"{given.table.name}: building and certifying (the first run compiles, which takes a while) ...")
     began = time.perf_counter()
     with speaking_of(given.table):
@@ -55,15 +67,38 @@ def fit_command(source: LabelledSource, new: NewFile, estimator: Estimator, json
         classifier, given.X, given.labels,
         given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
     )  # fmt: skip
-    save(TableModel.of(classifier, given.encoding, source.scale), new.output)  # type: ignore[arg-type]
-    shown = Exhibit(given.table.name, given.X, given.labels, classifier, classifier.certificate_)
+    save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
+    certificate = in_file(classifier.certificate_, given.table)
+    shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)
     if json:
-        print_json(_fit_report(shown, new.output, seconds))
+        print_json(_fit_report(shown, new, seconds) | {"columns": dict(columns)})
     else:
         print_exhibit(shown, {"seconds": f"{seconds:.2f}"})
-        tell(f"model: {new.output}")
+        tell(f"model: {new}")
     if not shown.certificate.holds:
         raise typer.Exit(ExitCode.FAILS)
+
+
+def _model_file(output: Output, dry_run: bool) -> Path:
+    """Where the model goes; a dry run needs no such place."""
+    if output.output is None and not dry_run:
+        raise ParameterError("say where the model goes: --output FILE (-o FILE)")
+    output.check()
+    return output.output or Path()
+
+
+def _print_columns(columns: list[tuple[str, str]], json: bool) -> None:
+    if json:
+        print_json({"columns": dict(columns)})
+    else:
+        print_rows(["column", "read as"], columns)
+
+
+def in_file(certificate: Certificate, table: Table) -> Certificate:
+    """A certificate with rows as the file counts them."""
+    from dataclasses import replace
+
+    return replace(certificate, errors=table.rows[certificate.errors], given_up=table.rows[certificate.given_up])
 
 
 def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
@@ -99,11 +134,11 @@ def certify_command(
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
     rows = [int(row) for row in table.rows[certificate.errors]]
     if json:
-        print_json(certificate.to_dict() | {"rows_in_error": rows})
+        print_json(in_file(certificate, table).to_dict() | {"rows_in_error": rows})
     else:
-        print_certificate(certificate)
+        print_certificate(in_file(certificate, table))
     if not certificate.holds:
-        if rows[0] < len(table):
+        if rows:
             notify(f"the first row in error is {table.place(int(certificate.errors[0]))} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -155,7 +155,9 @@ class Output:
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Refuse to overwrite a file that is there."""
+    """Refuse to overwrite a file that is there, and a folder that is not."""
+    if not path.parent.is_dir():
+        raise ParameterError(f"{path} cannot be written: there is no such folder")
     if path.exists() and not force:
         raise ParameterError(f"{path} exists: give another name, or --force to replace it")
 
@@ -165,17 +167,30 @@ class TableSource:
     """A table, and how its cells are to be read."""
 
     data: DataFile
-    separator: Annotated[str, typer.Option(help="Between the cells: a character, or tab.")] = ","
+    separator: Annotated[str, typer.Option(help="Between the cells: a character, tab, or auto.")] = "auto"
+    decimal: Annotated[str, typer.Option(help="In numbers: a point, a comma, or auto.")] = "auto"
     no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are 0, 1, ...")] = (
         False
     )
-    missing: Annotated[str, typer.Option(help="Rows with empty cells: error, or drop-rows.")] = "error"
+    missing: Annotated[
+        str, typer.Option(help="Empty cells: error, drop-rows, impute, or indicator (impute and mark).")
+    ] = "error"
+    missing_values: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD",
+            help='Counts as an empty cell beside NA, N/A, ?, null, nan; may be repeated; "" leaves those out.',
+        ),
+    ] = None
 
     def form(self) -> ReadOptions:
         """As the library takes it; progress is for people at a terminal."""
         from ..tables import ReadOptions
 
-        return ReadOptions(self.separator, not self.no_header, self.missing, show_progress())  # type: ignore[arg-type]
+        return ReadOptions(
+            self.separator, not self.no_header, self.missing, show_progress(),  # type: ignore[arg-type]
+            self.decimal, tuple(self.missing_values or ()),
+        )  # fmt: skip
 
     def read_for(self, model: TableModel, labels: bool = False) -> Table:
         """The columns that a model takes."""
@@ -196,6 +211,13 @@ class LabelledSource(TableSource):
         list[str] | None,
         typer.Option(metavar="NAME", help="A column of categories that look like numbers; may be repeated."),
     ] = None
+    date_part: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.",
+        ),
+    ] = None
     scale: Annotated[
         str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")
     ] = "standard"
@@ -203,13 +225,16 @@ class LabelledSource(TableSource):
     def encoded(self) -> Encoded:
         """The table, its labels, and the points that a network is fitted to: read and encoded once."""
         from ..tables import Encoding, read_table
+        from ..tables.roles import refuse_measure
 
         if self.label is None and self.data.suffix != ".npz":
             raise ParameterError("say which column holds the labels: --label NAME")
         chosen: dict[str, Any] = {"label": self.label, "drop": self.drop or (), "categorical": self.categorical or ()}
-        table = _told(read_table(str(self.data), **chosen, **asdict(self.form())))
+        form = replace(self.form(), date_parts=tuple(self.date_part or ()))
+        table = _told(read_table(str(self.data), **chosen, **asdict(form)))
         if table.labels is None:
             raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
+        refuse_measure(table)
         encoding = Encoding.learn(table, self.scale)  # type: ignore[arg-type]
         return Encoded(table, encoding, encoding.encode(table), table.labels)
 
@@ -225,9 +250,9 @@ class Encoded:
 
 
 def _told(table: Table) -> Table:
-    """The table, once it is said how many rows were left out."""
-    if table.n_dropped:
-        notify(f"{table.name}: {table.n_dropped} rows with empty cells are left out")
+    """The table, once it is said what was found out about its file, and how many rows were left out."""
+    for note in table.notes:
+        notify(f"{table.name}: {note}")
     return table
 
 

@@ -19,7 +19,9 @@ from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network,
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import are_apart
-from ..tables.encoding import LARGEST_CATEGORIES, SCALINGS, Encoding, Field
+from ..tables.dates import PARTS, PATTERNS
+from ..tables.dialect import MISSING
+from ..tables.encoding import SCALINGS, Encoding, Field
 from .container import refuse_unless
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -198,6 +200,9 @@ def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
     """Refuse an encoding that no table could have."""
     for field in encoding.fields:
         _check_field(field)
+    fills = {field.fill is not None for field in encoding.fields}
+    fits = encoding.missing in MISSING and fills == {encoding.missing in ("impute", "indicator")}
+    refuse_unless(fits, "it does not say what becomes of empty cells")
     _check_fields(encoding)
     _check_label(encoding)
     _check_numbers(encoding, scaling, n_features)
@@ -207,8 +212,34 @@ def _check_field(field: Field) -> None:
     check_types(field)
     if field.categories is not None:
         in_order = list(field.categories) == sorted(set(field.categories))
-        in_order = in_order and 0 < len(field.categories) <= LARGEST_CATEGORIES
-        refuse_unless(in_order, f"the categories of its column {field.name!r} are not in order")
+        refuse_unless(
+            in_order and bool(field.categories), f"the categories of its column {field.name!r} are not in order"
+        )
+    plain = field.dates is None and field.parts == ()
+    dated = (
+        field.categories is None
+        and field.dates in PATTERNS
+        and list(field.parts) == [part for part in PARTS if part in field.parts]
+    )
+    refuse_unless(plain or dated, f"the dates of its column {field.name!r} are not written in any known way")
+    _check_fill(field)
+
+
+def _check_fill(field: Field) -> None:
+    if field.categories is None:
+        fits = isinstance(field.fill, float) and np.isfinite(field.fill)
+    else:
+        fits = field.fill in field.categories
+    fits = bool(fits) or (field.fill is None and not field.indicator)
+    refuse_unless(fits, f"empty cells of its column {field.name!r} cannot be filled")
+
+
+def check_training_rows(encoding: Encoding, n_samples: int) -> None:
+    """Refuse rows of a file that the training rows cannot have been."""
+    rows = encoding.rows
+    if rows is not None:
+        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
+        refuse_unless(fits, "its training rows are not in the order of their file")
 
 
 def _check_fields(encoding: Encoding) -> None:
@@ -237,8 +268,6 @@ def _check_numbers(encoding: Encoding, scaling: Any, n_features: int) -> None:
     refuse_unless(len(encoding.features) == n_features, "its columns do not make the features of its network")
     refuse_unless(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "its scaling is not finite")
     refuse_unless(bool((scale > 0).all()), "its scaling divides by what is not positive")
-    free = np.array(
-        [field.kind == "numeric" and scaling == "standard" for field in encoding.fields for _ in field.features]
-    )
+    free = np.array([scaled and scaling == "standard" for field in encoding.fields for scaled in field.scaled])
     left = bool((mean[~free] == 0).all() and (scale[~free] == 1).all())
     refuse_unless(scaling in SCALINGS and left, "it scales what is not to be scaled")

@@ -21,7 +21,14 @@ from ..network.activations import Activation, as_activation
 from ..outcome import Outcome
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
-from .checks import check_classifier, check_encoding, check_network, check_rows, check_trace
+from .checks import (
+    check_classifier,
+    check_encoding,
+    check_network,
+    check_rows,
+    check_trace,
+    check_training_rows,
+)
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
 
 Lookup = Callable[[str], Activation]
@@ -150,8 +157,13 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
     header, tensors = _encode(classifier_in(model))
     encoding = model.encoding_
     named = {saved: getattr(encoding, name) for saved, name in TABLE.items()}
-    header |= {"kind": "table", "table": named | {"columns": encoding.to_dict()["columns"], "scale": model.scale}}
-    return header, tensors | {"table.mean": encoding.mean, "table.scale": encoding.scale}
+    named |= {"columns": encoding.to_dict()["columns"], "scale": model.scale}
+    if encoding.missing != "error":  # a file without it is one where empty cells are an error
+        named["missing"] = encoding.missing
+    numbers: Tensors = {"table.mean": encoding.mean, "table.scale": encoding.scale}
+    if encoding.rows is not None:  # a file without them is one where no row was left out
+        numbers["table.rows"] = encoding.rows
+    return header | {"kind": "table", "table": named}, tensors | numbers
 
 
 def _encode_parameters(model: InterpolatingClassifier) -> Header:
@@ -221,10 +233,12 @@ def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
 
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
-    fields = tuple(Field(**plain | {"categories": _as_tuple(plain["categories"])}) for plain in section["columns"])
+    fields = tuple(Field(**{name: _as_tuple(one) for name, one in plain.items()}) for plain in section["columns"])
     rest = {name: section[saved] for saved, name in TABLE.items()}
-    encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest)
+    later = {"missing": section.get("missing", "error"), "rows": tensors.get("rows")}
+    encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
     check_encoding(encoding, section["scale"], classifier.n_features_in_)
+    check_training_rows(encoding, classifier.certificate_.n_samples)
     return TableModel.of(classifier, encoding, section["scale"])
 
 

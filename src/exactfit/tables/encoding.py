@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,13 +14,16 @@ from .._support.options import check_choice
 from ..data import mean_and_deviation
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
+from .dates import parts_of
+from .dialect import Missing
 from .reading import LABELS, SHOWN_NAMES, no_column
+from .roles import refuse_identifier
 from .table import Choice, Column, Kind, Table
 
 Floats = NDArray[np.float64]
 Scaling = Literal["standard", "none"]
+UNSEEN, EMPTY = -1, -2  # in place of a category's number
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
-LARGEST_CATEGORIES = 1000  # of one column; more of them, one feature each, are likely an identifier
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,23 @@ class Field:
         Where it stood in the file that the model was fitted to.
     categories : tuple of str or None
         Sorted; None for a column of numbers.
+    dates : str or None
+        How dates are written, if the column is one of dates; its number is then in days.
+    parts : tuple of str
+        Parts of the dates that are features too.
+    fill : float, str or None
+        What an empty cell becomes: the median, or the most frequent category; None if it is an error.
+    indicator : bool
+        Whether a feature of its own says that the cell was empty.
     """
 
     name: str
     position: int
     categories: tuple[str, ...] | None = None
+    dates: str | None = None
+    parts: tuple[str, ...] = ()
+    fill: float | str | None = None
+    indicator: bool = False
 
     def __repr__(self) -> str:
         more = "" if self.categories is None else f", {len(self.categories)} categories"
@@ -46,25 +61,42 @@ class Field:
 
     @property
     def kind(self) -> Kind:
-        """Numbers or categories."""
+        """Numbers, categories or dates."""
+        if self.dates is not None:
+            return "date"
         return "numeric" if self.categories is None else "categorical"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the numbers that it becomes: itself, or an indicator for each category."""
-        if self.categories is None:
-            return (self.name,)
-        return tuple(f"{self.name}={category}" for category in self.categories)
+        """Names of the numbers that it becomes: itself and parts of it, or an indicator for each category."""
+        own = (self.name, *(f"{self.name} {part}" for part in self.parts))
+        if self.categories is not None:
+            own = tuple(f"{self.name}={category}" for category in self.categories)
+        return (*own, f"{self.name} is missing") if self.indicator else own
+
+    @property
+    def scaled(self) -> tuple[bool, ...]:
+        """Which of its features are numbers to be scaled: all that are no indicators."""
+        own = (self.categories is None,) * (len(self.features) - self.indicator)
+        return (*own, False) if self.indicator else own
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; what is as in a plain column is left out."""
+        plain = {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(self).items()}
+        usual: dict[str, Any] = {"dates": None, "parts": [], "fill": None, "indicator": False}
+        return {name: one for name, one in plain.items() if name not in usual or one != usual[name]}
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
     """How rows of a table become points.
 
-    A numeric column is one feature x, and a categorical one an indicator (0 or 1) for each of
-    its categories, in order of the columns. Then every feature becomes (x - mean) / scale in
-    float64: one subtraction, one division, each rounded once. Indicators have mean 0 and scale 1,
-    as all features do without scaling.
+    A numeric column is one feature x, one of dates the days since 1970 and the parts that were
+    asked for, and a categorical one an indicator (0 or 1) for each of its categories, in order of
+    the columns. Empty cells become the median or the most frequent category, if the encoding was
+    learned so. Then every feature becomes (x - mean) / scale in float64: one subtraction, one
+    division, each rounded once. Indicators have mean 0 and scale 1, as all features do without
+    scaling.
 
     Attributes
     ----------
@@ -78,6 +110,10 @@ class Encoding:
         Name of the column that held the labels.
     label_position : int or None
         And its position, if the file was one whose labels are a column.
+    missing : {"error", "impute", "indicator"}
+        What becomes of empty cells.
+    rows : ndarray of int64 or None
+        Where the rows that it was learned from stood in their file; None if none was left out.
     """
 
     fields: tuple[Field, ...]
@@ -87,6 +123,8 @@ class Encoding:
     n_columns: int
     label: str | None
     label_position: int | None
+    missing: Missing = "error"
+    rows: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         labels = "" if self.label is None else f", labels in {self.label!r}"
@@ -97,16 +135,26 @@ class Encoding:
         """The encoding that fits a table."""
         check_choice("scale", scaling, SCALINGS)
         for column in table.columns:
-            _refuse_many(column)
-        fields = tuple(Field(column.name, column.position, column.categories) for column in table.columns)
+            refuse_identifier(column)
+        fields = tuple(_field(column, table) for column in table.columns)
         count = sum(len(field.features) for field in fields)
-        mean, scale = np.zeros(count), np.ones(count)
-        if scaling == "standard":
-            numeric = np.array([field.categories is None for field in fields for _ in field.features])
-            values = [column.values for column in table.columns if column.categories is None]
-            moments = [_moments(column) for column in values]
-            mean[numeric], scale[numeric] = [m for m, _ in moments], [s for _, s in moments]
-        return cls(fields, mean, scale, table.header, table.n_columns, table.label, table.label_position)
+        rows = None if np.array_equal(table.rows, np.arange(len(table))) else table.rows
+        missing: Missing = table.missing if table.missing in ("impute", "indicator") else "error"
+        plain = cls(
+            fields, np.zeros(count), np.ones(count), table.header, table.n_columns, table.label,
+            table.label_position, missing, rows,
+        )  # fmt: skip
+        return plain if scaling == "none" else plain._scaled_to(table)
+
+    def _scaled_to(self, table: Table) -> Encoding:
+        """The same with the moments of a table's features."""
+        mean, scale = self.mean.copy(), self.scale.copy()
+        start = 0
+        for field, column in zip(self.fields, table.columns, strict=True):
+            for k, values in enumerate(_numbers(field, column) if field.categories is None else ()):
+                mean[start + k], scale[start + k] = _moments(values)
+            start += len(field.features)
+        return replace(self, mean=mean, scale=scale)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -116,17 +164,14 @@ class Encoding:
     def to_dict(self) -> dict[str, Any]:
         """Columns, their order and categories, and where the labels were, as JSON can hold it."""
         plain = {name: getattr(self, name) for name in ("header", "n_columns", "label", "label_position")}
-        columns = [asdict(field) for field in self.fields]
-        lists = [
-            {**one, "categories": None if one["categories"] is None else list(one["categories"])} for one in columns
-        ]
-        return {**plain, "columns": lists}
+        return {**plain, "columns": [field.to_dict() for field in self.fields]}
 
     def choose(self, names: Sequence[str], header: bool, labels: bool) -> Choice:
         """Which columns of a file to read: by name where both sides have names, by position otherwise."""
         places = self._by_name(names) if header and self.header else self._by_position(names, header)
         kinds = {place: field.kind for place, field in zip(places, self.fields, strict=True)}
-        return Choice({**kinds}, self._labels(names, header) if labels else None)
+        dates = {place: field.dates for place, field in zip(places, self.fields, strict=True) if field.dates}
+        return Choice({**kinds}, self._labels(names, header) if labels else None, dates)
 
     def _by_name(self, names: Sequence[str]) -> list[int]:
         known = {name: place for place, name in enumerate(names)}
@@ -158,17 +203,25 @@ class Encoding:
     def raw(self, table: Table) -> Floats:
         """The features of a table before they are scaled."""
         columns = self._matched(table)
+        self._refuse_gaps(table, columns)
         X = np.zeros((len(table), len(self.mean)))
         starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
         codes = [self._codes(field, column) for field, column in zip(self.fields, columns, strict=True)]
         _warn_unseen(table, columns, codes)
+        gaps = [column.empty if field.indicator else None for field, column in zip(self.fields, columns, strict=True)]
+        numbers = [
+            _numbers(field, column) if code is None else []
+            for field, column, code in zip(self.fields, columns, codes, strict=True)
+        ]
         for tile in row_tiles(X):  # row by row in memory, column by column in the table: a tile of both fits the cache
-            for start, column, code in zip(starts, columns, codes, strict=False):
-                if code is None:
-                    X[tile, start] = column.values[tile]
-                else:
+            for start, stop, own, code, gap in zip(starts, starts[1:], numbers, codes, gaps, strict=False):
+                for k, values in enumerate(own):
+                    X[tile, start + k] = values[tile]
+                if code is not None:
                     rows = tile.start + np.flatnonzero(code[tile] >= 0)
                     X[rows, start + code[rows]] = 1.0
+                if gap is not None:
+                    X[tile, stop - 1] = gap[tile]
         return X
 
     def encode(self, table: Table) -> Floats:
@@ -200,6 +253,15 @@ class Encoding:
                 raise DataError(f"{table.name}: {no_column(field.name, list(names))}")
         return [names[field.name] for field in self.fields]
 
+    def _refuse_gaps(self, table: Table, columns: list[Column]) -> None:
+        for field, column in zip(self.fields, columns, strict=True):
+            if field.fill is None and column.empty.any():
+                where = table.place(int(column.empty.argmax()))
+                raise DataError(
+                    f"{table.name}: column {field.name!r} has an empty cell in {where}, "
+                    "and the model was fitted without --missing impute: it does not know how to fill it"
+                )
+
     def _codes(self, field: Field, column: Column) -> NDArray[np.int64] | None:
         """A column's categories as the model numbers them, -1 for one that it does not know; None for numbers."""
         if field.kind != column.kind:
@@ -207,8 +269,9 @@ class Encoding:
         if field.categories is None or column.categories is None:
             return None
         known = {category: code for code, category in enumerate(field.categories)}
-        table = np.array([known.get(category, -1) for category in column.categories], dtype=np.int64)
-        return np.asarray(table[column.values])
+        fill = known[str(field.fill)] if field.fill is not None and not field.indicator else EMPTY
+        table = np.array([*(known.get(category, UNSEEN) for category in column.categories), fill], dtype=np.int64)
+        return np.asarray(table[column.values])  # -1, an empty cell, is the last
 
 
 def _has_labels_aside(names: Sequence[str], header: bool) -> bool:
@@ -216,18 +279,41 @@ def _has_labels_aside(names: Sequence[str], header: bool) -> bool:
     return not header and names[-1] == LABELS
 
 
-def _refuse_many(column: Column) -> None:
-    if column.categories is not None and len(column.categories) > LARGEST_CATEGORIES:
-        raise DataError(
-            f"column {column.name!r} has {len(column.categories):,} categories, more than {LARGEST_CATEGORIES:,}: "
-            f"is it an identifier? Leave it out with --drop {column.name} (drop=[{column.name!r}] in Python)"
-        )
+def _field(column: Column, table: Table) -> Field:
+    """A column as a model takes it, with what its empty cells become."""
+    fills = table.missing in ("impute", "indicator")
+    parts = [part for part in table.date_parts if column.dates != "hour:minute" or part in ("hour", "minute")]
+    return Field(
+        column.name,
+        column.position,
+        column.categories,
+        column.dates,
+        tuple(parts) if column.dates is not None else (),
+        _fill(column) if fills else None,
+        table.missing == "indicator" and bool(column.empty.any()),
+    )
+
+
+def _fill(column: Column) -> float | str:
+    """The median, or the most frequent category, the first of equals."""
+    if column.categories is None:
+        return float(np.median(column.values[~column.empty]))
+    counts = np.bincount(column.values[~column.empty], minlength=len(column.categories))
+    return column.categories[int(counts.argmax())]
+
+
+def _numbers(field: Field, column: Column) -> list[Floats]:
+    """The features of a column of numbers or dates but the last, which says that a cell was empty."""
+    values = column.values
+    if field.fill is not None:
+        values = np.where(np.isnan(values), field.fill, values)
+    return [values, *parts_of(values, field.parts)] if field.parts else [values]
 
 
 def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int64] | None]) -> None:
     found = []
     for column, code in zip(columns, codes, strict=True):
-        rows = np.flatnonzero(code < 0) if code is not None else np.empty(0, dtype=np.int64)
+        rows = np.flatnonzero(code == UNSEEN) if code is not None else np.empty(0, dtype=np.int64)
         if len(rows):
             category = (column.categories or ())[column.values[rows[0]]]
             found.append(f"{len(rows)} in column {column.name!r} (first {category!r} in {table.place(rows[0])})")

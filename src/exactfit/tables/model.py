@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from ..certificate import Certificate, certify
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
 from ..explanation import Explanations
+from .dialect import Missing, ReadOptions
 from .encoding import Encoding, Field, Scaling
-from .reading import ReadOptions, read_chosen, read_table, refuse_old
+from .reading import read_chosen, read_table, refuse_old
+from .roles import refuse_measure
 from .table import Table, speaking_of
 
 Floats = NDArray[np.float64]
@@ -33,6 +36,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With its options; it is cloned, not fitted itself.
     scale : {"standard", "none"}
         Whether numeric columns are centred and divided by their standard deviation.
+    missing : {"error", "drop-rows", "impute", "indicator"}
+        What becomes of empty cells, see :func:`read_table`; a :class:`Table` brings its own.
 
     Attributes
     ----------
@@ -68,8 +73,14 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classifier_: InterpolatingClassifier
     encoding_: Encoding
 
-    def __init__(self, classifier: InterpolatingClassifier | None = None, *, scale: Scaling = "standard") -> None:
-        self.classifier, self.scale = classifier, scale
+    def __init__(
+        self,
+        classifier: InterpolatingClassifier | None = None,
+        *,
+        scale: Scaling = "standard",
+        missing: Missing = "error",
+    ) -> None:
+        self.classifier, self.scale, self.missing = classifier, scale, missing
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect of this estimator."""
@@ -99,7 +110,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("label goes with a file or a frame: this table has been read already")
         if label is not None and y is not None:
             raise ParameterError("labels are given twice: leave out y, or label")
-        table = X if isinstance(X, Table) else read_table(X, label=label)
+        table = X if isinstance(X, Table) else read_table(X, label=label, missing=self.missing)
+        refuse_measure(table)
         labels = _labels(table, y, "name their column with label=..., or pass them as y")
         encoding = Encoding.learn(table, self.scale)
         classifier = clone(self.classifier or InterpolatingClassifier())
@@ -111,7 +123,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def of(cls, classifier: InterpolatingClassifier, encoding: Encoding, scale: Scaling) -> TableModel:
         """The fitted model of a classifier that was fitted to the points of an encoding."""
-        model = cls(classifier, scale=scale)
+        model = cls(classifier, scale=scale, missing=encoding.missing)
         model.classifier_, model.encoding_ = classifier, encoding
         return model
 
@@ -169,8 +181,10 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         form : ReadOptions, optional
             Separator, header, and what becomes of empty cells.
         """
-        encoding = self._encoding
-        return read_chosen(source, form or ReadOptions(), lambda names, header: encoding.choose(names, header, labels))
+        encoding, form = self._encoding, form or ReadOptions()
+        if form.missing == "error":
+            form = replace(form, missing=encoding.missing)
+        return read_chosen(source, form, lambda names, header: encoding.choose(names, header, labels))
 
     def encode(self, X: Any) -> Floats:
         """The points of a table; of a path, frame or matrix, what :meth:`read` makes of it."""
@@ -210,12 +224,18 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain(self, X: Any) -> Explanations:
         """What stands behind the answer for every row; see ``InterpolatingClassifier.explain``.
 
+        Anchors and witnesses are rows of the file that the model was fitted to, counted from 0 after the header.
+
         Parameters
         ----------
         X : Table, path, frame or matrix
         """
         points = self.encode(X)
-        return self.classifier_.explain(points)
+        found = self.classifier_.explain(points)
+        rows = self._encoding.rows
+        if rows is None:
+            return found
+        return replace(found, anchors=rows[found.anchors], witnesses=rows[found.witnesses])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows that are classified as their labels say.

@@ -8,9 +8,9 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,14 @@ from .._support.memory import usable_memory
 from .._support.options import check_choice
 from .._support.progress import Progress, progress_bar
 from ..exceptions import DataError, MissingDependencyError, ParameterError
+from .cells import EXACT_INTEGERS, Cells, beyond_float64
+from .dates import check_parts
+from .dialect import AUTO, MISSING, Missing, ReadOptions, Writing, missing_words
+from .gaps import without_gaps
+from .roles import with_roles
 from .table import Choice, Choose, Column, Kind, Raw, Table, place
-from .text import EXACT_INTEGERS, Cells, beyond_float64, read_text
+from .text import read_text
 
-Missing = Literal["error", "drop-rows"]
-MISSING: tuple[Missing, ...] = get_args(Missing)
 STANDARD_INPUT = "-"
 LABELS = "y"  # the array of labels in an NPZ file
 SHOWN_NAMES = 20  # columns that a message lists
@@ -32,37 +35,17 @@ LONGEST_REASON = 200  # characters of somebody else's message that ours repeats
 LARGE_BYTES = 2**24  # 16 MiB: from here on reading takes so long that somebody may wonder
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """How a file is to be read, whatever is wanted from it.
-
-    Attributes
-    ----------
-    separator : str
-        Between the cells of a text file; "tab" is one too.
-    header : bool
-        Whether the first line of a text file holds names.
-    missing : {"error", "drop-rows"}
-        What becomes of rows with empty cells.
-    verbose : bool
-        Whether to show progress.
-    """
-
-    separator: str = ","
-    header: bool = True
-    missing: Missing = "error"
-    verbose: bool = False
-
-
 def read_table(
     source: Any, *, label: str | None = None, drop: Collection[str] = (), categorical: Collection[str] = (),
-    separator: str = ",", header: bool = True, missing: Missing = "error", verbose: bool = False, **old: Any,
+    separator: str = AUTO, header: bool = True, missing: Missing = "error", verbose: bool = False,
+    decimal: str = AUTO, missing_values: Collection[str] = (), date_parts: Collection[str] = (), **old: Any,
 ) -> Table:  # fmt: skip
     r"""Read a table from a file, from standard input or from a frame.
 
-    A column is numeric when every filled cell is a number and categorical when none is;
-    anything between is an error. Files that end in ``.npz`` (arrays X and y) and ``.parquet``
-    are read as such, all others as text: UTF-8, with or without a byte order mark.
+    A column is numeric when every filled cell is a number, one of dates when every filled cell is
+    a date or a time, and categorical when none is a number; anything between is an error.
+    Files that end in ``.npz`` (arrays X and y) and ``.parquet`` are read as such, all others as
+    text: UTF-8, with or without a byte order mark.
 
     Parameters
     ----------
@@ -74,13 +57,21 @@ def read_table(
     drop, categorical : collections of str
         Columns to leave out, and columns that hold categories whatever they look like.
     separator : str
-        Between cells of text; "tab" is one too.
+        Between cells of text; "tab" is one too, and "auto" finds it out.
     header : bool
         Whether the first line of text holds names. Without, columns are named 0, 1, ...
-    missing : {"error", "drop-rows"}
-        Empty cells are an error, or their rows are left out.
+    missing : {"error", "drop-rows", "impute", "indicator"}
+        Empty cells are an error, or their rows are left out, or the encoding fills them (median, or
+        most frequent category), or fills them and says so in a feature of its own.
     verbose : bool
         Whether to show progress, where a file is large.
+    decimal : {"auto", ".", ","}
+        Between the digits of a number in text.
+    missing_values : collection of str
+        Words that count as empty cells beside the usual ones (NA, N/A, ?, null, nan); with the empty
+        word ``""`` among them, in place of the usual ones.
+    date_parts : collection of {"year", "month", "day", "weekday", "hour", "minute"}
+        Parts of dates that become features beside the days.
 
     Returns
     -------
@@ -108,8 +99,10 @@ def read_table(
     ['apple', 'banana']
     """
     refuse_old("read_table", old)
-    form = ReadOptions(separator, header, missing, verbose)
-    return read_chosen(source, form, lambda names, has_header: all_but(names, has_header, label, drop, categorical))
+    missing_words(missing_values)  # refuses a single text, of which a tuple would make letters
+    form = ReadOptions(separator, header, missing, verbose, decimal, tuple(missing_values), tuple(date_parts))
+    table = read_chosen(source, form, lambda names, has_header: all_but(names, has_header, label, drop, categorical))
+    return replace(table, sure_of_labels=table.label in categorical)
 
 
 def refuse_old(function: str, old: Collection[str]) -> None:
@@ -126,14 +119,21 @@ def refuse_old(function: str, old: Collection[str]) -> None:
 def read_chosen(source: Any, form: ReadOptions, chosen: Choose) -> Table:
     """The table of a file, with the columns that ``chosen`` picks from all names."""
     check_choice("missing", form.missing, MISSING)
-    name = name_of(source)
+    parts, name, known = check_parts(form.date_parts), name_of(source), {}
+
+    def choose(names: Sequence[str], header: bool) -> Choice:
+        choice = chosen(names, header)
+        known.update(choice.dates)
+        return choice
+
     with progress_bar(form.verbose and _is_large(source)) as progress:
-        raw = _open(source, name, form, chosen, progress)
-    if not raw.columns:
+        raw = _open(source, name, form, choose, progress)
+    columns, notes = with_roles(raw, known)
+    if not columns:
         raise DataError(f"{name} has no columns beside the labels and those left out")
     table = Table(
         name=name,
-        columns=raw.columns,
+        columns=columns,
         rows=np.arange(raw.n_rows),
         lines=raw.lines,
         labels=raw.labels,
@@ -141,9 +141,12 @@ def read_chosen(source: Any, form: ReadOptions, chosen: Choose) -> Table:
         label_position=raw.names.index(raw.label) if raw.label in raw.names else None,
         header=raw.header,
         n_columns=len(raw.names),
+        missing=form.missing,
+        date_parts=parts,
+        notes=(*raw.notes, *notes),
     )
     _refuse_infinite(table)
-    return _without_gaps(table, raw, form.missing)
+    return without_gaps(table, raw)
 
 
 def name_of(source: Any) -> str:
@@ -164,17 +167,18 @@ def _is_large(source: Any) -> bool:
 
 
 def _open(source: Any, name: str, form: ReadOptions, chosen: Choose, progress: Progress) -> Raw:
+    writing = Writing(words=missing_words(form.missing_values))
     if _is_frame(source):
-        return read_frame(source, name, chosen)
+        return read_frame(source, name, chosen, writing)
     if not isinstance(source, str | os.PathLike):
-        return read_matrix(source, name, chosen)
+        return read_matrix(source, name, chosen, writing)
     if source == STANDARD_INPUT:
-        return read_text(sys.stdin.buffer, name, form.separator, form.header, chosen, progress)
+        return read_text(sys.stdin.buffer, name, form, chosen, progress)
     path = Path(source)
     if path.suffix in OPEN:
-        return OPEN[path.suffix](path, chosen)
+        return OPEN[path.suffix](path, chosen, writing)
     with path.open("rb") as file:
-        return read_text(file, name, form.separator, form.header, chosen, progress)
+        return read_text(file, name, form, chosen, progress)
 
 
 def all_but(
@@ -188,8 +192,8 @@ def all_but(
     for name in (*drop, *categorical, *([] if label is None else [label])):
         if name not in names:
             raise ParameterError(no_column(name, names))
-    if label in drop or label in categorical:
-        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped or be a category")
+    if label in drop:
+        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped")
     kept = {k: name for k, name in enumerate(names) if name != label and name not in drop}
     kinds: dict[int, Any] = {k: "categorical" if name in categorical else None for k, name in kept.items()}
     return Choice(kinds, None if label is None else list(names).index(label))
@@ -214,38 +218,13 @@ def _refuse_infinite(table: Table) -> None:
             raise DataError(f"{table.name}: column {column.name!r} holds infinity in {table.place(row)}")
 
 
-def _without_gaps(table: Table, raw: Raw, missing: Missing) -> Table:
-    gaps = [(column.name, column.empty) for column in table.columns]
-    if raw.unlabelled is not None:
-        gaps.append((str(raw.label), raw.unlabelled))
-    gaps = [(name, empty) for name, empty in gaps if empty.any()]
-    if not gaps:
-        return table
-    if missing == "error":
-        raise DataError(_gaps_text(table, gaps))
-    kept = ~np.logical_or.reduce([empty for _, empty in gaps])
-    if not kept.any():
-        raise DataError(f"{table.name}: every row has an empty cell, none is left")
-    return replace(table.taken(np.flatnonzero(kept)), n_dropped=int((~kept).sum()))
-
-
-def _gaps_text(table: Table, gaps: list[tuple[str, Any]]) -> str:
-    count = sum(int(empty.sum()) for _, empty in gaps)
-    name, first = min(gaps, key=lambda gap: int(gap[1].argmax()))
-    cells = "1 empty cell" if count == 1 else f"{count} empty cells"
-    cells += "" if table.lines is not None else " (None or NaN)"
-    return (
-        f"{table.name} has {cells}, the first in {table.place(int(first.argmax()))}, "
-        f"column {name!r}: fill them, or leave such rows out with --missing drop-rows (missing='drop-rows' in Python)"
-    )
-
-
-def read_npz(path: Path, choose: Choose) -> Raw:
+def read_npz(path: Path, choose: Choose, writing: Writing) -> Raw:
     """Arrays X and, where labels are asked for, y."""
     X, y = _load(path)
     names = tuple(str(k) for k in range(X.shape[1]))
     choice = choose(names if y is None else (*names, LABELS), False)
-    columns = tuple(_typed(names[k], k, X[:, k], kind) for k, kind in sorted(choice.kinds.items()) if k < len(names))
+    kinds = sorted(choice.kinds.items())
+    columns = tuple(_typed(names[k], k, X[:, k], kind, writing) for k, kind in kinds if k < len(names))
     wanted = y if choice.label is not None else None
     labels, unlabelled = (None, None) if wanted is None else typed_labels(wanted, path.name)
     label = None if labels is None else LABELS
@@ -292,7 +271,7 @@ def _check_shapes(name: str, X: NDArray[Any], y: NDArray[Any] | None) -> None:
         raise DataError(f"{name}: there must be a label for each row of X, got shapes {X.shape} and {y.shape}")
 
 
-def read_parquet(path: Path, choose: Choose) -> Raw:
+def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
     """A Parquet file, by way of pandas."""
     try:
         import pandas as pd
@@ -310,10 +289,10 @@ def read_parquet(path: Path, choose: Choose) -> Raw:
         raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
     except Exception as error:  # pyarrow, JSON, Unicode, keys, memory: damage can raise anything
         raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
-    return read_frame(frame, path.name, choose)
+    return read_frame(frame, path.name, choose, writing)
 
 
-def read_matrix(matrix: Any, name: str, choose: Choose) -> Raw:
+def read_matrix(matrix: Any, name: str, choose: Choose, writing: Writing) -> Raw:
     """An array, or what NumPy makes one of; text and objects in it are read as cells of a file are."""
     try:
         X = check_array(matrix, dtype=None, ensure_all_finite=False, input_name="X")
@@ -321,21 +300,22 @@ def read_matrix(matrix: Any, name: str, choose: Choose) -> Raw:
         raise DataError(f"{name} cannot be read: {error}") from error
     names = tuple(str(k) for k in range(X.shape[1]))
     kinds = choose(names, False).kinds
-    return Raw(names, False, tuple(_from_array(names[k], k, X[:, k], kinds[k]) for k in sorted(kinds)), len(X))
+    columns = tuple(_from_array(names[k], k, X[:, k], kinds[k], writing) for k in sorted(kinds))
+    return Raw(names, False, columns, len(X))
 
 
-def _from_array(title: str, position: int, values: NDArray[Any], kind: Kind | None) -> Column:
+def _from_array(title: str, position: int, values: NDArray[Any], kind: Kind | None, writing: Writing) -> Column:
     if values.dtype.kind in "biuf":
-        return _typed(title, position, values, kind)
+        return _typed(title, position, values, kind, writing)
     cells = ["" if _is_gap(cell) else str(cell) for cell in values.tolist()]
-    return _from_cells(title, position, cells, kind)
+    return _from_cells(title, position, cells, kind, writing)
 
 
 def _is_gap(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
-def read_frame(frame: Any, name: str, choose: Choose) -> Raw:
+def read_frame(frame: Any, name: str, choose: Choose, writing: Writing) -> Raw:
     """A pandas frame, or what can be made into one (polars, pyarrow)."""
     frame = frame if hasattr(frame, "iloc") else frame.to_pandas()
     names = tuple(str(column) for column in frame.columns)
@@ -344,7 +324,7 @@ def read_frame(frame: Any, name: str, choose: Choose) -> Raw:
     if not len(frame):
         raise DataError(f"{name} has no rows")
     choice = choose(names, True)
-    columns = tuple(_from_series(frame.iloc[:, k], k, choice.kinds[k]) for k in sorted(choice.kinds))
+    columns = tuple(_from_series(frame.iloc[:, k], k, choice.kinds[k], writing) for k in sorted(choice.kinds))
     label, labels, unlabelled = _series_labels(frame, choice, names, name)
     return Raw(names, True, columns, len(frame), None, label, labels, unlabelled)
 
@@ -387,20 +367,20 @@ def typed_labels(y: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.b
     return np.array([str(label) for label in y.tolist()], dtype=str), filled
 
 
-def _from_series(series: Any, position: int, kind: Kind | None) -> Column:
+def _from_series(series: Any, position: int, kind: Kind | None, writing: Writing) -> Column:
     title = str(series.name)
     if series.dtype.kind in "iuf":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         if series.dtype.kind in "iu":
             _refuse_rounded(title, series.dropna().to_numpy())
-        return _typed(title, position, values, kind)
+        return _typed(title, position, values, kind, writing)
     empty = series.isna().to_numpy()
     cells = ["" if gap else str(cell) for gap, cell in zip(empty, series.tolist(), strict=True)]
-    return _from_cells(title, position, cells, kind)
+    return _from_cells(title, position, cells, kind, writing)
 
 
-def _from_cells(title: str, position: int, cells: Sequence[str], kind: Kind | None) -> Column:
-    gathered = Cells(title, position, kind, lambda row: place(row, None))
+def _from_cells(title: str, position: int, cells: Sequence[str], kind: Kind | None, writing: Writing) -> Column:
+    gathered = Cells(title, position, kind, lambda row: place(row, None), writing)
     gathered.add(cells)
     return gathered.column()
 
@@ -411,15 +391,17 @@ def _refuse_rounded(title: str, integers: NDArray[Any]) -> None:
             raise beyond_float64(title, str(integer))
 
 
-def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None) -> Column:
+def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None, writing: Writing) -> Column:
     """A column of numbers; as categories if it is said to be one."""
     if values.dtype.kind in "iu":
         _refuse_rounded(title, values)
     numbers = np.asarray(values, dtype=np.float64)
+    if writing.gap_numbers:
+        numbers = np.where(np.isin(numbers, writing.gap_numbers), np.nan, numbers)
     if kind != "categorical":
-        return Column(title, position, numbers)
+        return Column(title, position, numbers, given=kind is not None)
     texts = ["" if math.isnan(number) else _as_written(number) for number in numbers.tolist()]
-    return _from_cells(title, position, texts, kind)
+    return _from_cells(title, position, texts, kind, writing)
 
 
 def _as_written(number: float) -> str:
@@ -427,4 +409,4 @@ def _as_written(number: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-OPEN: dict[str, Callable[[Path, Choose], Raw]] = {".npz": read_npz, ".parquet": read_parquet}
+OPEN: dict[str, Callable[[Path, Choose, Writing], Raw]] = {".npz": read_npz, ".parquet": read_parquet}

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError
+from .dates import written
+from .dialect import Missing
 
-Kind = Literal["numeric", "categorical"]
+Kind = Literal["numeric", "categorical", "date"]
 Rows = NDArray[np.int64]
 
+SHOWN_ROWS = 5  # rows of a table that are printed: its head
+LONGEST_CELL = 40  # characters of a cell that are printed
 SHOWN_PAIRS = 5  # contradictory rows that a message lists: as many as fit into a few lines
 
 
@@ -22,13 +26,16 @@ SHOWN_PAIRS = 5  # contradictory rows that a message lists: as many as fit into 
 class Column:
     """One column: float64 numbers, or int64 codes into its categories, which are sorted.
 
-    An empty cell is NaN, or -1.
+    An empty cell is NaN, or -1. Of dates the numbers are days, and ``dates`` says how they are written.
+    ``given`` tells whether somebody said what the column holds, so that nothing need be guessed.
     """
 
     name: str
     position: int
     values: NDArray[Any]
     categories: tuple[str, ...] | None = None
+    dates: str | None = None
+    given: bool = False
 
     def __repr__(self) -> str:
         of = "" if self.categories is None else f" of {len(self.categories)} categories"
@@ -36,8 +43,21 @@ class Column:
 
     @property
     def kind(self) -> Kind:
-        """Numbers or categories."""
+        """Numbers, categories or dates."""
+        if self.dates is not None:
+            return "date"
         return "numeric" if self.categories is None else "categorical"
+
+    def text(self, row: int) -> str:
+        """A cell as people read it."""
+        if self.empty[row]:
+            return ""
+        if self.categories is not None:
+            return self.categories[int(self.values[row])]
+        number = float(self.values[row])
+        if self.dates is not None:
+            return written(number, self.dates)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
     @property
     def empty(self) -> NDArray[np.bool_]:
@@ -75,6 +95,14 @@ class Table:
         How many columns the file has.
     n_dropped : int
         How many of its rows were left out for their empty cells.
+    missing : {"error", "drop-rows", "impute", "indicator"}
+        What is to become of empty cells; only the last two leave any in the table.
+    date_parts : tuple of str
+        Parts of dates that become numbers of their own.
+    notes : tuple of str
+        What was found out about the file: its separator, columns that were left out, and so on.
+    sure_of_labels : bool
+        Whether somebody said that the labels are classes, though they look like measures.
 
     Examples
     --------
@@ -96,6 +124,10 @@ class Table:
     header: bool = True
     n_columns: int = 0
     n_dropped: int = 0
+    missing: Missing = "error"
+    date_parts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sure_of_labels: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,6 +135,20 @@ class Table:
     def __repr__(self) -> str:
         labels = "" if self.label is None else f", labels in {self.label!r}"
         return f"<Table {self.name}: {len(self)} rows, {len(self.columns)} columns{labels}>"
+
+    def __str__(self) -> str:
+        rows = range(min(len(self), SHOWN_ROWS))
+        head = [["row", *(column.name for column in self.columns), *([] if self.labels is None else [str(self.label)])]]
+        lines = [*head, *([str(self.rows[row]), *self.cells(row)] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+        more = len(self) - SHOWN_ROWS
+        return "\n".join([repr(self), *self.notes, *texts, *([f"and {more:,} more rows"] if more > 0 else [])])
+
+    def cells(self, row: int) -> list[str]:
+        """The cells of a row as people read them, its label at the end."""
+        label = [] if self.labels is None else [str(self.labels[row])]
+        return [_cut(cell) for cell in (*(column.text(row) for column in self.columns), *label)]
 
     def place(self, row: int) -> str:
         """A row of this table as a reader of the file can find it."""
@@ -124,6 +170,11 @@ class Table:
         )
 
 
+def _cut(cell: str) -> str:
+    text = " ".join(cell.split())
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 3]}..."
+
+
 def place(row: int, line: int | None) -> str:
     """A row, and its line if the file has lines."""
     return f"row {row}" if line is None else f"row {row} (line {line})"
@@ -139,6 +190,7 @@ class Choice:
 
     kinds: dict[int, Kind | None]
     label: int | None = None
+    dates: dict[int, str] = field(default_factory=dict)  # how they are written, where that is known
 
 
 Choose = Callable[[Sequence[str], bool], Choice]
@@ -160,6 +212,7 @@ class Raw:
     label: str | None = None
     labels: NDArray[Any] | None = None
     unlabelled: NDArray[Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @contextmanager

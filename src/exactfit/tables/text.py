@@ -10,8 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -20,180 +19,28 @@ from numpy.typing import NDArray
 
 from .._kernels.decimals import parse_decimals
 from .._support.progress import Progress
-from ..exceptions import DataError, ParameterError
-from .table import Choice, Choose, Column, Kind, Raw, place
+from ..exceptions import DataError
+from .cells import EXACT_INTEGERS, Cells, labels_of
+from .dialect import SAMPLE_BYTES, Dialect, ReadOptions, Writing, detect, missing_words
+from .table import Choice, Choose, Raw, place
 
 Floats = NDArray[np.float64]
 
 BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
-NO_SEPARATOR = '0123456789+-.eE"\r\n'
-EXACT_INTEGERS = 2.0**53  # below it float64 holds every integer
-_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
-_LABEL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # integers as they are usually written, all within int64
 
 
-class Cells:
-    """Cells of one column, block by block.
-
-    The first filled cell decides whether the column is one of numbers or of categories, unless
-    its kind is given; the first that is not of this kind is an error.
-
-    Parameters
-    ----------
-    name : str
-    position : int
-        Of the column in its file.
-    kind : {"numeric", "categorical"} or None
-    place : function
-        From the index of a row to words for it.
-    """
-
-    def __init__(self, name: str, position: int, kind: Kind | None, place: Callable[[int], str]) -> None:
-        self.name, self.position, self.kind, self._place = name, position, kind, place
-        self._forced = kind is not None
-        self._pieces: list[NDArray[Any]] = []
-        self._codes: dict[str, int] = {}
-        self._n = 0
-        self._first = 0  # the row that decided on the kind
-
-    def add_numbers(self, numbers: Floats) -> None:
-        """A block of a column that is not one of categories."""
-        self.kind = "numeric"
-        self._append(numbers)
-
-    def add(self, cells: Sequence[str]) -> None:
-        """A block of cells as text."""
-        if self.kind is None:
-            self._decide(cells)
-        if self.kind == "categorical":
-            self._append(self._as_codes(cells))
-        elif self.kind == "numeric":
-            self._append(self._as_numbers(cells))
-        else:
-            self._append(np.full(len(cells), np.nan))
-
-    def _append(self, piece: NDArray[Any]) -> None:
-        self._pieces.append(piece)
-        self._n += len(piece)
-
-    def _decide(self, cells: Sequence[str]) -> None:
-        filled = next((k for k, cell in enumerate(cells) if cell and not cell.isspace()), None)
-        if filled is None:
-            return
-        self._first = self._n + filled
-        self.kind = "numeric" if parse(cells[filled]) is not None else "categorical"
-        if self.kind == "categorical":
-            self._pieces = [np.full(self._n, -1, dtype=np.int64)]  # all cells so far were empty
-
-    def _as_numbers(self, cells: Sequence[str]) -> Floats:
-        try:
-            numbers = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except ValueError:
-            numbers = np.array([self._number(k, cell) for k, cell in enumerate(cells)])
-        else:
-            if "_" in "".join(cells):  # Python would read 1_000 as a number
-                numbers = np.array([self._number(k, cell) for k, cell in enumerate(cells)])
-        self._refuse_rounded(cells, numbers)
-        return numbers
-
-    def _number(self, k: int, cell: str) -> float:
-        if not cell or cell.isspace():
-            return np.nan
-        number = parse(cell)
-        if number is None:
-            raise self._mixed(self._n + k, f"the text {cell!r}", "numbers")
-        return number
-
-    def _refuse_rounded(self, cells: Sequence[str], numbers: Floats) -> None:
-        for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
-            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and as_whole(cells[k]) != int(numbers[k]):
-                raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
-
-    def _as_codes(self, cells: Sequence[str]) -> NDArray[np.int64]:
-        for cell in dict.fromkeys(cells):
-            if cell not in self._codes:
-                self._codes[cell] = self._code(cell, cells)
-        return np.fromiter(map(self._codes.__getitem__, cells), dtype=np.int64, count=len(cells))
-
-    def _code(self, cell: str, cells: Sequence[str]) -> int:
-        if not cell or cell.isspace():
-            return -1
-        if not self._forced and parse(cell) is not None:
-            raise self._mixed(self._n + cells.index(cell), f"the number {cell.strip()}", "text")
-        return len(self._codes)
-
-    def _mixed(self, row: int, what: str, others: str) -> DataError:
-        before = "" if self._forced else f" ({self._place(self._first)} holds {others})"
-        return DataError(
-            f"column {self.name!r} is one of {others}{before}, but {self._place(row)} holds {what}: correct the cell, "
-            f"or make the column categorical with --categorical {self.name} (categorical=[{self.name!r}] in Python)"
-        )
-
-    def column(self) -> Column:
-        """All of it, with categories sorted."""
-        if self.kind != "categorical":
-            return Column(self.name, self.position, np.concatenate([np.empty(0), *self._pieces]))
-        found = [cell for cell, code in self._codes.items() if code >= 0]
-        categories = tuple(sorted(found))
-        rank = {cell: index for index, cell in enumerate(categories)}
-        ranks = np.full(len(self._codes) + 1, -1, dtype=np.int64)  # the last one is for -1
-        for cell in found:
-            ranks[self._codes[cell]] = rank[cell]
-        codes = np.concatenate([np.empty(0, dtype=np.int64), *self._pieces])
-        return Column(self.name, self.position, ranks[codes], categories)
-
-
-def parse(cell: str) -> float | None:
-    """The number that a cell holds, if it holds one."""
-    if "_" in cell:
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
-def as_whole(cell: str) -> int:
-    """The integer that a cell holds; zeros in front do not count against Python's limit on digits."""
-    text = cell.strip()
-    number = int(text.lstrip("+-").lstrip("0") or "0")
-    return -number if text.startswith("-") else number
-
-
-def beyond_float64(column: str, what: str) -> DataError:
-    """The error for an integer that float64 cannot hold."""
-    return DataError(
-        f"column {column!r} holds integers beyond 2**53, which float64 cannot hold exactly ({what}): scale it, or "
-        f"leave it out with --drop {column} (drop=[{column!r}] in Python) if it is an identifier"
-    )
-
-
-def labels_of(column: Column) -> NDArray[Any]:
-    """Labels from a column of categories: integers if all of them are written as integers are, else text."""
-    categories = column.categories or ()
-    whole = all(_LABEL.fullmatch(category) for category in categories)
-    names = np.array([int(category) for category in categories] if whole else categories)
-    return np.asarray(names[column.values] if categories else np.empty(len(column.values), dtype=np.int64))
-
-
-def check_separator(separator: str) -> str:
-    """The separator, as one character; "tab" is one too."""
-    if not isinstance(separator, str):
-        raise ParameterError(f"the separator must be one character, got {type(separator).__name__}")
-    separator = "\t" if separator in ("tab", "\\t") else separator
-    if len(separator) != 1 or separator in NO_SEPARATOR or not separator.isascii():
-        raise ParameterError(f"the separator must be one character, such as , or ; or tab, got {separator!r}")
-    return separator
-
-
-def read_text(file: BinaryIO, name: str, separator: str, header: bool, choose: Choose, progress: Progress) -> Raw:
+def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, progress: Progress) -> Raw:
     """Read the chosen columns of a text file."""
     file = file if file.seekable() else io.BytesIO(file.read())
     total = file.seek(0, os.SEEK_END)
-    file.seek(len(BOM) if _has_bom(file) else 0)
-    reader = _Reader(file, name, check_separator(separator), header, choose)
+    start = len(BOM) if _has_bom(file) else 0
+    file.seek(start)
+    dialect = detect(file.read(SAMPLE_BYTES), form.separator, form.decimal, form.header)
+    file.seek(start)
+    writing = Writing(dialect.decimal, missing_words(form.missing_values))
+    reader = _Reader(file, name, dialect, writing, form.header, choose)
     reader.progress = lambda done: progress(f"reading {name}", done, total)
     try:
         return reader.read()
@@ -214,7 +61,8 @@ class _Reader:
 
     file: BinaryIO
     name: str
-    separator: str
+    dialect: Dialect
+    writing: Writing
     header: bool
     choose: Choose
     line: int = 1  # where the next record begins
@@ -224,6 +72,10 @@ class _Reader:
     label: Cells | None = None
     lines: list[int] = field(default_factory=list)
     progress: Any = None
+
+    @property
+    def separator(self) -> str:
+        return self.dialect.separator
 
     def read(self) -> Raw:
         self._read_first_line()
@@ -255,9 +107,10 @@ class _Reader:
         _refuse_twice(self.name, self.names)
         self.choice = self.choose(self.names, self.header)
         kinds = self.choice.kinds
-        self.cells = [Cells(self.names[k], k, kinds[k], self._place) for k in sorted(kinds)]
+        self.cells = [Cells(self.names[k], k, kinds[k], self._place, self.writing) for k in sorted(kinds)]
         if self.choice.label is not None:
-            self.label = Cells(self.names[self.choice.label], self.choice.label, "categorical", self._place)
+            label = self.choice.label
+            self.label = Cells(self.names[label], label, "categorical", self._place, self.writing)
         self.line += 1
 
     def _place(self, row: int) -> str:
@@ -268,7 +121,7 @@ class _Reader:
         while all(cells.kind != "categorical" for cells in self.cells):
             start = self.file.tell()
             block = self.file.read(BLOCK_BYTES) + self.file.readline()
-            numbers = plain_numbers(block, self.separator, len(self.names))
+            numbers = self._plain_numbers(block)
             if numbers is None:
                 self.file.seek(start)
                 return
@@ -279,6 +132,13 @@ class _Reader:
                 self.label.add(_cells_at(block, self.separator, self.label.position, len(self.names)))
             self.line += len(numbers)
             self.progress(self.file.tell())
+
+    def _plain_numbers(self, block: bytes) -> Floats | None:
+        if self.dialect.decimal == ",":
+            if b"." in block:
+                return None
+            block = block if self.separator == "," else block.replace(b",", b".")
+        return plain_numbers(block, self.separator, len(self.names))
 
     def _count(self, lines: Sequence[int]) -> None:
         self.lines.extend(lines)
@@ -333,6 +193,7 @@ class _Reader:
             label=label.name if label else None,
             labels=labels_of(label) if label else None,
             unlabelled=label.empty if label else None,
+            notes=self.dialect.notes,
         )
 
 
