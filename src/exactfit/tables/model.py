@@ -235,7 +235,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._encoding.rows
         if rows is None:
             return found
-        return replace(found, anchors=rows[found.anchors], witnesses=rows[found.witnesses])
+        supports = found.supports if found.supports is None else replace(found.supports, rows=rows[found.supports.rows])
+        return replace(found, anchors=rows[found.anchors], witnesses=rows[found.witnesses], supports=supports)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows that are classified as their labels say.
