@@ -14,9 +14,9 @@ from .._support.options import check_choice
 from ..data import mean_and_deviation
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
+from .choosing import LABELS, SHOWN_NAMES, no_column
 from .dates import parts_of
 from .dialect import Missing
-from .reading import LABELS, SHOWN_NAMES, no_column
 from .roles import refuse_identifier
 from .table import Choice, Column, Kind, Table
 
