@@ -1,4 +1,4 @@
-"""Commands about data: ``describe``, ``compare`` and ``suspects``."""
+"""Commands about data: ``describe``, ``compare``, ``evaluate`` and ``suspects``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._support.console import harmless
-from .options import Jobs, Json, LabelledSource, as_label, bias_of
+from .options import Estimator, Jobs, Json, LabelledSource, as_label, bias_of
 from .output import ExitCode, json_text, print_json, print_rows, show_progress
 
 if TYPE_CHECKING:
@@ -85,6 +85,36 @@ def compare_command(
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
 
 
+def evaluate_command(
+    source: LabelledSource,
+    estimator: Estimator,
+    folds: Annotated[int, typer.Option(min=2, help="Stratified folds.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, help="Seconds for all; what is done by then counts.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how often a model is right on new rows, beside its settings and the usual classifiers.
+
+    Columns are encoded and scaled once, as fit does, from all rows (but not their labels).
+    """
+    from ..lab.evaluating import evaluate
+    from ..tables.table import speaking_of
+
+    given = source.encoded()
+    model = estimator.classifier(given.labels).set_params(verbose=0)
+    seed = 0 if estimator.seed is None else estimator.seed
+    with speaking_of(given.table):
+        found = evaluate(
+            model, given.X, given.labels, n_folds=folds, n_repeats=repeats, scale=False,
+            time_limit=time_limit, random_state=seed, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(found.to_dict()) if json else str(found))
+    if not found.complete and time_limit is None:
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
+
+
 def suspects_command(
     source: LabelledSource,
     top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
@@ -119,5 +149,6 @@ def _in_file(one: dict[str, Any], table: Table) -> dict[str, Any]:
 COMMANDS: dict[Callable[..., None], str] = {
     describe_command: "exactfit describe train.csv --label label --time-limit 60",
     compare_command: "exactfit compare train.csv --label label --time-limit 10",
+    evaluate_command: "exactfit evaluate train.csv --label label --n-networks 7",
     suspects_command: "exactfit suspects train.csv --label label --top 20",
 }
