@@ -225,10 +225,11 @@ def _samples(experiment: Experiment, materials: Sequence[Material], _: Mapping[s
     for one in materials:
         classes = range(len(one.data.classes))
         figure, panels = _panels(SAMPLES, len(classes), size=(0.62, 0.62))
-        rows = np.concatenate([np.flatnonzero(one.data.y == k)[:SAMPLES] for k in classes])
-        for ax, row in zip(panels, rows, strict=True):
-            ax.imshow(_picture(one.data.X[row]), cmap="gray_r", interpolation="nearest")
+        for ax in panels:
             ax.set_axis_off()
+        for k in classes:
+            for ax, row in zip(panels[k * SAMPLES :], np.flatnonzero(one.data.y == k)[:SAMPLES], strict=False):
+                ax.imshow(_picture(one.data.X[row]), cmap="gray_r", interpolation="nearest")
         yield f"samples{_suffix(materials, one)}", _end(figure, experiment, f"{one.origin()}; a row for each class")
 
 
@@ -236,7 +237,7 @@ def _picture(point: Any) -> Any:
     """Features as an image: a grey square, or three colour planes one after another."""
     planes = 1 if math.isqrt(len(point)) ** 2 == len(point) else 3
     side = math.isqrt(len(point) // planes)
-    image = (point / point.max()).reshape(planes, side, side)
+    image = (point / (point.max() or 1.0)).reshape(planes, side, side)
     return image[0] if planes == 1 else image.transpose(1, 2, 0)
 
 
