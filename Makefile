@@ -3,6 +3,7 @@
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
 # make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
+# make bench-weighted   the same for weighted detectors beside masks
 #
 # All set up .venv on the first run, and again when pyproject.toml has changed.
 # Another Python: make test PYTHON=python3.12. More test processes: make test JOBS=auto
@@ -16,7 +17,7 @@ SECONDS ?= 600
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test bench bench-dask fuzz fresh-kernels
+.PHONY: demo test bench bench-dask bench-weighted fuzz fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -26,6 +27,9 @@ bench: .venv/.installed-test fresh-kernels
 
 bench-dask: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks dask --data "$(DATA)"
+
+bench-weighted: .venv/.installed-test fresh-kernels
+	$(RUN) -m benchmarks weighted --data "$(DATA)"
 
 test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .

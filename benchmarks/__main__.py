@@ -12,10 +12,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import answers, clusters, comparison, fits, geometry, growth
+from . import answers, clusters, comparison, fits, geometry, growth, weighted
 from .cases import Case, Options, Row
 
-CASES: list[Case] = [*fits.CASES, *growth.CASES, *geometry.CASES, *answers.CASES, *clusters.CASES, *comparison.CASES]
+GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted)
+CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
 
 def chosen(words: list[str]) -> list[Case]:
@@ -48,13 +49,14 @@ def main() -> None:
     parser.add_argument("--data", default=Options.data, help="folder with MNIST and CIFAR-10; that of EXACTFIT_DATA")
     parser.add_argument("--output", type=Path, help="folder for pictures and comparisons")
     parser.add_argument("--constructions", nargs="+", default=[], help="comparisons: rows to add to those there")
+    parser.add_argument("--size", type=int, help="weighted: at most so many points")
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     given = parser.parse_args()
     if given.list or not given.words:
         print(*(case.name for case in (chosen(given.words) if given.words else CASES)), sep="\n")
         return
     console, everything = Console(), list[Row]()
-    options = Options(given.data or None, given.output, tuple(given.constructions))
+    options = Options(given.data or None, given.output, tuple(given.constructions), given.size)
     for show, group in groupby(chosen(given.words), key=lambda case: case.show):
         rows = []
         for case in group:

@@ -28,6 +28,7 @@ class Options:
     data: str | None = os.environ.get("EXACTFIT_DATA") or None
     output: Path | None = None
     constructions: tuple[str, ...] = ()
+    size: int | None = None
 
 
 def nothing(console: Console, rows: Sequence[Row], options: Options) -> None:

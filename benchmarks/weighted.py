@@ -1,0 +1,215 @@
+"""Weighted detectors beside masks, on the same hyperplanes: how many, how accurate, how long.
+
+Every row fits masks, then weights, with one seed, on two threads; kernels are compiled before. Accuracy is that
+of ``predict``. Results are a Markdown table. ``--size`` says how many images, or points of a line, at most.
+"""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from exactfit import InterpolatingClassifier, save, to_onnx
+from exactfit.geometry.worst_cases import make_alternating_line, make_parallel_lines
+
+from .cases import THREADS, Case, Data, Options, Row, images, moons
+
+SEED = 0  # of every fit but those that are repeated
+NEW_IMAGES = 10_000  # the test images of MNIST, which stand behind the training images
+SEEDS = 10  # fits of Two Moons
+LINES = (10, 100, 1_000, 10_000, 100_000)  # points of a line
+FOREST_TREES = 100  # scikit-learn's default
+MLP_UNITS = 100  # scikit-learn's default
+MLP_EPOCHS = 200  # at most, until no training image is wrong
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Data to fit, data to judge on if there are any, and options of both sides."""
+
+    name: str
+    load: Callable[[Options], tuple[Data, Data | None]]
+    options: dict[str, Any]
+    seeds: int = 1
+    needs_data: bool = False
+    only_weighted: bool = False
+
+
+def mnist(rows: int, options: Options) -> tuple[Data, Data]:
+    """Training images, and the test images."""
+    X, y = images("mnist", 60_000 + NEW_IMAGES, options.data)
+    rows = min(rows, options.size or rows)
+    return (X[:rows], y[:rows]), (X[60_000:], y[60_000:])
+
+
+def cifar(options: Options) -> tuple[Data, None]:
+    """All images of CIFAR-10, to be fitted."""
+    return images("cifar10", options.size or 60_000, options.data), None
+
+
+def random_labels(options: Options) -> tuple[Data, None]:
+    """Gaussian points whose labels mean nothing."""
+    rng = np.random.default_rng(0)
+    return (rng.standard_normal((2000, 50)), rng.integers(0, 2, 2000)), None
+
+
+def lines(n: int, distance: float, options: Options) -> tuple[Data, None]:
+    """Parallel lines."""
+    return make_parallel_lines(min(n, options.size or n), distance=distance), None
+
+
+PAPER: dict[str, Any] = {"max_bias": 0.5, "center": False}
+LOCAL: dict[str, Any] = {"width": 4000, "hyperplanes": "local", "image_shape": (28, 28)}
+COMPARISONS = [
+    Comparison("mnist 20,000, n=2000", partial(mnist, 20_000), PAPER | {"width": 2000}, needs_data=True),
+    Comparison("mnist 60,000, n=2000", partial(mnist, 60_000), PAPER | {"width": 2000}, needs_data=True),
+    Comparison("mnist 60,000, local, n=4000", partial(mnist, 60_000), LOCAL, needs_data=True),
+    Comparison("cifar-10 60,000, n=2000", cifar, PAPER | {"width": 2000}, needs_data=True, only_weighted=True),
+    Comparison("random labels 2,000 x 50, n=500", random_labels, {"width": 500}),
+    Comparison("random labels 2,000 x 50, n=1000", random_labels, {"width": 1000}),
+    *(
+        Comparison(f"lines {distance}, {n:,} points each, n=2000", partial(lines, n, distance), {"width": 2000})
+        for distance in (0.1, 0.02)
+        for n in LINES
+    ),
+    Comparison("alternating line 101, n=2000", lambda _: (make_alternating_line(51), None), {"width": 2000}),
+    Comparison("two moons, adaptive", lambda o: (moons(o.size or 1_000_000), None), {}, seeds=SEEDS),
+]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What comes out, and how many seconds it took."""
+    began = time.perf_counter()
+    return work(), time.perf_counter() - began
+
+
+def fitted(data: Data, options: dict[str, Any], detectors: str, seed: int) -> tuple[InterpolatingClassifier, float]:
+    """A network, and the seconds of its fit."""
+    model = InterpolatingClassifier(detectors=detectors, n_jobs=THREADS, random_state=seed, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # points that are missed are counted
+        return timed(lambda: model.fit(*data))
+
+
+def warm_up(data: Data, options: dict[str, Any], detectors: str) -> None:
+    """Compile everything on a few points."""
+    X, y = data
+    few = np.concatenate([np.flatnonzero(y == label)[:20] for label in np.unique(y)])
+    model, _ = fitted((X[few], y[few]), options, detectors, SEED)
+    model.predict(X[few])
+
+
+def side(comparison: Comparison, given: tuple[Data, Data | None], detectors: str) -> Row:
+    """One column of masks or of weights: medians over the seeds."""
+    data, new = given
+    warm_up(data, comparison.options, detectors)
+    counts, seconds, missed = [], [], 0
+    for seed in range(SEED, SEED + comparison.seeds):
+        model, took = fitted(data, comparison.options, detectors, seed)
+        counts.append(model.n_detectors_)
+        seconds.append(took)
+        missed += model.certificate_.n_errors
+    row: Row = {"detectors": counts, "seconds": float(np.median(seconds)), "missed": missed, "model": model}
+    if new is not None:
+        answers, took = timed(lambda: model.predict(new[0]))
+        row |= {"accuracy": float(np.mean(answers == new[1])), "predict": took}
+    return row
+
+
+def measure(comparison: Comparison, options: Options) -> list[Row]:
+    """Masks, weights, and how they compare."""
+    given = comparison.load(options)
+    sides = {} if comparison.only_weighted else {"mask": side(comparison, given, "mask")}
+    sides["weighted"] = side(comparison, given, "weighted")
+    row: Row = {"case": comparison.name, "points": len(given[0][1])}
+    for name in ("detectors", "missed", "accuracy", "seconds", "predict"):
+        for detectors in ("mask", "weighted"):
+            row[f"{name}, {detectors}"] = sides.get(detectors, {}).get(name)
+    row["time ratio"] = "mask" in sides and sides["weighted"]["seconds"] / sides["mask"]["seconds"]
+    row["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return [row]
+
+
+def file_sizes(options: Options) -> list[Row]:
+    """Bytes of models of MNIST: masks, weights, and others with no training error."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.neighbors import KNeighborsClassifier
+
+    (X, y), new = mnist(60_000, options)
+    rows = []
+    for detectors in ("mask", "weighted"):
+        model, _ = fitted((X, y), PAPER | {"width": 2000}, detectors, SEED)
+        with tempfile.TemporaryDirectory() as folder:
+            save(model, Path(folder) / "a.exactfit")
+            to_onnx(model, "float32", path=Path(folder) / "a.onnx")
+            sizes = [(Path(folder) / name).stat().st_size for name in ("a.exactfit", "a.onnx")]
+        rows.append(_sized(detectors, model, (X, y), new, *sizes))
+    others = {
+        "1-NN": KNeighborsClassifier(1).fit(X, y),
+        "forest": RandomForestClassifier(FOREST_TREES, bootstrap=False, random_state=SEED, n_jobs=THREADS).fit(X, y),
+        "MLP(100)": trained(X, y),
+    }
+    rows += [_sized(name, model, (X, y), new, len(pickle.dumps(model)), None) for name, model in others.items()]
+    return rows
+
+
+def trained(X: np.ndarray, y: np.ndarray) -> Any:
+    """A network trained until no training image is wrong, or for MLP_EPOCHS."""
+    from sklearn.neural_network import MLPClassifier
+
+    model = MLPClassifier((MLP_UNITS,), random_state=SEED)
+    for _ in range(MLP_EPOCHS):
+        model.partial_fit(X, y, classes=np.unique(y))
+        if (model.predict(X) == y).all():
+            break
+    return model
+
+
+def _sized(name: str, model: Any, data: Data, new: Data, size: int, onnx: int | None) -> Row:
+    wrong = int(np.count_nonzero(model.predict(data[0][:NEW_IMAGES]) != data[1][:NEW_IMAGES]))
+    return {
+        "model": name,
+        "file MB": size / 1e6,
+        "ONNX MB": None if onnx is None else onnx / 1e6,
+        "wrong of the first training images": wrong,
+        "accuracy": float(np.mean(model.predict(new[0]) == new[1])),
+    }
+
+
+def markdown(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """Rows with the same keys as a table."""
+    lines = ["| " + " | ".join(rows[0]) + " |", "| --- " + "| ---: " * (len(rows[0]) - 1) + "|"]
+    lines += ["| " + " | ".join(cell(value) for value in row.values()) + " |" for row in rows]
+    console.print("\n".join(lines), soft_wrap=True, markup=False, highlight=False)
+
+
+def show_files(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """A table of its own."""
+    markdown(console, rows, options)
+
+
+def cell(value: Any) -> str:
+    """A number to three or four digits; a range for several."""
+    if isinstance(value, list):
+        few, most = min(value), max(value)
+        return f"{few:,}" if few == most else f"{few:,} to {most:,}"
+    if isinstance(value, float):
+        return f"{value:.4f}" if 0 < value < 1 else f"{value:.3g}"
+    return "-" if value is None or value is False else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+CASES = [
+    *(Case(f"weighted/{one.name}", partial(measure, one), markdown, one.needs_data) for one in COMPARISONS),
+    Case("weighted-files/mnist", file_sizes, show_files, needs_data=True),
+]
