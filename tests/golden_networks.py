@@ -215,6 +215,9 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("majority", "doubled", {"conflicts": "majority"}),
         ("no-rescue", "moons", {"rescue": False}),
         ("threads", "digits", {"n_jobs": 2, "min_width": 200}),
+        ("weighted", "digits", {"detectors": "weighted"}),
+        ("weighted-fixed", "moons", {"detectors": "weighted", "width": 300, "target": "all"}),
+        ("weighted-float32", "iris", {"detectors": "weighted", "exact_in": "float32"}),
     ]
 }
 CASES: dict[str, Callable[[], Built]] = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import os
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
-from exactfit import InterpolatingClassifier
+from exactfit import InterpolatingClassifier, Recipe
 from exactfit.cli import ExitCode, options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
@@ -26,6 +28,20 @@ def test_every_option_of_the_estimator_is_one_of_fit() -> None:
     own = {"target_class": "target", "jobs": "n_jobs", "seed": "random_state"}
     offered = {own.get(name, name) for name in inspect.signature(options.Estimator).parameters}
     assert offered == set(inspect.signature(InterpolatingClassifier).parameters) - {"verbose"}
+
+
+def test_options_say_what_the_recipe_says_of_them() -> None:
+    """The command line loads without NumPy, so it cannot read them from the recipe: they are written twice."""
+    shown = get_type_hints(options.Estimator, include_extras=True)
+    defaults = {field.name: field.default for field in fields(options.Estimator)}
+    for field in fields(Recipe):
+        if "help" not in field.metadata:
+            continue
+        name = {"target": "target_class", "n_jobs": "jobs"}.get(field.name, field.name)
+        kind, option = get_args(shown[name])
+        settings = {key: getattr(option, key) for key in ("help", "min", "max", "metavar")}
+        written = {"min": None, "max": None, "metavar": None} | dict(field.metadata)
+        assert (kind, settings, defaults[name]) == (written.pop("kind"), written, field.default), name
 
 
 def test_options_reach_the_estimator(capsys: Capture) -> None:

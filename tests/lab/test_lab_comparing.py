@@ -25,7 +25,6 @@ from exactfit.cli import main
 from exactfit.construct import fixed_width
 from exactfit.lab import Row, compare
 from exactfit.lab.comparing import Split, accuracy, hold_out, prepare
-from exactfit.lab.contenders import Built
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 
@@ -399,6 +398,9 @@ def test_data_come_back_from_disk_as_they_were_and_stay_there(tmp_path) -> None:
 def test_accuracy_is_left_out_when_evaluation_is_too_slow() -> None:
     X, y = np.zeros((600, 1)), np.arange(600) % 2
     data = Split(X, y, y, X, y, X[:1], X[:1])
-    ones = Built(lambda points: np.ones(len(points)))
+
+    def ones(points: Any) -> Any:
+        return np.ones(len(points))
+
     assert accuracy(ones, data, time_limit=60.0) == 0.5
     assert accuracy(ones, data, time_limit=-1.0) is None

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from constructors import PROBLEMS
 from sklearn.datasets import make_moons
 
-from exactfit import ParameterError
+from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.construct import fixed_width
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
-from exactfit.lab.contenders import choose_contenders
+from exactfit.lab.contenders import by_slack, choose_contenders
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 
@@ -68,3 +69,23 @@ def test_names_of_constructions_and_baselines_are_known() -> None:
 def test_a_choice_that_cannot_be_meant_is_refused(constructions: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         compare(X, Y, constructions)
+
+
+@pytest.mark.parametrize("problem", ["two moons", "three classes"])
+@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"detectors": "weighted"}, {"activation": "relu"}], ids=str)
+def test_points_are_judged_by_slack_as_predict_judges_them(problem: str, options: dict[str, Any]) -> None:
+    X, y = PROBLEMS[problem]()
+    if problem == "three classes" and "target" in options:
+        pytest.skip("target is for two classes")
+    model = InterpolatingClassifier(random_state=0, **options).fit(X, y)
+    new = np.random.default_rng(3).normal(scale=2.0, size=(200, X.shape[1]))
+    np.testing.assert_array_equal(by_slack(model.network_, new), model.predict(new))
+
+
+def test_networks_of_detectors_are_judged_by_predict_too() -> None:
+    X, y = PROBLEMS["three classes"]()
+    judged = {
+        name for name in ("adaptive-width", "adaptive-width-weighted", "huang", "1-nn")
+        if choose_contenders(name)[0].build(X, y, 0, 10.0).predict is not None
+    }  # fmt: skip
+    assert judged == {"adaptive-width", "adaptive-width-weighted"}

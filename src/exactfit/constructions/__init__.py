@@ -26,6 +26,7 @@ CONSTRUCTORS: dict[str, Constructor] = {
     "adaptive-width": AdaptiveWidth(),
     "adaptive-width-greedy": AdaptiveWidth(selection="greedy"),
     "adaptive-width-relu": AdaptiveWidth(activation="relu"),
+    "adaptive-width-weighted": AdaptiveWidth(detectors="weighted"),
     "ball-cover": BallCover(),
     "ball-cover-greedy": BallCover("greedy"),
     "baum": Baum(),

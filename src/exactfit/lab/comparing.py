@@ -22,12 +22,12 @@ from .._support.options import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.progress import Progress, progress_bar
 from .._support.threads import n_threads
-from ..certificate.attack import Probes, smallest_change
+from ..certificate.attack import Decide, Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
 from ..network.sides import dense_rows
 from .comparison import Comparison, Row
-from .contenders import Built, Contender, choose_contenders
+from .contenders import Contender, choose_contenders
 from .measures import choose_probes, sizes
 
 Floats = NDArray[np.float64]
@@ -256,18 +256,20 @@ def _stages(contender: Contender, data: Split, random_state: int, time_limit: fl
     report(stage="measuring", build_seconds=time.perf_counter() - start, reason=built.reason)
     if built.layers:
         report(**asdict(sizes(built.layers)))
-    report(accuracy=accuracy(built, data, LOOKING_SHARE * time_limit))
+    report(accuracy=accuracy(built.decide, data, LOOKING_SHARE * time_limit))
+    if built.predict is not None:
+        report(predict_accuracy=accuracy(built.predict, data, LOOKING_SHARE * time_limit))
     report(stage="certifying", radius_upper=smallest_change(built.decide, data.probes, LOOKING_SHARE * time_limit))
     proof = asdict(contender.prove(built, data.X, data.y))
     report(stage="done", **{**proof, "reason": built.reason or proof["reason"]})
 
 
-def accuracy(built: Built, data: Split, time_limit: float) -> float | None:
+def accuracy(decide: Decide, data: Split, time_limit: float) -> float | None:
     """Share of the points held out that are right, None if there are none or time is out."""
     end, right, total = time.monotonic() + time_limit, 0, len(data.other_codes)
     for start in range(0, total, ROW_TILE):
         tile = slice(start, start + ROW_TILE)
-        right += int(np.count_nonzero(built.decide(data.others[tile]) == data.other_codes[tile]))
+        right += int(np.count_nonzero(decide(data.others[tile]) == data.other_codes[tile]))
         if time.monotonic() > end and start + ROW_TILE < total:
             return None
     return right / total if total else None

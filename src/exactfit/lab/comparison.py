@@ -37,6 +37,9 @@ class Row:
         Wall time of the construction alone: without start-up, compilation, and what follows.
     accuracy : float or None
         Share of the points held out that the network itself gets right; undecided ones are wrong.
+    predict_accuracy : float or None
+        The same by the rule of ``InterpolatingClassifier.predict``, which decides all points by slack: for
+        networks of detectors.
     certified : bool
         Whether every training point is proved to be right.
     proof : str
@@ -66,6 +69,7 @@ class Row:
     radius_upper: float | None = None
     build_seconds: float | None = None
     accuracy: float | None = None
+    predict_accuracy: float | None = None
     certified: bool = False
     proof: str = ""
     reason: str = ""
@@ -219,6 +223,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("radius <=", lambda row: short_number(row.radius_upper)),
     ("seconds", lambda row: short_number(row.build_seconds)),
     ("held out", lambda row: _share(row.accuracy)),
+    ("by predict", lambda row: _share(row.predict_accuracy)),
     ("radius by", lambda row: row.radius_method),
 )
 _WORDS = {"certified", "radius by"}  # read from the left; numbers are aligned on the right

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..exceptions import ParameterError
 from ..geometry.closest import separation
 from ..network import Layer, Network
 from ..network.activations import RELU
+from ..network.detectors import class_slack, read_detectors
 from ..network.weights import Dense
 
 Floats = NDArray[np.float64]
@@ -44,12 +46,16 @@ class Built:
         What can be certified.
     reason : str
         What it fell short of.
+    predict : callable or None
+        Class indices of points as ``InterpolatingClassifier.predict`` finds them: by slack, where no class or
+        several claim a point. None for networks without detectors.
     """
 
     decide: Decide
     layers: tuple[Layer, ...] = ()
     network: Network | None = None
     reason: str = ""
+    predict: Decide | None = None
 
 
 @dataclass(frozen=True)
@@ -194,11 +200,31 @@ class Constructed:
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Construct the network."""
         network = self.constructor.construct(X, y, random_state=random_state).network
-        return Built(network.decide, network.layers, network)
+        predict = None if read_detectors(network) is None else partial(by_slack, network)
+        return Built(network.decide, network.layers, network, predict=predict)
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Certify it from its numbers and the points alone."""
         return _proof_of(certify(built.network, X, y))
+
+
+def by_slack(network: Network, points: Floats) -> Codes:
+    """The class of each point by the rule of ``predict``: the one whose detectors claim it most clearly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> from exactfit.lab.contenders import by_slack
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> by_slack(adaptive_width(X, y, random_state=0).network, X)
+    array([0, 1, 0])
+    """
+    slack, classes = class_slack(network, points), np.asarray(network.decoder.classes, dtype=np.int64)
+    if slack.shape[1] == 1:
+        return np.asarray(np.where(slack[:, 0] > 0, classes[0], classes[1]))
+    order = np.argsort(classes)  # the lower class on a tie, as predict has it
+    return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])
 
 
 def _proof_of(certificate: Certificate) -> Proof:
