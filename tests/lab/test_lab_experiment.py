@@ -149,6 +149,7 @@ def test_a_users_file(tmp_path: Path) -> None:
         (("max_bias = 1", "max_bias = 1\nshare = 1\npoints = 7"), "may have points or share"),
         (("max_bias = 1", ""), "needs width and max_bias"),
         (("runs = 2", 'runs = 2\nlaw = "cauchy"'), "law one of gaussian"),
+        (("runs = 2", 'runs = 2\ndetectors = "heavy"'), "detectors must be one of mask, weighted"),
         (("runs = 2", "runs = 2\ncenter = 1"), "center must be"),
         (("[data]", "[quick]\ntitle = 'x'\n[data]"), "quick: unknown title"),
     ],

@@ -72,14 +72,17 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     planes, order = Hyperplanes(weights, biases), ClassOrder.of(y)
     targets = OrderedPoints.of(data).targets
     patterns = sides(X, weights, biases, rows=order.rows)
-    covers = cover_classes(Counts(patterns, SERIAL), order, targets, Recipe(), draw.order(cell))
+    recipe = Recipe(detectors=scheme.detectors)
+    covers = cover_classes(Counts(patterns, SERIAL), order, targets, recipe, draw.order(cell))
     return assemble(planes, patterns, order, targets, covers, Recipe().s)
 
 
 CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]
 
 
-@pytest.mark.parametrize("scheme", [Scheme(), Scheme(center=True), Scheme(kind=INDEPENDENT)])
+@pytest.mark.parametrize(
+    "scheme", [Scheme(), Scheme(center=True), Scheme(kind=INDEPENDENT), Scheme(detectors="weighted")]
+)
 def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> None:
     draw = Draw(digits.digest, scheme, 3)
     shared = FirstLayers(OrderedPoints.of(digits), draw, CELLS if scheme.kind != INDEPENDENT else CELLS[:1])
@@ -91,6 +94,17 @@ def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> 
         assert trial.detectors == made.network.widths[1]
         assert (trial.run, trial.cell, trial.error) == (3, cell, "")
         assert (layers.hyperplanes(cell).biases == made.network.layers[0].bias).all()
+
+
+def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
+    cell, scheme = Cell(100, 0.5, 300), Scheme(detectors="weighted")
+    made, other = build_cell(digits, cell, 3, scheme), by_hand(digits, cell, 3, scheme)
+    assert made.network.digest == other.network.digest
+    for name in ("anchors", "witnesses", "support", "shares", "support_starts", "uncovered"):
+        assert getattr(made.trace, name).tolist() == getattr(other.trace, name).tolist()
+    assert made.network.widths[1] < build_cell(digits, cell, 3).network.widths[1]
+    with pytest.raises(ParameterError, match="detectors must be one of mask, weighted, got 'heavy'"):
+        Scheme(detectors="heavy")
 
 
 def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

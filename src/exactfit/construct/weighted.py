@@ -163,6 +163,8 @@ def weighted_cover(
     ``counts`` says how many points each target pattern stands for, ``order`` names all target columns, each at
     least once. There must be a rest.
     """
+    if cube.start == cube.stop:
+        return WeightedCover()
     cover = _Cover(cube, counts, effort or Effort())
     cover.at_once()
     for seed in order.tolist():

@@ -20,8 +20,9 @@
     [[figure]]                                   # optional: without it, figures that fit the axes
     kind = "heatmap"
 
-Further keys: ``law`` and ``center`` at the top; ``scale`` ("unit": largest norm 1, the default, or "none"),
-``order`` ("given", the default, or "stratified"), ``families`` (how many stratified orders, each a data set),
+Further keys: ``law``, ``center`` and ``detectors`` ("mask", the default, or "weighted") at the top;
+``scale`` ("unit": largest norm 1, the default, or "none"), ``order`` ("given", the default, or "stratified"),
+``families`` (how many stratified orders, each a data set),
 ``target`` (a label; all classes get detectors, or the rarer one of two, without it) and ``arguments`` (of a
 loader) in ``data``.
 """
@@ -42,6 +43,7 @@ from ..exceptions import DataError, ParameterError
 SHARED, INDEPENDENT = "shared", "independent"
 SCHEMES = (SHARED, INDEPENDENT)
 LAWS = ("gaussian",)
+DETECTORS = ("mask", "weighted")
 
 
 PAPER = (
@@ -56,7 +58,7 @@ PAPER = (
 )
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
 FULL = "paper"
-TOP = {"title", "runs", "law", "center", "data", "grid", "figure"}
+TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
 DATA = {"name", "file", "loader", "label", "scale", "order", "families", "target", "arguments"}
 GRID = {"width", "max_bias", "points", "share"}
 
@@ -82,15 +84,20 @@ class Scheme:
         Of the hyperplanes.
     center : bool
         Whether to draw around the mean of the points instead of the origin.
+    detectors : {"mask", "weighted"}
+        What detectors count with. It changes no draw.
     """
 
     kind: str = SHARED
     law: str = "gaussian"
     center: bool = False
+    detectors: str = "mask"
 
     def __post_init__(self) -> None:
         if self.kind not in SCHEMES or self.law not in LAWS:
             raise ParameterError(f"no scheme {self.kind!r} of the law {self.law!r}: see {SCHEMES} and {LAWS}")
+        if self.detectors not in DETECTORS:
+            raise ParameterError(f"detectors must be one of {', '.join(DETECTORS)}, got {self.detectors!r}")
 
 
 @dataclass(frozen=True)
@@ -201,7 +208,7 @@ def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment
         runs=_runs(chosen, name),
         data=tuple(_data(each, name) for each in _several(chosen, "data", name)),
         grids=tuple(_grid(each, name) for each in _several(chosen, "grid", name)),
-        scheme=Scheme(law=law, center=center),
+        scheme=Scheme(law=law, center=center, detectors=str(chosen.get("detectors", DETECTORS[0]))),
         figures=tuple(_plain(each) for each in chosen.get("figure", [])),
         folder=folder,
     )

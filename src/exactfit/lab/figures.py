@@ -269,7 +269,7 @@ def _regions(experiment: Experiment, materials: Sequence[Material], options: Map
     n, lam = int(options["n"]), float(options["lambda"])
     for one in materials:
         figure, (ax,) = _panels(1, size=_size_for(one.data.X, 6.4))
-        model = _fit(one.data, n, lam)
+        model = _fit(one.data, n, lam, experiment.scheme.detectors)
         plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, equal=True)
         ax.set_title(_caption(n, lam, model))
         note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
@@ -282,7 +282,7 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
         figure, panels = _panels(len(biases), len(widths), SMALL)
         _spread(figure)
         for ax, (n, lam) in zip(panels, ((n, lam) for n in widths for lam in biases), strict=True):
-            model = _fit(one.data, int(n), float(lam))
+            model = _fit(one.data, int(n), float(lam), experiment.scheme.detectors)
             plot_regions(
                 model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, outlines=False, legend=False
             )
@@ -321,10 +321,11 @@ def _caption(n: float, lam: float, model: InterpolatingClassifier) -> str:
     return f"{named('n', n)}, {named('lambda', lam)}: {model.n_detectors_} detectors"
 
 
-def _fit(data: Dataset, n: int, lam: float) -> InterpolatingClassifier:
+def _fit(data: Dataset, n: int, lam: float, detectors: str) -> InterpolatingClassifier:
     """The paper's fixed-width network; missing points is no surprise here."""
     target = "all" if data.target is None else data.target
-    model = InterpolatingClassifier(n, max_bias=lam, center=False, target=target, random_state=SEED)
+    options: dict[str, Any] = {"max_bias": lam, "center": False, "target": target, "detectors": detectors}
+    model = InterpolatingClassifier(n, random_state=SEED, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)
         return model.fit(data.X, data.y)

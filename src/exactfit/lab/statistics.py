@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .trials import Header, Trials
+from .trials import IDENTITY, Header, Trials
 
 Floats = NDArray[np.float64]
 
@@ -214,7 +214,7 @@ def summary_text(trials: Trials) -> str:
 
 def rows_of(trials: Trials, header: Header) -> object:
     """The trials of the same kind as those of a header."""
-    return trials.where(**{name: header.get(name) for name in ("digest", "target", "scheme", "law", "center")})
+    return trials.where(**{name: header.get(name) for name in IDENTITY})
 
 
 def _plain(value: float) -> str:

@@ -187,6 +187,7 @@ def header_of(experiment: str, data: Dataset, scheme: Scheme) -> Header:
         "scheme": scheme.kind,
         "law": scheme.law,
         "center": scheme.center,
+        **({"detectors": scheme.detectors} if scheme.detectors != "mask" else {}),  # as older files, without it
         "exactfit": __version__,
         "python": platform.python_version(),
         **{name: _version_of(name) for name in PACKAGES},

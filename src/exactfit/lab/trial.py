@@ -20,7 +20,7 @@ import json
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -32,9 +32,11 @@ from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
 from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
+from ..construct.halfspaces import Support
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
 from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
 from ..construct.one_vs_rest import assemble
+from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words
 from ..network.sides import LOW_DIMENSION, TILE_ENTRIES, Floats, Matrix, _HighDimension, sides
@@ -236,11 +238,30 @@ def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
     points, seed = layers.points, layers.draw.order(cell)
     columns = points.columns(cell.N)
     orders = {k: columns[k][0] + stream(seed, ORDER, k).permutation(np.diff(columns[k])[0]) for k in points.targets}
+    if layers.draw.scheme.detectors == "weighted":
+        return _weighted(layers.patterns(cell), columns, orders)
     evidence = layers.evidence(cell, list(orders.values()))
     return [
         random_cover(evidence, columns[k], joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
         for k in points.targets
     ]
+
+
+def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) -> list[Cover]:
+    """The same with weighted detectors, for which the columns of the cell are put side by side, and named again."""
+    everyone = np.concatenate([np.arange(*piece) for piece in columns])
+    starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
+    seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
+    counts = Counts(patterns.take(everyone), SERIAL)
+    work = weighted_covers(counts, ClassOrder(everyone, starts), seeds, lambda _: silent)
+    return [_named(work(k), everyone) for k in orders]
+
+
+def _named(cover: Cover, columns: Columns) -> Cover:
+    """A cover of some columns as one of all."""
+    supports = [Support(columns[one.columns], one.shares) for one in cover.supports or ()]
+    anchors, witnesses = columns[cover.anchors].tolist(), columns[cover.witnesses].tolist()
+    return replace(cover, anchors=anchors, witnesses=witnesses, uncovered=columns[cover.uncovered], supports=supports)
 
 
 def run_cell(layers: FirstLayers, cell: Cell) -> Trial:

@@ -30,7 +30,7 @@ Rows = NDArray[np.void]
 Header = dict[str, Any]
 
 # What a cell's outcome depends on, beside run, n, lambda and N.
-IDENTITY = ("digest", "target", "scheme", "law", "center")
+IDENTITY = ("digest", "target", "scheme", "law", "center", "detectors")
 KEY = ("run", "n", "lambda", "N")
 PLAIN = ("header", *KEY, "detectors", "missed")
 COLUMNS = ("header", *KEY, "detectors", "per_class", "missed", "seconds")
