@@ -258,7 +258,7 @@ def test_a_fixed_width_misses_points_that_some_evaluation_might_miss():
 def test_numbers_too_small_to_tell_apart():
     X, y = np.array([[1e-40], [2e-40]]), np.array([0, 1])
     with pytest.raises(NoGapError, match="scale the data up, so that labels differ by more than float32 rounds"):
-        adaptive_width(X, y, Recipe(exact_in="float32"), 0)
+        adaptive_width(X, y, Recipe(exact_in="float32", max_bias=1.0, center=False), 0)
 
 
 def test_numbers_too_large():
@@ -398,3 +398,10 @@ def test_sums_beyond_float64_are_no_foreign_error():
     X, y = np.array([[8e307, 1.0], [-8e307, 2.0], [1.0, 8e307], [0.0, 1.0]]), np.array([0, 1, 0, 1])
     with pytest.raises(exactfit.ExactfitError, match=r"scale the data down|threshold"):
         adaptive_width(X, y, Recipe(activation="relu"), 0)
+
+
+def test_a_remedy_is_one_that_is_left():
+    X, y = np.array([[3e38], [3.1e38], [-3e38]]), np.array([0, 1, 0])
+    with pytest.raises(NoGapError, match=r"scale the data|exact_in=None") as caught:
+        adaptive_width(X, y, Recipe(exact_in="float32", max_bias=1.0, center=False), 0)
+    assert "activation" not in str(caught.value)

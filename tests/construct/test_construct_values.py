@@ -227,6 +227,6 @@ def test_an_activation_that_turns_negative_is_refused():
 
 def test_points_that_values_cannot_tell_apart_are_refused_with_a_remedy():
     X, y = np.array([[1.0], [0.0], [5e-324]]), np.array([0, 1, 0])
-    with pytest.raises(NoGapError, match='Use activation="threshold"'):
+    with pytest.raises(NoGapError, match='use activation="threshold"'):
         adaptive_width(X, y, Recipe(activation="relu"), random_state=0)
     assert adaptive_width(X, y, random_state=0).outcome.interpolates
