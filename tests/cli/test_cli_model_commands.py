@@ -348,3 +348,13 @@ def test_a_dry_run_says_how_each_column_is_read_and_writes_nothing(
     ]
     assert not list(tmp_path.glob("*.exactfit"))
     assert "say where the model goes" in error_of(["fit", "t.csv", "--label", "y"], capsys, ExitCode.USAGE)
+
+
+def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) -> None:
+    out, err = output_of(["warm-up"], capsys)
+    assert out == "ready\n"
+    assert [line.split(":")[0] for line in err.splitlines()] == [
+        "1 of 3 (activation threshold)",
+        "2 of 3 (activation relu)",
+        "3 of 3 (selection greedy)",
+    ]

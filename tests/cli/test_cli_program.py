@@ -171,7 +171,7 @@ def test_the_commands_are_these() -> None:
         "predict",
         "reproduce",
     ]
-    assert commands() == [*expected, "suspects", "sweep", "trials"]
+    assert commands() == [*expected, "suspects", "sweep", "trials", "warm-up"]
 
 
 @pytest.mark.parametrize("command", [*commands(), "trials merge", "trials summary", "trials cost"])

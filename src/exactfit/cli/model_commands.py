@@ -58,7 +58,7 @@ def fit_command(
         return
     width = max(len(name) for name, _ in columns)
     notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
-    notify(f"{given.table.name}: building and certifying (the first run compiles, which takes a while) ...")
+    notify(f"{given.table.name}: building and certifying (the first run compiles, see exactfit warm-up) ...")
     began = time.perf_counter()
     with speaking_of(given.table):
         classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
@@ -278,13 +278,33 @@ def demo_command(
 
     shown = []
     for name in show.DATA:
-        notify(f"{name}: building and certifying (the first run compiles, which takes a while) ...")
+        notify(f"{name}: building and certifying (the first run compiles, see exactfit warm-up) ...")
         shown.append(show.exhibit(name, seed))
         print_exhibit(shown[-1])
         tell("")
     tell(f"picture: {show.draw(shown[0], output)}")
     if not all(each.certificate.holds for each in shown):
         raise typer.Exit(ExitCode.FAILS)
+
+
+def warm_up_command() -> None:
+    """Compile what fitting, certifying and explaining need, so that the first run of all need not wait for it."""
+    import numpy as np
+
+    from ..certificate import certify
+    from ..estimators import InterpolatingClassifier
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((24, 3)), np.arange(24) % 3
+    steps = [{"activation": "threshold"}, {"activation": "relu"}, {"selection": "greedy"}]
+    for step, options in enumerate(steps, 1):
+        began = time.perf_counter()
+        model = InterpolatingClassifier(random_state=0, **options).fit(X, y)  # type: ignore[arg-type]
+        certify(model, X, y)
+        model.explain(X)
+        words = ", ".join(f"{name} {value}" for name, value in options.items())
+        notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
+    tell("ready")
 
 
 # Each with an example, which ends its help.
@@ -296,5 +316,6 @@ COMMANDS: dict[Callable[..., None], str] = {
     explain_command: "exactfit explain model.exactfit new.csv --row 0",
     export_command: "exactfit export model.exactfit -o model.onnx",
     info_command: "exactfit info model.exactfit",
+    warm_up_command: "exactfit warm-up",
     demo_command: "exactfit demo -o pictures --seed 3",
 }

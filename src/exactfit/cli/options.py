@@ -51,7 +51,7 @@ class Common:
 
 def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
     """Make a function a command: records among its parameters become options; an example ends its help."""
-    name = function.__name__.removesuffix("_command")
+    name = function.__name__.removesuffix("_command").replace("_", "-")
     app.command(name, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
 
 
