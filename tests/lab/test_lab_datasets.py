@@ -22,7 +22,7 @@ from exactfit.data import data_digest
 from exactfit.demo import two_moons
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import load_dataset
-from exactfit.lab.datasets import load_images, scale_to_unit, stratified_order
+from exactfit.lab.datasets import _from_file, load_images, scale_to_unit, stratified_order
 
 
 def test_scaled_to_the_unit_interval_and_then_to_largest_norm_one(tmp_path: Path) -> None:
@@ -218,3 +218,10 @@ def test_every_beginning_of_a_stratified_order_has_the_classes_in_their_shares()
 def test_what_cannot_be_scaled(X: np.ndarray) -> None:
     with pytest.raises(DataError, match="largest norm"):
         scale_to_unit(X)
+
+
+def test_own_tables_take_the_options_of_reading(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;b;y\n1,5;u;p\n;v;q\n3,5;w;p\n", encoding="utf-8")
+    spec = {"file": "t.csv", "label": "y", "missing": "impute", "drop": ["b"]}
+    name, (X, y), _ = _from_file(spec, tmp_path)
+    assert (name, X.tolist(), y.tolist()) == ("t", [[1.5], [2.5], [3.5]], ["p", "q", "p"])

@@ -24,7 +24,7 @@ from ..exceptions import DataError, ParameterError
 from ..geometry.worst_cases import make_parallel_lines
 from ..network.sides import row_tiles
 from ..tables import Encoding, read_table
-from .experiment import Experiment
+from .experiment import READING, Experiment
 from .images import KINDS, ImageKind, Images, checked_images, read_images, subfolders
 
 Floats = NDArray[np.float64]
@@ -372,7 +372,7 @@ def _from_file(spec: Mapping[str, Any], base: Path) -> tuple[str, Table, str]:
     path, label = base / str(spec["file"]), spec.get("label")
     if label is None and path.suffix != ".npz":
         raise ParameterError(f"say which column of {path.name} holds the labels: label = ...")
-    table = read_table(path, label=label)
+    table = read_table(path, label=label, **{name: spec[name] for name in READING if name in spec})
     if table.labels is None:
         raise DataError(f"{path.name} must hold an array of labels y beside X")
     return path.stem, (Encoding.learn(table, "none").encode(table), table.labels), f"file {path.name}"

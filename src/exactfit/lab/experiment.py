@@ -59,7 +59,8 @@ PAPER = (
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
 FULL = "paper"
 TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
-DATA = {"name", "file", "loader", "label", "scale", "order", "families", "target", "arguments"}
+READING = ("missing", "missing_values", "drop", "categorical", "separator", "decimal", "date_parts")  # of read_table
+DATA = {"name", "file", "loader", "label", "scale", "order", "families", "target", "arguments", *READING}
 GRID = {"width", "max_bias", "points", "share"}
 
 
