@@ -258,7 +258,7 @@ def test_a_fixed_width_misses_points_that_some_evaluation_might_miss():
 def test_numbers_too_small_to_tell_apart():
     X, y = np.array([[1e-40], [2e-40]]), np.array([0, 1])
     with pytest.raises(NoGapError, match="scale the data up, so that labels differ by more than float32 rounds"):
-        adaptive_width(X, y, Recipe(exact_in="float32", max_bias=1.0, center=False), 0)
+        adaptive_width(X, y, Recipe(exact_in="float32"), 0)
 
 
 def test_numbers_too_large():
