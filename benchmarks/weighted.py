@@ -7,6 +7,7 @@ of ``predict``. Results are a Markdown table. ``--size`` says how many images, o
 from __future__ import annotations
 
 import pickle
+import re
 import resource
 import tempfile
 import time
@@ -209,7 +210,15 @@ def cell(value: Any) -> str:
     return "-" if value is None or value is False else f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def short(one: Comparison) -> str:
+    """A name without spaces, as the command line takes it."""
+    return re.sub(r"[^a-z0-9=.]+", "-", one.name)
+
+
 CASES = [
-    *(Case(f"weighted/{one.name}", partial(measure, one), markdown, one.needs_data) for one in COMPARISONS),
+    *(
+        Case(f"weighted/{re.sub(r'[^a-z0-9=.]+', '-', one.name)}", partial(measure, one), markdown, one.needs_data)
+        for one in COMPARISONS
+    ),
     Case("weighted-files/mnist", file_sizes, show_files, needs_data=True),
 ]

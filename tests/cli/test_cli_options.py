@@ -41,7 +41,8 @@ def test_options_say_what_the_recipe_says_of_them() -> None:
         kind, option = get_args(shown[name])
         settings = {key: getattr(option, key) for key in ("help", "min", "max", "metavar")}
         written = {"min": None, "max": None, "metavar": None} | dict(field.metadata)
-        assert (kind, settings, defaults[name]) == (written.pop("kind"), written, field.default), name
+        default = f"{field.default:g}" if kind is str and isinstance(field.default, float) else field.default
+        assert (kind, settings, defaults[name]) == (written.pop("kind"), written, default), name
 
 
 def test_options_reach_the_estimator(capsys: Capture) -> None:

@@ -164,6 +164,7 @@ def test_the_commands_are_these() -> None:
         "demo",
         "describe",
         "encode",
+        "evaluate",
         "explain",
         "export",
         "fit",

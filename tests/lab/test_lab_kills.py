@@ -125,7 +125,7 @@ def test_killed_twenty_times_at_random_moments(tmp_path: Path) -> None:
     try:
         before = b""
         for kill in range(20):
-            moment = longer(store, moments.randrange(50_000)) if kill % 2 else after(moments.uniform(0, 0.8))
+            moment = longer(store, moments.randrange(50_000)) if kill % 2 else after(moments.uniform(0, 0.15))
             ended = runner.run(store, "--jobs", "2" if kill % 7 == 3 else "1", kill_when=moment)
             assert ended in {signal.SIGKILL, 0}
             now = whole_lines(store)
