@@ -1,5 +1,6 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
+# make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
 # make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
@@ -17,7 +18,7 @@ SECONDS ?= 600
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test bench bench-dask bench-weighted fuzz fresh-kernels
+.PHONY: demo test test-slow bench bench-dask bench-weighted fuzz fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -36,6 +37,9 @@ test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy --strict src
 	$(RUN) -m pytest -n $(JOBS) --max-worker-restart 0
+
+test-slow: .venv/.installed-test fresh-kernels
+	$(RUN) -m pytest -m slow --max-worker-restart 0 -n $(JOBS)
 
 fuzz: .venv/.installed-test fresh-kernels
 	$(RUN) tests/fuzz.py --seconds $(SECONDS)

@@ -237,7 +237,6 @@ TWO_MOONS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "max_bias", "probability", "detectors"), TWO_MOONS)
 def test_two_moons_as_published(width, max_bias, probability, detectors):
     X, y = make_moons(1000, noise=0.05, random_state=0)

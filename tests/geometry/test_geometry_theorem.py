@@ -88,7 +88,6 @@ def digits() -> tuple[Any, Any]:
     return load_digits(return_X_y=True)
 
 
-@pytest.mark.slow
 def test_predictions_hold_at_widths_that_were_left_out(digits: tuple[Any, Any]) -> None:
     X, y = digits
     calibration = calibrate(X, y, widths=[150, 300, 600], repeats=3)

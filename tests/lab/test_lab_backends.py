@@ -41,7 +41,6 @@ def test_a_local_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: 
     assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
 
 
-@pytest.mark.slow
 def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2, 1) as address:
         sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, address))

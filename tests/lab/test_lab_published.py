@@ -108,7 +108,6 @@ def test_costs_stand_beside_the_published_ones() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.slow
 def test_mnist() -> None:
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
