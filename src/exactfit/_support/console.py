@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from collections.abc import Sequence
 
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of controls, marks of direction, and separators
 
@@ -36,6 +37,25 @@ def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> Non
 def say(text: str, style: str | None = "dim") -> None:
     """A message, not data."""
     tell(text, style, to_stderr=True)
+
+
+def number_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Which columns of a table hold numbers only, empty cells aside: they are set at the right.
+
+    Examples
+    --------
+    >>> from exactfit._support.console import number_columns
+    >>> number_columns([["1.5", "a"], ["", "2"]])
+    [True, False]
+    """
+    return [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return cell == "" or float(cell) is not None
+    except ValueError:
+        return False
 
 
 def outside() -> int:

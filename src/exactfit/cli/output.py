@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import harmless, say, tell
+from .._support.console import harmless, number_columns, say, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,7 +158,7 @@ def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     from rich.console import Console
 
     texts = [[harmless(str(cell)) for cell in row] for row in rows]
-    right = [all(map(_is_number, column)) for column in zip(*texts, strict=True)]
+    right = number_columns(texts)
     console = Console()
     if console.is_terminal:
         _draw(console, header, texts, right)
@@ -186,10 +186,3 @@ def _print_plain(rows: list[list[str]], right: list[bool]) -> None:
             for cell, width, at_right in zip(row, widths, right, strict=True)
         ]
         typer.echo("  ".join(cells).rstrip())
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return cell == "" or float(cell) is not None
-    except ValueError:
-        return False

@@ -1,0 +1,151 @@
+"""Pages and tables in HTML: one file that holds all it shows, asks nobody for anything, and obeys no cell."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .console import harmless, number_columns
+
+GREY, COLOUR = 0, 2  # PNG's numbers for one and for three values to a pixel
+STYLE = """\
+body{font:15px/1.45 system-ui,sans-serif;color:#1d2530;background:#fff;max-width:76rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}
+th,td{border-bottom:1px solid #d9dee5;padding:.28rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{background:#f2f4f7;white-space:nowrap}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.strong td{background:#fff4e0;font-weight:600}
+.apart td{border-top:2px solid #8b95a3}
+img{image-rendering:pixelated;width:4.5rem;height:auto;border:1px solid #d9dee5;background:#fff}
+@media print{body{margin:0}.wide{overflow:visible}}
+"""
+# What a browser may load for such a page: pictures that stand in it, and its own style. Nothing else, and no script.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+
+
+class Markup(str):
+    """HTML as it is; any other text is escaped before it becomes a part of a page."""
+
+    __slots__ = ()
+
+
+def as_html(cell: Any) -> Markup:
+    """What stands in a cell, with nothing in it that a browser would obey.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import as_html
+    >>> as_html("<script>alert(1)</script>")
+    '&lt;script&gt;alert(1)&lt;/script&gt;'
+    """
+    return cell if isinstance(cell, Markup) else Markup(escape(harmless(str(cell))))
+
+
+def element(name: str, content: Any, **attributes: str) -> Markup:
+    """An element around a text, escaped; ``class_`` stands for class, which is a word of Python.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import element
+    >>> element("p", "1 < 2", class_="note")
+    '<p class="note">1 &lt; 2</p>'
+    """
+    said = "".join(f' {key.rstrip("_")}="{as_html(value)}"' for key, value in attributes.items() if value)
+    return Markup(f"<{name}{said}>{as_html(content)}</{name}>")
+
+
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Several pieces, one after the other."""
+    return Markup("".join(parts))
+
+
+def html_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], classes: Sequence[str] = ()) -> Markup:
+    """A table, numbers at the right; ``classes`` may name one of the style for each row: strong, or apart.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import html_table
+    >>> print(html_table(["row", "label"], [[3, "a&b"]]))  # doctest: +ELLIPSIS
+    <div class="wide"><table>...<td class="n" style="text-align:right">3</td><td>a&amp;b</td>...</table></div>
+    """
+    right = number_columns([["" if isinstance(cell, Markup) else str(cell) for cell in row] for row in rows])
+    head = joined(element("th", name) for name in header)
+    body = []
+    for k, row in enumerate(rows):
+        cells = zip(row, right, strict=True)
+        inner = joined(element("td", cell, **(_AT_RIGHT if at_right else {})) for cell, at_right in cells)
+        body.append(element("tr", inner, class_=classes[k] if classes else ""))
+    table = joined([element("thead", element("tr", head)), element("tbody", joined(body))])
+    return element("div", element("table", table), class_="wide")
+
+
+# Notebooks show tables without the page's style.
+_AT_RIGHT = {"class_": "n", "style": "text-align:right"}
+
+
+def picture(pixels: NDArray[Any], description: str) -> Markup:
+    """An image inside the page: numbers of shape (height, width) or (height, width, 3), the lowest dark.
+
+    They are stretched from the lowest to the highest; a constant image is black.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit._support.html import picture
+    >>> picture(np.eye(2), "row 3")[:32]
+    '<img src="data:image/png;base64,'
+    """
+    octets = base64.b64encode(png(_stretched(pixels))).decode()
+    return Markup(f'<img src="data:image/png;base64,{octets}" alt="{as_html(description)}">')
+
+
+def _stretched(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    values = np.asarray(pixels, dtype=np.float64)
+    low, high = float(values.min()), float(values.max())
+    return np.asarray(np.rint((values - low) * (255 / (high - low) if high > low else 0)), dtype=np.uint8)
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """The bytes of a PNG file: one value to a pixel, or three."""
+    height, width = pixels.shape[:2]
+    kind = GREY if pixels.ndim == 2 else COLOUR
+    lines = b"".join(b"\0" + line.tobytes() for line in np.ascontiguousarray(pixels))  # each with its filter: none
+    head = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def page(title: str, *parts: Markup) -> str:
+    """A whole document, which loads nothing and runs nothing.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import element, page
+    >>> text = page("Rows <1>", element("p", "none"))
+    >>> "<h1>Rows &lt;1&gt;</h1>" in text, "<script" in text
+    (True, False)
+    """
+    head = joined(
+        [
+            Markup('<meta charset="utf-8">'),
+            Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+            Markup('<meta name="viewport" content="width=device-width">'),
+            element("title", title),
+            element("style", Markup(STYLE)),
+        ]
+    )
+    body = joined([element("h1", title), *parts])
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
