@@ -108,8 +108,8 @@ def test_imports_point_down() -> None:
         ("exactfit.construct.cover", "from ..constructions.base import Constructor"),
         ("exactfit.construct.__init__", "from .. import constructions"),
         ("exactfit.construct.cover", "import_module('..constructions', __package__)"),
-        ("exactfit._kernels.values", "from ..network.bits import BitMatrix"),
-        ("exactfit._kernels.values", "from .._support.threads import Threads"),
+        ("exactfit._kernels.counting", "from ..network.bits import BitMatrix"),
+        ("exactfit._kernels.counting", "from .._support.threads import Threads"),
     ],
 )
 def test_an_import_that_does_not_point_down_is_seen(module: str, statement: str) -> None:
@@ -129,7 +129,7 @@ def test_an_import_that_does_not_point_down_is_seen(module: str, statement: str)
         ("exactfit.construct.cover", "from ..certificate import Certificate"),
         ("exactfit.construct.__init__", "from .adaptive import adaptive"),
         ("exactfit.export.__init__", "import_module('.onnx', __package__)"),
-        ("exactfit._kernels.values", "from .compile import compiled"),
+        ("exactfit._kernels.counting", "from .compile import compiled"),
     ],
 )
 def test_an_import_that_points_down_passes(module: str, statement: str) -> None:

@@ -1,4 +1,4 @@
-"""Counts of masked bits against sums of bits, one by one."""
+"""Counts of masked bits, sums in one fixed order, and best slack, against loops over bits and detectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_inputs import ALL, COLUMNS, WIDTHS, count_matrix, masks_of, random_bits
+from kernel_inputs import ALL, COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
 from exactfit._kernels import counting
 from exactfit.network.bits import BitMatrix
@@ -54,3 +54,54 @@ def test_counts_of_some_columns_leave_the_others_alone():
     np.testing.assert_array_equal(part[:, 10:560], out[:, 100:650])
     assert (part[:, :10] == -1).all()
     assert (part[:, 560:] == -1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 9, 40])
+def test_affine_adds_features_in_order_and_then_the_bias(d, dtype):
+    rng = np.random.default_rng(d)
+    X, W, b = rng.standard_normal((21, d)), rng.standard_normal((13, d)).astype(dtype), rng.standard_normal(13)
+    W[3] = 0.0
+    W[4, : d // 2] = 0.0
+    out = np.empty((13, 21))
+    counting.affine(np.ascontiguousarray(X.T), W, b, out)
+    assert out.tolist() == [[naive.dot(W[i], x) + b[i] for x in X] for i in range(13)]
+
+
+@pytest.mark.parametrize("n_bits", [1, 64, 65, 129])
+@pytest.mark.parametrize("n_columns", [1, 513])
+def test_best_slack_of_counts(n_bits, n_columns):
+    points, masks = random_bits(18, n_columns, n_bits), random_bits(19, 6, n_bits)
+    limits, classes = np.arange(1, 7), np.array([0, 2, 0, 2, 2, 0])
+    out = np.full((3, n_columns), -100.0)
+    words = BitMatrix.from_bool(points).words
+    for start, stop in [(0, n_columns // 2), (n_columns // 2, n_columns)]:
+        counting.best_slack_counts(words, start, stop, masks_of(masks), limits, limits.astype(float), classes, out)
+    slack = (limits[:, None] - 0.5 - count_matrix(masks, points)) / limits[:, None]
+    np.testing.assert_array_equal(out[0], slack[classes == 0].max(axis=0).clip(-100))
+    np.testing.assert_array_equal(out[2], slack[classes == 2].max(axis=0).clip(-100))
+    assert (out[1] == -100).all()
+
+
+def test_best_slack_of_sums():
+    columns, _, masks = masked_values(20, 70, 25, 5)
+    limits, classes = np.array([40.0, 20.0, 18.5, 30.0, 1e-3]), np.array([1, 0, 1, 0, 0])
+    out = np.full((2, 25), -1e9)
+    counting.best_slack_sums(columns, masks_of(masks), limits, limits.astype(float), classes, out)
+    slack = [
+        [(limit - naive.ordered_sum(columns[mask, c])) / limit for c in range(25)]
+        for limit, mask in zip(limits, masks, strict=True)
+    ]
+    for k in range(2):
+        assert out[k].tolist() == np.array(slack)[classes == k].max(axis=0).tolist()
+
+
+def test_slack_of_a_sum_at_its_limit_is_below_zero():
+    out = np.full((1, 3), -1e9)
+    below = np.nextafter(2.0, 0.0)
+    counting.best_slack_sums(
+        np.array([[2.0, below, np.nextafter(2.0, 3.0)]]), masks_of(np.ones((1, 1), dtype=bool)), np.array([2.0]),
+        np.array([2.0]), np.array([0]), out,
+    )  # fmt: skip
+    assert (out[0] > 0).tolist() == [False, True, False]
+    assert (out != 0).all()

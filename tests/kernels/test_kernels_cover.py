@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_inputs import COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
-from exactfit._kernels import cover, values
+from exactfit._kernels import counting, cover
 from exactfit.network.bits import BitMatrix, last_word
 
 
@@ -116,7 +116,7 @@ def test_masked_sums_add_up_in_index_order(n_bits):
     columns, errors, masks = masked_values(14, n_bits, 30)
     expected = [[naive.ordered_sum(columns[mask, c]) for c in range(30)] for mask in masks]
     out = np.empty((4, 30))
-    values.masked_sums(columns, masks_of(masks), out)
+    counting.masked_sums(columns, masks_of(masks), out)
     assert out.tolist() == expected
     share = 1e-9
     cover.highest_sums(columns, errors, share, masks_of(masks), out)

@@ -1,4 +1,4 @@
-"""The bound of what an evaluation may err by, against evaluations in every order."""
+"""The bound of what an evaluation may err by, and sure bits, against evaluations in every order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_certificate import ORDERS, affine
 
-from exactfit._kernels.rounding import FLOAT32, FLOAT64, error_bound, gamma
+from exactfit._kernels.rounding import FLOAT32, FLOAT64, SurePlanes, closer_size, error_bound, gamma, sure_bits
+from exactfit.network.bits import BitMatrix
 
 
 @pytest.mark.parametrize("form", [FLOAT32, FLOAT64])
@@ -40,3 +41,83 @@ def test_no_evaluation_errs_by_more(form, number, seed, exponent):
     for order in ORDERS:
         found = order([*(a * c for a, c in zip(w, x, strict=True)), b], rng)
         assert abs(Fraction(float(found)) - affine(w, x, b)) <= Fraction(bound)
+
+
+FORMATS = {np.float32: FLOAT32, np.float64: FLOAT64}
+
+
+def norms_of(rows):
+    return np.linalg.norm(rows.astype(float), axis=1) * (1 + 1e-12)
+
+
+def decided(X, W, b, form, columns=None):
+    """Bits that are on in every evaluation, and on in some, as the kernel says."""
+    planes = SurePlanes(W.astype(float), b, norms_of(W), np.full(len(W), -1) if columns is None else columns)
+    words = np.zeros((2, -(-len(W) // 64), len(X) + 3), dtype=np.uint64)
+    terms = np.count_nonzero(X, axis=1)
+    sure_bits(X @ W.T.astype(float), X.astype(float), norms_of(X), terms, planes, form, 2, *words)
+    assert not words[:, :, [0, 1, -1]].any()
+    return [BitMatrix(part[:, 2:-1].copy(), len(W)).to_bool() for part in words]
+
+
+def evaluated(x, w, b, number, rng):
+    """Every answer that an evaluation in the format gives."""
+    terms = [*(number(a) * number(c) for a, c in zip(w, x, strict=True)), number(b)]
+    return {bool(order(terms, rng) > 0) for order in ORDERS * 2}
+
+
+@pytest.mark.parametrize("number", FORMATS)
+@given(seed=st.integers(0, 10**6))
+def test_no_evaluation_turns_a_sure_bit(number, seed):
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, 7)), int(rng.choice([3, 70]))
+    X, W = (rng.standard_normal((k, d)).astype(number) for k in (4, n))
+    if rng.random() < 0.5:
+        X, W = np.round(X * 2) / 2, np.round(W * 2) / 2
+    near = -(W.astype(float) @ X[0].astype(float))  # hyperplanes through the first point, up to rounding
+    b = np.where(rng.random(n) < 0.7, near, 1.0).astype(number).astype(float)
+    on, maybe = decided(X, W, b, FORMATS[number])
+    assert not (on & ~maybe).any()
+    for i, x in enumerate(X):
+        for j, (w, bias) in enumerate(zip(W, b, strict=True)):
+            if on[i, j] == maybe[i, j]:
+                assert evaluated(x, w, bias, number, rng) == {bool(on[i, j])}
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_plain_bits_are_sure(number):
+    rng = np.random.default_rng(0)
+    X, W = rng.standard_normal((50, 20)).astype(number), rng.standard_normal((130, 20)).astype(number)
+    b = rng.standard_normal(130).astype(np.float32).astype(float)
+    on, maybe = decided(X, W, b, FORMATS[number])
+    assert (on != maybe).mean() < 1e-3
+    exact = X.astype(float) @ W.T.astype(float) + b > 0
+    assert ((on == exact) | (on != maybe)).all()
+
+
+@pytest.mark.parametrize("number", FORMATS)
+@given(seed=st.integers(0, 10**6))
+def test_a_cut_is_sure_even_at_its_threshold(number, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((5, 3)).astype(number)
+    W = np.zeros((5, 3), dtype=number)
+    columns = rng.integers(0, 3, 5)
+    W[np.arange(5), columns] = rng.choice([-4, -1, 0.5, 1], 5)
+    b = np.array([-float(W[k, columns[k]] * X[k, columns[k]]) for k in range(5)])
+    on, maybe = decided(X, W, b, FORMATS[number], columns)
+    np.testing.assert_array_equal(on, maybe)
+    for i in range(5):
+        for j in range(5):
+            assert evaluated(X[i], W[j], b[j], number, rng) == {bool(on[i, j])}
+
+
+def test_a_cut_that_underflows_is_open():
+    X, W = np.array([[1e-40]], dtype=np.float32), np.ones((1, 1), dtype=np.float32)
+    on, maybe = decided(X, W, np.zeros(1), FLOAT32, np.zeros(1, dtype=np.int64))
+    assert (on[0, 0], maybe[0, 0]) == (False, True)
+
+
+def test_closer_size_leaves_out_zeros():
+    size, terms = closer_size(np.array([1.0, 0.0, -2.0]), np.array([3.0, 5.0, 0.5]), -1.0)
+    assert terms == 2
+    assert 5.0 <= size <= 5.0 * (1 + 1e-14)

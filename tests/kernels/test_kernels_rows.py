@@ -1,4 +1,4 @@
-"""Sums over rows against loops and fractions."""
+"""Sums over rows against loops and fractions, products of sparse rows against dense ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from fractions import Fraction
 import naive
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exactfit._kernels import rows
+from exactfit._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-320, 1e-300, 1e-170, 1e170, 1e300])
@@ -58,3 +61,47 @@ def test_different_rows_have_different_hashes():
     assert len(set(hashed(grid))) == len(grid)
     steps = np.nextafter(np.ones((1, 4)), np.where(np.eye(4) > 0, 2.0, 1.0))
     assert len(set(hashed(steps))) == 4
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def total(digits):
+    """The number that digits stand for."""
+    return sum(Fraction(int(digit)) * 2 ** (DIGIT_BITS * k) for k, digit in enumerate(digits)) / Fraction(2) ** 1074
+
+
+@given(st.lists(numbers, max_size=30))
+def test_nothing_is_rounded(values):
+    digits = np.zeros((1, DIGITS), dtype=np.int64)
+    add_exactly(np.array(values, dtype=np.float64).reshape(-1, 1).view(np.int64), digits)
+    assert total(digits[0]) == sum(map(Fraction, values))
+    carry(digits)
+    assert total(digits[0]) == sum(map(Fraction, values))
+    assert ((digits[0, :-1] >= 0) & (digits[0, :-1] < 2**DIGIT_BITS)).all()
+
+
+def test_as_many_as_there_may_be_do_not_overflow():
+    digits = np.zeros((1, DIGITS), dtype=np.int64)
+    largest = np.full((1, 1), np.finfo(np.float64).max)
+    add_exactly(largest.view(np.int64), digits)
+    digits *= 2**30  # as if so many rows had been added
+    assert total(digits[0]) == Fraction(float(largest[0, 0])) * 2**30
+
+
+@pytest.mark.parametrize("block", [1, 7, 8, 9, 256])
+@pytest.mark.parametrize("n", [1, 64, 130])
+def test_products_of_what_is_not_zero(n, block):
+    """Whole numbers, so that sums are exact in any order; rows with 0 to 40 of them."""
+    rng = np.random.default_rng(n)
+    X = np.array([rng.permutation(np.repeat([1, 0], [k, 50 - k])) for k in range(41)])
+    X = (X * rng.integers(1, 9, X.shape)).astype(np.float32)
+    weights = rng.integers(-8, 9, (n, 50)).astype(np.float32)
+    starts, features = np.empty(len(X) + 1, dtype=np.int64), np.empty(np.count_nonzero(X), dtype=np.int64)
+    values, total = np.empty(len(features), dtype=np.float32), np.zeros((len(X), n), dtype=np.float32)
+    rows.find_nonzeros(X, starts, features, values)
+    assert starts.tolist() == [0, *np.cumsum(np.count_nonzero(X, axis=1))]
+    assert features.tolist() == np.nonzero(X)[1].tolist()
+    assert values.tolist() == X[np.nonzero(X)].tolist()
+    rows.multiply_nonzeros(starts, features, values, np.ascontiguousarray(weights.T), block, total)
+    np.testing.assert_array_equal(total, X.astype(np.int64) @ weights.T.astype(np.int64))

@@ -1,6 +1,6 @@
-"""How many masked bits are on: the work that every detector is made of.
+"""What detectors count: masked bits that are on, sums of values, and how clearly each class claims a point.
 
-Words are word-major, ``words[w, column]`` (see ``_bits``), and loops run along the
+Words are word-major, ``words[w, column]`` (see ``network/bits.py``), and loops run along the
 columns, where the compiler finds whole vectors. Arrays are passed whole with a range of
 columns, never cut: only then does it know that they are contiguous.
 """
@@ -126,3 +126,97 @@ def count_all(words, start, stop, masks, first, out):
             line = out[m, low - first : high - first]
             for c in range(high - low):
                 line[c] = counts[c]
+
+
+@compiled
+def affine(columns, weights, bias, out):
+    """out[i, c] = sum_j weights[i, j] * columns[j, c] + bias[i], in float64.
+
+    The order of the sum is fixed: features in index order, then the bias. Products
+    are rounded before they are added (no fused multiply-add), so the result does
+    not depend on tiles, threads or the machine's BLAS.
+    """
+    n = columns.shape[1]
+    for i in range(weights.shape[0]):
+        line = out[i]
+        for c in range(n):
+            line[c] = 0.0
+        for j in range(weights.shape[1]):
+            w = np.float64(weights[i, j])
+            if w != 0.0:
+                column = columns[j]
+                for c in range(n):
+                    line[c] += w * column[c]
+        for c in range(n):
+            line[c] += bias[i]
+
+
+@compiled
+def sparse_affine(columns, data, indices, indptr, bias, out):
+    """As ``affine``, for weights in rows of a CSR matrix with sorted indices: the same sums, without the zeros."""
+    n = columns.shape[1]
+    for i in range(bias.shape[0]):
+        line = out[i]
+        for c in range(n):
+            line[c] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            w = np.float64(data[k])
+            if w != 0.0:
+                column = columns[indices[k]]
+                for c in range(n):
+                    line[c] += w * column[c]
+        for c in range(n):
+            line[c] += bias[i]
+
+
+@compiled
+def sum_masked(values, mask, sums):
+    """sums[c] = sum of values[i, c] over the set bits i of the mask, in index order."""
+    n = values.shape[1]
+    for c in range(n):
+        sums[c] = 0.0
+    for i in range(values.shape[0]):
+        if (mask[i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
+            row = values[i]
+            for c in range(n):
+                sums[c] += row[c]
+
+
+@compiled
+def masked_sums(values, masks, out):
+    """out[m, c] = masked sum of column c for mask m, a row of ``masks``."""
+    for m in range(masks.shape[0]):
+        sum_masked(values, masks[m], out[m])
+
+
+@compiled
+def best_slack_counts(words, start, stop, masks, limits, spans, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span.
+
+    Half a unit off, so that no score is zero: it is positive exactly where a detector fires.
+    """
+    counts = np.zeros(COLUMN_TILE, np.int64)
+    for low in range(start, stop, COLUMN_TILE):
+        high = min(low + COLUMN_TILE, stop)
+        for m in range(masks.shape[0]):
+            count_words(words, 0, words.shape[0], low, high, masks[m], counts)
+            limit, span = np.float64(limits[m]), spans[m]
+            best = out[classes[m], low:high]
+            for c in range(high - low):
+                best[c] = max(best[c], (limit - 0.5 - counts[c]) / span)
+
+
+@compiled
+def best_slack_sums(values, masks, limits, spans, classes, out):
+    """out[k, c] = max over the detectors of class k of (limit - value) / span, never exactly zero."""
+    n = values.shape[1]
+    sums = np.empty(n)
+    for m in range(masks.shape[0]):
+        sum_masked(values, masks[m], sums)
+        limit, span = limits[m], spans[m]
+        best = out[classes[m]]
+        for c in range(n):
+            slack = (limit - sums[c]) / span
+            if slack == 0.0:
+                slack = -5e-324
+            best[c] = max(best[c], slack)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import compiled, popcount
-from .counting import COLUMN_TILE, STRIDE, count_words
-from .values import sum_masked
+from .counting import COLUMN_TILE, STRIDE, count_words, sum_masked
 
 FEW = 32  # once at most one column in so many is left, counting only those beats counting whole vectors
 ONE = np.uint64(1)

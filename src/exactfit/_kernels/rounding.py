@@ -1,11 +1,20 @@
-"""Floating-point formats, and the bound of what an evaluation of <w, x> + b may err by in one.
+"""Floating-point formats, what an evaluation of <w, x> + b may err by in one, and the bits that all of them agree on.
 
-``certificate.bounds`` states and proves it. Certificates and constructions share this formula and nothing else.
+``certificate/error_bounds.py`` states and proves the bound. Certificates and constructions share its formula and
+nothing else.
+
+Sure bits: a value v = <w, x> + b computed here, in float64, is off by at most B, the format's evaluations
+by at most B' (``error_bound``, for w, x and b that the format holds). So v > B + B' is on in all of
+them. B counts four times, so that a certificate, whose own float64 value may differ by 2 B from
+this one and which then asks for v > B + B', never sees less than what is relied on here.
+
+With a margin r a bit must moreover be the same wherever the point moves by at most r: its value then changes by at
+most r |w|, and evaluations of it err by at most B' for a point of norm |x| + r.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +24,7 @@ from .compile import compiled
 class Format(NamedTuple):
     """A floating-point format: unit roundoff, smallest normal number and its exponent, what sums stay below, digits.
 
-    ``pad`` pays for underflow (see ``certificate.bounds``).
+    ``pad`` pays for underflow (see ``certificate/error_bounds.py``).
     """
 
     unit: float
@@ -45,3 +54,120 @@ def error_bound(factor, size, point_norm, plane_norm, form):
     if not (size < form.huge and point_norm < form.huge and plane_norm < form.huge):
         return np.inf
     return factor * (size + form.pad * (point_norm + plane_norm + 1.0))
+
+
+EXACT = Format(0.0, 2.0**-1022, -1022, 2.0**1022, 53, 0.0)  # no format: nothing is rounded
+ROOMY = 1.0 + 2.0**-20  # more than a certificate's own, coarser bounds can take away from a margin
+
+
+class SurePlanes(NamedTuple):
+    """A block of hyperplanes: weights in float64, biases, upper bounds of norms.
+
+    ``columns`` is the only feature that a coordinate cut looks at (its weight a power of two),
+    -1 for any other hyperplane.
+    """
+
+    weights: Any
+    bias: Any
+    norms: Any
+    columns: Any
+
+
+@compiled
+def is_sure(value, size, terms, point_norm, plane_norm, form):
+    """Whether no evaluation in the format can turn the sign of the value."""
+    here = error_bound(gamma(terms, FLOAT64.unit), size, point_norm, plane_norm, FLOAT64)
+    there = error_bound(gamma(terms, form.unit), size, point_norm, plane_norm, form)
+    return abs(value) > 4.0 * here + there
+
+
+@compiled
+def underflows(value, form):
+    """Whether flushing to zero would change the value."""
+    return 0.0 < abs(value) < form.tiny
+
+
+@compiled
+def cut_is_sure(entry, product, bias, form):
+    """Whether product + bias > 0 has one answer only: one rounded addition keeps the sign of the exact one."""
+    if not (abs(product) < form.huge and abs(bias) < form.huge):
+        return False
+    flushed = underflows(entry, form) or underflows(product, form) or underflows(bias, form)
+    return not (flushed or underflows(product + bias, form))
+
+
+@compiled
+def closer_size(weights, point, bias):
+    """An upper bound of sum |w_j x_j| + |b| (but for underflow), and how many products are not zero."""
+    total, terms = abs(bias), 0
+    for j in range(point.shape[0]):
+        if point[j] != 0.0 and weights[j] != 0.0:
+            total += abs(weights[j] * point[j])
+            terms += 1
+    return total * (1.0 + (terms + 5) * 2.0**-52), terms
+
+
+@compiled
+def sure_bits(products, rows, norms, terms, planes, form, start, on, maybe):
+    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
+
+    Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
+    Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
+    """
+    n = planes.bias.shape[0]
+    for i in range(rows.shape[0]):
+        for first in range(0, n, 64):
+            word, open_word = np.uint64(0), np.uint64(0)
+            for j in range(first, min(first + 64, n)):
+                bias, column = planes.bias[j], planes.columns[j]
+                value = products[i, j] + bias
+                if column >= 0:
+                    product = planes.weights[j, column] * rows[i, column]
+                    sure = cut_is_sure(rows[i, column], product, bias, form)
+                    value = 1.0 if product > -bias else -1.0
+                else:
+                    size = norms[i] * planes.norms[j] + abs(bias)
+                    sure = is_sure(value, size, terms[i], norms[i], planes.norms[j], form)
+                    if not sure:
+                        size, count = closer_size(planes.weights[j], rows[i], bias)
+                        sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
+                bit = np.uint64(1) << np.uint64(j - first)
+                if not sure:
+                    open_word |= bit
+                elif value > 0:
+                    word |= bit
+            on[first // 64, start + i] = word
+            maybe[first // 64, start + i] = word | open_word
+
+
+class Room(NamedTuple):
+    """How far points may move, and how many features they have."""
+
+    margin: float
+    terms: int
+
+
+@compiled
+def roomy_bits(products, norms, room, planes, form, start, on, maybe):
+    """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere.
+
+    No closer look at the features: the margin is far larger than what it could gain.
+    """
+    n = planes.bias.shape[0]
+    factor, factor64 = gamma(room.terms, form.unit), gamma(room.terms, FLOAT64.unit)
+    for i in range(products.shape[0]):
+        norm = (norms[i] + room.margin) * ROOMY
+        for first in range(0, n, 64):
+            word, open_word = np.uint64(0), np.uint64(0)
+            for j in range(first, min(first + 64, n)):
+                bias, plane = planes.bias[j], planes.norms[j]
+                value = products[i, j] + bias
+                here = error_bound(factor64, norms[i] * plane + abs(bias), norms[i], plane, FLOAT64)
+                there = error_bound(factor, norm * plane + abs(bias), norm, plane, form)
+                bit = np.uint64(1) << np.uint64(j - first)
+                if not abs(value) > 4.0 * here + (there + room.margin * plane) * ROOMY:
+                    open_word |= bit
+                elif value > 0:
+                    word |= bit
+            on[first // 64, start + i] = word
+            maybe[first // 64, start + i] = word | open_word

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rounding import FLOAT32, FLOAT64
+from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, roomy_bits, sure_bits
 from .._kernels.rows import norms_of
-from .._kernels.sure import EXACT, Room, SurePlanes, roomy_bits, sure_bits
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints
 from ..exceptions import DataError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.long_sums import DIGIT_BITS, DIGITS, add_exactly, carry
+from .._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..network.sides import dense_rows, row_tiles
 from .matrices import Floats, Matrix
 from .parted import PartedPoints

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.counting import count_all
-from .._kernels.scores import best_slack_counts, best_slack_sums
-from .._kernels.values import masked_sums
+from .._kernels.counting import best_slack_counts, best_slack_sums, count_all, masked_sums
 from .._kernels.weighted import best_slack_weights
 from .._support.threads import Threads, split
 from ..exceptions import ParameterError

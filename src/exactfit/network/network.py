@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.counting import count_all
+from .._kernels.counting import affine, count_all, masked_sums, sparse_affine
 from .._kernels.rows import squared_norms
-from .._kernels.values import affine, masked_sums, sparse_affine
 from .._support.threads import SERIAL, Threads
 from .activations import Activation, as_activation
 from .bits import BitMatrix

@@ -43,7 +43,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels import sides as kernels
-from .._kernels.nonzeros import find_nonzeros, multiply_nonzeros
+from .._kernels.rows import find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
 from .bits import WORD_BITS, BitMatrix
 
