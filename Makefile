@@ -1,6 +1,7 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
 # make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
+# make coverage  which lines of src the tests reach; the report in htmlcov/
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
 # make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
@@ -18,7 +19,7 @@ SECONDS ?= 600
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-slow bench bench-dask bench-weighted fuzz fresh-kernels
+.PHONY: demo test test-slow coverage bench bench-dask bench-weighted fuzz fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -40,6 +41,9 @@ test: .venv/.installed-test fresh-kernels
 
 test-slow: .venv/.installed-test fresh-kernels
 	$(RUN) -m pytest -m slow --max-worker-restart 0 -n $(JOBS)
+
+coverage: .venv/.installed-test fresh-kernels
+	$(RUN) -m pytest -n $(JOBS) --cov --cov-report=term --cov-report=html
 
 fuzz: .venv/.installed-test fresh-kernels
 	$(RUN) tests/fuzz.py --seconds $(SECONDS)

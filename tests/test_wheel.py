@@ -1,4 +1,4 @@
-"""The wheel holds the whole package, and works without the source tree."""
+"""`python -m build` makes an sdist and, from it, a wheel; each installs alone and works without the source tree."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def run(*arguments: str | Path, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run("-m", "hatchling", "build", "--target", "wheel", "--directory", folder, cwd=ROOT)
-    (built,) = folder.glob("exactfit-*.whl")
-    return built
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("dist")
+    # No isolation: that would fetch the build tools from an index, and these are here.
+    run("-m", "build", "--no-isolation", "--outdir", folder, cwd=ROOT)
+    (sdist,), (wheel,) = folder.glob("exactfit-*.tar.gz"), folder.glob("exactfit-*.whl")
+    return {"sdist": sdist, "wheel": wheel}
 
 
-def test_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
-    source = ROOT / "src"
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(built: dict[str, Path]) -> None:
+    source, wheel = ROOT / "src", built["wheel"]
     expected = {
         path.relative_to(source).as_posix() for path in (source / "exactfit").rglob("*") if path.suffix in SHIPPED
     }
@@ -46,11 +47,12 @@ def test_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"exactfit", "-".join(wheel.name.split("-")[:2]) + ".dist-info"}
 
 
-def test_works_without_the_source_tree(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sdist", "wheel"])
+def test_installs_alone(built: dict[str, Path], kind: str, tmp_path: Path) -> None:
     target = tmp_path / "installed"
-    quiet = ("--quiet", "--disable-pip-version-check")
-    run("-m", "pip", "install", *quiet, "--no-deps", "--no-index", "--target", target, wheel, cwd=tmp_path)
+    alone = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-build-isolation")
+    run("-m", "pip", "install", *alone, "--target", target, built[kind], cwd=tmp_path)
     code = "import exactfit; print(exactfit.__file__); print(exactfit.__version__)"
     file, version = run("-c", code, cwd=tmp_path, PYTHONPATH=str(target)).splitlines()
     assert Path(file).resolve().is_relative_to(target.resolve())
-    assert version == wheel.name.split("-")[1]
+    assert version == built["wheel"].name.split("-")[1]

@@ -1,0 +1,50 @@
+"""What a forge reads (workflow, hooks, templates) agrees with the README and with pyproject.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_the_workflow_runs_commands_of_the_readme(job: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    commands = [step["run"] for step in JOBS[job]["steps"] if "run" in step]
+    assert commands
+    assert [command for command in commands if command not in readme] == []
+
+
+def test_the_workflow_covers_the_systems_and_pythons_that_are_promised() -> None:
+    systems = {system for job in JOBS.values() for system in job["strategy"]["matrix"].get("os", [job["runs-on"]])}
+    assert systems == {"ubuntu-latest", "macos-latest", "windows-latest"}
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    for job in JOBS.values():
+        assert job["strategy"]["matrix"]["python"] == promised
+    assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+
+
+def test_hooks_use_a_linter_that_the_tests_accept() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    (pinned,) = (repo["rev"].removeprefix("v") for repo in hooks if "ruff" in repo["repo"])
+    (floor,) = (
+        line.removeprefix("ruff>=") for line in PROJECT["project"]["optional-dependencies"]["test"] if "ruff" in line
+    )
+    assert pinned.split(".")[:2] == floor.split(".")[:2]
+
+
+@pytest.mark.parametrize("form", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)
+def test_issue_forms_have_a_name_and_fields(form: Path) -> None:
+    fields = yaml.safe_load(form.read_text(encoding="utf-8"))
+    if form.stem != "config":
+        assert fields["name"]
+        assert fields["description"]
+        assert all(field["attributes"]["label"] for field in fields["body"])
