@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._support.console import outside
-from ._support.progress import progress_bar
+from ._support.console import outside, progress_bar
 from .certificate import Certificate
 from .construct import Construction, Options
 from .construct.build import build

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._support.frames import as_frame
+from ._support.console import as_frame
 from ._support.threads import Threads
 from .network import Network
 from .network.detectors import LOWEST, Detectors

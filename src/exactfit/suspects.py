@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._support.frames import as_frame
+from ._support.console import as_frame
 from ._support.options import check_random_state, check_whole
 from ._support.threads import at_work
 from .construct.claims import Claims, drawn_patterns

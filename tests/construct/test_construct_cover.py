@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactfit._support.progress import silent
+from exactfit._support.console import silent
 from exactfit._support.threads import Threads
 from exactfit.construct import cover, evidence
 from exactfit.construct.cover import greedy_cover, random_cover

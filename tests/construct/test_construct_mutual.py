@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems, recipes, seeds
 
-from exactfit._support.progress import silent
+from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import fixed_width, mutual
 from exactfit.construct.claims import Claims

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from exactfit import Recipe, adaptive_width, fixed_width
-from exactfit.construct import memory
+from exactfit.construct import hyperplanes
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError, TooLargeError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -179,39 +179,39 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
 
 
 def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
-    assert memory.bytes_for(65, n_points=10, d=3) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
-    monkeypatch.setattr(memory, "usable_memory", lambda: 100_000)
-    width = memory.largest_width(X)
+    assert hyperplanes.bytes_for(65, n_points=10, d=3) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
+    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: 100_000)
+    width = hyperplanes.largest_width(X)
     assert width % 64 == 0
-    assert 0 < memory.bytes_for(width, *X.shape) <= 50_000 < memory.bytes_for(width + 64, *X.shape)
-    memory.refuse_too_large(width, X)
+    assert 0 < hyperplanes.bytes_for(width, *X.shape) <= 50_000 < hyperplanes.bytes_for(width + 64, *X.shape)
+    hyperplanes.refuse_too_large(width, X)
     with pytest.raises(TooLargeError):
-        memory.refuse_too_large(3 * width, X)
+        hyperplanes.refuse_too_large(3 * width, X)
 
 
 def test_exact_in_counts_what_may_be_on_too(monkeypatch):
-    both = memory.bytes_for(64, 1000, 1, "float32") - memory.bytes_for(64, 1000, 1)
+    both = hyperplanes.bytes_for(64, 1000, 1, "float32") - hyperplanes.bytes_for(64, 1000, 1)
     assert both == 8 * 1000 + 64 * 4
-    room = memory.bytes_for(640, *X.shape)
-    monkeypatch.setattr(memory, "usable_memory", lambda: room)
-    memory.refuse_too_large(640, X)
-    assert memory.largest_width(X, "float32") < memory.largest_width(X)
+    room = hyperplanes.bytes_for(640, *X.shape)
+    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: room)
+    hyperplanes.refuse_too_large(640, X)
+    assert hyperplanes.largest_width(X, "float32") < hyperplanes.largest_width(X)
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError):
             build(Recipe(exact_in="float32"))
 
 
 def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
-    plain = memory.bytes_for(64, 1000, 1)
-    assert memory.bytes_for(64, 1000, 1, detectors="weighted") - plain == 2 * 8 * 1000
-    monkeypatch.setattr(memory, "usable_memory", lambda: memory.bytes_for(640, *X.shape))
+    plain = hyperplanes.bytes_for(64, 1000, 1)
+    assert hyperplanes.bytes_for(64, 1000, 1, detectors="weighted") - plain == 2 * 8 * 1000
+    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: hyperplanes.bytes_for(640, *X.shape))
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError, match="choose a smaller width"):
             build(Recipe(detectors="weighted"))
-    monkeypatch.setattr(memory, "usable_memory", lambda: 2**50)
+    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: 2**50)
     with pytest.raises(TooLargeError, match='at most 8388608 hyperplanes, or detectors="mask"'):
         fixed_width(X, Y, 2**23 + 1, Recipe(detectors="weighted"))
-    assert memory.largest_width(X, detectors="weighted") == 2**23
+    assert hyperplanes.largest_width(X, detectors="weighted") == 2**23
 
 
 @pytest.mark.parametrize("rng", [7, np.int64(7), np.random.SeedSequence(7)])

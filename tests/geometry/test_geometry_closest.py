@@ -18,7 +18,7 @@ from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit._support.threads import at_work
-from exactfit.data import Labelled, search
+from exactfit.data import Labelled, pairs
 from exactfit.data.cloud import Cloud, exact_angle, exact_distance
 from exactfit.data.pairs import nearest_other
 from exactfit.geometry import angular_separation, radius, separation
@@ -33,7 +33,7 @@ PATHS = {
 
 def take_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for constant, value in PATHS[name].items():
-        monkeypatch.setattr(search, constant, value)
+        monkeypatch.setattr(pairs, constant, value)
 
 
 def moons() -> tuple[Any, Any]:
@@ -182,7 +182,7 @@ def test_threads_change_nothing() -> None:
 
 
 def test_many_ties_are_settled_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_CONTENDERS", 100)
+    monkeypatch.setattr(pairs, "MOST_CONTENDERS", 100)
     X, y = np.eye(150) * 0.1, np.arange(150) % 2
     assert separation(X, y).rows == (0, 1)
     assert angular_separation(X, y).rows == (0, 1)

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from .console import Progress, progress_bar, silent
 from .options import check_n_jobs
-from .progress import Progress, progress_bar, silent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -30,7 +30,7 @@ from .._kernels.chains import (
 )
 from .._kernels.rounding import ENLARGE, FLOAT64, Format
 from ..network import Integers
-from ..network.dyadic import object_array
+from ..network.weights import object_array
 from .error_bounds import facts_of
 from .layers import ChainLayer
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import progress_bar
 from .._support.options import check_flag, check_number
-from .._support.progress import progress_bar
 from ..data import Points, as_labels, class_indices, data_digest
 from ..exceptions import DataError, ParameterError
 from ..network import Network

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.progress import Progress, Steps, silent
+from .._support.console import Progress, Steps, silent
 from .._support.threads import Threads, single_threaded_blas
 from ..data import Floats, Points
 from ..network.activations import Activation

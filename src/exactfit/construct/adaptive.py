@@ -17,9 +17,8 @@ from .construction import Construction
 from .cover import Cover
 from .evidence import ClassOrder
 from .fixed import hyperplane_source
-from .hyperplanes import Hyperplanes, Source, stream
+from .hyperplanes import Hyperplanes, Source, largest_width, refuse_too_large, stream
 from .margins import open_bisectors
-from .memory import largest_width, refuse_too_large
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import FORMATS, Line, Patterns, patterns_of
 from .recipe import Options

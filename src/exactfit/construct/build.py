@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import Progress, Steps, silent
 from .._support.options import check_whole, seed_sequence
-from .._support.progress import Progress, Steps, silent
 from .._support.threads import Threads, Work
 from ..data import Codes, Labelled, Matrix, Rows, resolve_conflicts
 from ..exceptions import DataError

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import Progress, silent
 from .._support.options import seed_sequence
-from .._support.progress import Progress, silent
 from .._support.threads import Threads
 from ..network.bits import BitMatrix
 from ..network.sides import sides
 from .evidence import ClassOrder, Counts, Evidence
-from .hyperplanes import Source, gaussian
-from .memory import refuse_too_large
+from .hyperplanes import Source, gaussian, refuse_too_large
 from .mutual import foresee
 
 Codes = NDArray[np.int64]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._kernels.cover import cover_in_turn, take_turns
 from .._kernels.cover import gains as count_gains
-from .._support.progress import Progress
+from .._support.console import Progress
 from ..network.bits import last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
 from .halfspaces import Support

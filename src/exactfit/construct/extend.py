@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import Progress, progress_bar
 from .._support.options import check_whole
-from .._support.progress import Progress, progress_bar
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of

@@ -11,9 +11,8 @@ from .._support.threads import Work
 from ..data import Codes, Matrix
 from .construction import Construction
 from .evidence import ClassOrder, Counts
-from .hyperplanes import Block, Source, bisector, gaussian, in_format, local, near_bisector
+from .hyperplanes import Block, Source, bisector, gaussian, in_format, local, near_bisector, refuse_too_large
 from .margins import claim_without_margin
-from .memory import refuse_too_large
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import patterns_of
 from .recipe import Options

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
 from .._kernels.cover import lowest_mutual_counts
-from .._support.progress import Progress, Steps
+from .._support.console import Progress, Steps
 from ..network.bits import last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces, Selected, joined
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.progress import Progress, silent
+from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Codes, Matrix
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._kernels.weighted import hash_columns
-from .._support.progress import Progress, silent
+from .._support.console import Progress, silent
 from .cover import Cover
 from .evidence import ClassOrder, Columns, Counts
 from .halfspaces import (

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..network import Decoder, Integers, Layer, Network
 from ..network.activations import RELU, Activation
-from ..network.dyadic import object_array
+from ..network.weights import object_array
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
-from ..network.dyadic import DIGITS, Dyadic, object_array, odd_parts
 from ..network.sides import row_tiles
+from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
 from .base import DistinctPoints, Floats
 
 KEYS = 3  # the random stream of directions

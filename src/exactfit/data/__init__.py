@@ -6,7 +6,6 @@ can be sorted; behind the gate they are class codes 0..K-1. Whoever computes tak
 and checks nothing again.
 """
 
-from .digest import Digest, as_labels, data_digest
 from .equal import (
     conflict_pairs,
     conflicts,
@@ -15,10 +14,32 @@ from .equal import (
     refuse_conflicts,
     resolve_conflicts,
 )
-from .labelled import Codes, Labelled, choose_targets, class_indices, labelled_for, target_code
-from .matrices import Floats, Matrix, Points, Rows, as_matrix, as_points, finite_points, validated
-from .parted import PartedPoints
-from .sums import ExactSum, exact_sum, mean, mean_and_deviation
+from .labelled import (
+    Codes,
+    Digest,
+    Labelled,
+    as_labels,
+    choose_targets,
+    class_indices,
+    data_digest,
+    labelled_for,
+    target_code,
+)
+from .matrices import (
+    ExactSum,
+    Floats,
+    Matrix,
+    PartedPoints,
+    Points,
+    Rows,
+    as_matrix,
+    as_points,
+    exact_sum,
+    finite_points,
+    mean,
+    mean_and_deviation,
+    validated,
+)
 
 __all__ = [
     "Codes",

@@ -11,8 +11,7 @@ from .._kernels.rows import hash_rows
 from .._support.console import outside
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
 from ..network.sides import dense_rows, row_tiles
-from .matrices import Matrix, Rows
-from .parted import PartedPoints
+from .matrices import Matrix, PartedPoints, Rows
 
 Codes = NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._support.console import progress_bar
 from .._support.options import check_whole
-from .._support.progress import progress_bar
 from ..construct import Options
 from ..construct.build import build
 from ..data import Labelled, as_labels

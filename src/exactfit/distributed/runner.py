@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._support.progress import Progress, silent
+from .._support.console import Progress, silent
 from ..exceptions import ClusterError, MissingDependencyError
 
 POLL = 0.5  # seconds between two looks at the workers, while tasks run

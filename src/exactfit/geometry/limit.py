@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import Progress
 from .._support.options import Seed, check_choice, check_whole, seed_sequence
-from .._support.progress import Progress
 from .._support.threads import Work, at_work
 from ..construct.cover import Cover, greedy_cover, random_cover
 from ..construct.evidence import ClassOrder

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
-from .._support.progress import Progress, Steps, silent
+from .._support.console import Progress, Steps, silent
 from .._support.threads import Threads, single_threaded_blas
 from ..construct.evidence import Columns, Pieces
 from ..data import Rows

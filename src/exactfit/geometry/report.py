@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from .._support.console import Progress
 from .._support.options import Seed, check_number, seed_sequence
-from .._support.progress import Progress
 from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
 from ..data import Labelled, Rows, mean, refuse_conflicts

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from .._support.frames import as_frame
+from .._support.console import as_frame
 from .contenders import Kind
 
 DEFAULT_WIDTH = 100  # letters of a line where there is no terminal

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.frames import as_frame
+from .._support.console import as_frame, progress_bar
 from .._support.options import check_number, check_whole
-from .._support.progress import progress_bar
 from ..data import labelled_for
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import subtract_products
-from .._support.progress import silent
+from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover

@@ -2,9 +2,8 @@
 
 from .activations import RELU, THRESHOLD, Activation, as_activation
 from .bits import BitMatrix
-from .dyadic import object_array
 from .network import Decoder, InputMap, Layer, Network
-from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights
+from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights, object_array
 
 __all__ = [
     "RELU",

@@ -26,16 +26,17 @@ from .._kernels.rows import squared_norms
 from .._support.threads import SERIAL, Threads
 from .activations import Activation, as_activation
 from .bits import BitMatrix
-from .dyadic import Dyadic, object_array
 from .sides import dense_rows, row_tiles, sides
 from .weights import (
     Dense,
+    Dyadic,
     Integers,
     Masks,
     Sparse,
     WeightedMasks,
     Weights,
     integers_to_text,
+    object_array,
     text_to_integers,
     weigh_words,
     weights_from,

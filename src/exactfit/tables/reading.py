@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from .._support.console import Progress, progress_bar
 from .._support.memory import usable_memory
 from .._support.options import check_choice
-from .._support.progress import Progress, progress_bar
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .cells import EXACT_INTEGERS, Cells, beyond_float64
 from .choosing import LABELS, all_but

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.decimals import parse_decimals
-from .._support.progress import Progress
+from .._support.console import Progress
 from ..exceptions import DataError
 from .cells import EXACT_INTEGERS, Cells, labels_of
 from .dialect import SAMPLE_BYTES, Dialect, ReadOptions, Writing, detect, missing_words

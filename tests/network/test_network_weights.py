@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit.network.dyadic import Dyadic, odd_parts
+from exactfit.network.weights import Dyadic, odd_parts
 
 floats = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5)
 whole = st.integers(-(2**80), 2**80)
