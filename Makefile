@@ -1,6 +1,7 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
 # make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
+# make test-site  the playground in a headless Chromium; skipped by name where there is none
 # make coverage  which lines of src the tests reach; the report in htmlcov/
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
@@ -19,7 +20,7 @@ SECONDS ?= 600
 RUN = .venv/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-slow coverage bench bench-dask bench-weighted fuzz fresh-kernels
+.PHONY: demo test test-slow test-site coverage bench bench-dask bench-weighted fuzz fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -45,6 +46,9 @@ test-slow: .venv/.installed-test fresh-kernels
 coverage: .venv/.installed-test fresh-kernels
 	$(RUN) -m pytest -n $(JOBS) --cov --cov-report=term --cov-report=html
 
+test-site: .venv/.installed-site fresh-kernels
+	$(RUN) -m pytest -m site tests/site
+
 fuzz: .venv/.installed-test fresh-kernels
 	$(RUN) tests/fuzz.py --seconds $(SECONDS)
 
@@ -56,6 +60,10 @@ fuzz: .venv/.installed-test fresh-kernels
 .venv/.installed-test: .venv/bin/pip pyproject.toml
 	@echo "Installing exactfit and its test tools into .venv; the first time may take minutes ..."
 	$(INSTALL) ".[test]"
+	@touch $@
+
+.venv/.installed-site: .venv/.installed-test
+	$(INSTALL) ".[test,site]"
 	@touch $@
 
 # pip is the last thing that venv puts there: an environment with pip is a whole one.
