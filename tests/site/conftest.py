@@ -1,7 +1,7 @@
 """A real browser for tests of pages: Chromium as the system has it, driven by Playwright.
 
-``make test-site`` runs them. They are skipped by name where Playwright or Chromium is not there; EXACTFIT_CHROMIUM names
-a Chromium that is not on the path.
+``make test-site`` runs them. They are skipped by name where Playwright or Chromium is not there; EXACTFIT_CHROMIUM
+names a Chromium that is not on the path.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def find_chromium() -> str | None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium."""
-    driver = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install exactfit[site]")
+    driver = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install exactfit[site]")
     path = find_chromium()
     if path is None:
         pytest.skip("Chromium is not installed: install your system's package, or set EXACTFIT_CHROMIUM")

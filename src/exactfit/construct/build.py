@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from .._support.console import Progress, Steps, silent
 from .._support.options import check_whole, seed_sequence
 from .._support.threads import Threads, Work
 from ..data import Codes, Labelled, Matrix, Rows, resolve_conflicts
-from ..exceptions import DataError
+from ..exceptions import DataError, ParameterError
 from ..outcome import Outcome
 from .adaptive import algorithm_1
 from .construction import Construction, Trace
 from .fixed import algorithm_2
+from .given import Given
 from .margins import margin_of
 from .noise import points_to_give_up
 from .patterns import rounded
@@ -69,8 +71,9 @@ def adaptive_width(
 
 
 def fixed_width(
-    X: Any, y: Any, width: int, recipe: Recipe | None = None, random_state: Any = None, *, progress: Progress = silent
-) -> Construction:
+    X: Any, y: Any, width: int | None = None, recipe: Recipe | None = None, random_state: Any = None, *,
+    hyperplanes: Any = None, order: Any = None, progress: Progress = silent,
+) -> Construction:  # fmt: skip
     """Build a network with exactly ``width`` hyperplanes (Algorithm 2); it may miss points.
 
     Parameters
@@ -78,10 +81,16 @@ def fixed_width(
     X : array, sparse matrix or frame, shape (n_points, d)
     y : array of int, shape (n_points,)
         Class codes 0..K-1.
-    width : int
+    width : int, optional
+        How many hyperplanes to draw; of given ones, how many they are.
     recipe : Recipe, optional
         All other options.
     random_state : int, RandomState, Generator, SeedSequence or None
+    hyperplanes : tuple (weights, biases), optional
+        The first layer as it is to be, instead of a drawn one: arrays of shape (width, d) and (width,).
+    order : array of int, shape (n_points,), optional
+        All rows, in the order in which they are to become candidates; each class keeps its part of it. Where
+        both are given, nothing is left to chance.
     progress : callable
         Called as ``progress(what, done, total)``.
 
@@ -98,12 +107,26 @@ def fixed_width(
     >>> made = fixed_width(X, np.array([0, 1, 1, 0]), width=64, random_state=0)
     >>> made.outcome.interpolates, made.network.widths
     (True, (64, 2, 1))
+
+    Two hyperplanes of one's own, on beyond x = 1/2 and beyond y = 1/2:
+
+    >>> made = fixed_width(X, np.array([0, 0, 0, 1]), hyperplanes=(-np.eye(2), [0.5, 0.5]), order=[3, 2, 1, 0])
+    >>> made.outcome.interpolates, made.network.widths, made.trace.anchors
+    (True, (2, 1, 1), array([3]))
     """
-    options = replace(recipe or Recipe(), width=check_whole("width", width, at_least=1))
-    return build(Labelled.of_codes(X, y), options, random_state, progress)
+    given = Given.of(hyperplanes, order)
+    own = None if given.planes is None else given.planes.count
+    if own is not None and width is not None and width != own:
+        raise ParameterError(f"width={width!r} contradicts the {own} given hyperplanes: leave one of the two out")
+    options = replace(recipe or Recipe(), width=check_whole("width", own if width is None else width, at_least=1))
+    data = Labelled.of_codes(X, y)
+    given.refuse_misfits(data, options)
+    return build(data, options, random_state, progress, given)
 
 
-def build(data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent) -> Construction:
+def build(
+    data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent, given: Given | None = None
+) -> Construction:
     """The network for labelled points, whichever algorithm the options ask for.
 
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
@@ -120,7 +143,7 @@ def build(data: Labelled, options: Options, random_state: Any = None, progress: 
         rows = np.delete(np.arange(len(whole)), out)
         if options.has_margin:
             options = replace(options, margin=margin_of(options, part.X, kept, rows, work))
-        made = _over_present_classes(replace(part, codes=kept), options, root, work)
+        made = _over_present_classes(replace(part, codes=kept), options, root, work, given)
         made = _with_margin(made, part.X, kept, options) if options.has_margin else made
     errors = _errors(made, np.flatnonzero(kept != part.codes), options.exact_in)
     outcome = Outcome.CONFLICTS_OVERRULED if len(errors) and not len(made.trace.uncovered) else made.outcome
@@ -128,26 +151,29 @@ def build(data: Labelled, options: Options, random_state: Any = None, progress: 
     return _with_given_up(made, whole, out, options) if len(out) else made
 
 
-def _over_present_classes(data: Labelled, options: Options, root: np.random.SeedSequence, work: Work) -> Construction:
+def _over_present_classes(
+    data: Labelled, options: Options, root: np.random.SeedSequence, work: Work, given: Given | None
+) -> Construction:
     """The network for the classes that have points; majorities may have left some without."""
     sizes = np.bincount(data.codes, minlength=len(data.classes))
     present = np.flatnonzero(sizes)
     if len(present) == len(sizes):
-        return _networks(data.X, data.codes, data.targets(options.target), options, root, work)
+        return _networks(data.X, data.codes, data.targets(options.target), options, root, work, given)
     if len(present) < 2:
         raise DataError("only one class is left, equal points having one label each: correct their labels")
     compact = (np.cumsum(sizes > 0) - 1)[data.codes]
-    made = _networks(data.X, compact, tuple(range(len(present))), options, root, work)
+    made = _networks(data.X, compact, tuple(range(len(present))), options, root, work, given)
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
     return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
 
 
 def _networks(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work
-) -> Construction:
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work,
+    given: Given | None,
+) -> Construction:  # fmt: skip
     """The network, or several side by side in one: the first is the one that there would be alone."""
-    algorithm = algorithm_1 if options.is_adaptive else algorithm_2
+    algorithm = algorithm_1 if options.is_adaptive else partial(algorithm_2, given=given)
     if options.n_networks == 1:
         return algorithm(X, y, targets, options, root, work)
     steps, alone = Steps(work.progress, "networks", options.n_networks), Work(work.threads, silent)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
-from ..data import Codes, Matrix
+from ..data import Codes, Matrix, Rows
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
@@ -30,10 +30,12 @@ WORTH_A_THREAD = 2**16
 
 
 def cover_classes(
-    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence,
-    progress: Progress = silent,
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Options,
+    turns: np.random.SeedSequence | Rows, progress: Progress = silent,
 ) -> list[Cover]:  # fmt: skip
     """One cover for every target class, over the same first layer (Section 4.4).
+
+    ``turns`` is the seed of the candidates' order, or all rows in that order.
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
@@ -41,9 +43,7 @@ def cover_classes(
     threads = evidence.threads
     sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
     tally = _Tally(progress, threads, int(sum(sizes.values())))
-    candidates: dict[int, Columns] = {
-        k: order.target(k)[0] + stream(root, ORDER, k).permutation(sizes[k]) for k in targets
-    }
+    candidates = {k: _candidates(order, k, turns) for k in targets}
     if options.detectors == "weighted":
         assert isinstance(evidence, Counts)  # options refuse real-valued activations
         work = weighted_covers(evidence, order, candidates, tally.of)
@@ -53,6 +53,15 @@ def cover_classes(
     heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
     covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
     return [covers[k] for k in targets]
+
+
+def _candidates(order: ClassOrder, k: int, turns: np.random.SeedSequence | Rows) -> Columns:
+    """The columns of a class in the order in which they become candidates."""
+    start, stop = order.target(k)
+    if isinstance(turns, np.random.SeedSequence):
+        return start + stream(turns, ORDER, k).permutation(stop - start)
+    columns = np.argsort(order.rows)[turns]
+    return columns[(columns >= start) & (columns < stop)]
 
 
 def _mask_covers(
