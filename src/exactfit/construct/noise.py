@@ -22,8 +22,8 @@ from .claims import Claims, Codes, Rows, drawn_patterns
 
 Matrix = Any
 
-WIDTH = 2048
-ROUNDS = 8
+WIDTH = 2048  # hyperplanes: wide enough that limits tell near rows from far ones
+ROUNDS = 8  # fewer would let wrong labels shield one another; more find hardly any others
 
 
 def points_to_give_up(X: Matrix, y: Codes, noise: float, random_state: Any, work: Work) -> Rows:
@@ -66,13 +66,17 @@ def _overruled(X: Matrix, y: Codes) -> NDArray[np.intp]:
 
 def _give_up_least_claimed(patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], work: Work) -> None:
     before = int(gone.sum())
+    kept = np.flatnonzero(~gone)
+    patterns = patterns.take(kept)
+    found = Claims.over(patterns, y[kept], work.threads, work.progress)
     for number in range(1, ROUNDS + 1):
         goal = before + (budget - before) * number // ROUNDS
-        kept = np.flatnonzero(~gone)
-        found = Claims.over(patterns.take(kept), y[kept], work.threads)
         order = kept[np.lexsort((kept, found.support, found.claims))]
         gone[_spared(order, y, gone)[: goal - int(gone.sum())]] = True
         work.progress("points given up", int(gone.sum()), budget)
+        if number < ROUNDS:
+            found = found.without(gone[kept], patterns, y[kept], work.threads)
+            patterns, kept = patterns.take(np.flatnonzero(~gone[kept])), kept[~gone[kept]]
 
 
 def _spared(order: NDArray[np.intp], y: Codes, gone: NDArray[np.bool_]) -> NDArray[np.intp]:
