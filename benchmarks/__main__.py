@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import answers, clusters, comparison, fits, geometry, growth, weighted
+from . import answers, clusters, comparison, files, fits, geometry, growth, weighted
 from .cases import Case, Options, Row
 
-GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted)
+GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted, files)
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
 

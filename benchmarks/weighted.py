@@ -6,22 +6,19 @@ of ``predict``. Results are a Markdown table. ``--size`` says how many images, o
 
 from __future__ import annotations
 
-import pickle
 import re
 import resource
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from exactfit import InterpolatingClassifier, save, to_onnx
+from exactfit import InterpolatingClassifier
 from exactfit.geometry.worst_cases import make_alternating_line, make_parallel_lines
 
 from .cases import THREADS, Case, Data, Options, Row, images, moons
@@ -30,9 +27,6 @@ SEED = 0  # of every fit but those that are repeated
 NEW_IMAGES = 10_000  # the test images of MNIST, which stand behind the training images
 SEEDS = 10  # fits of Two Moons
 LINES = (10, 100, 1_000, 10_000, 100_000)  # points of a line
-FOREST_TREES = 100  # scikit-learn's default
-MLP_UNITS = 100  # scikit-learn's default
-MLP_EPOCHS = 200  # at most, until no training image is wrong
 
 
 @dataclass(frozen=True)
@@ -76,6 +70,7 @@ COMPARISONS = [
     Comparison("mnist 20,000, n=2000", partial(mnist, 20_000), PAPER | {"width": 2000}, needs_data=True),
     Comparison("mnist 60,000, n=2000", partial(mnist, 60_000), PAPER | {"width": 2000}, needs_data=True),
     Comparison("mnist 60,000, local, n=4000", partial(mnist, 60_000), LOCAL, needs_data=True),
+    Comparison("mnist 48,000, adaptive", partial(mnist, 48_000), {}, needs_data=True),
     Comparison("cifar-10 60,000, n=2000", cifar, PAPER | {"width": 2000}, needs_data=True, only_weighted=True),
     Comparison("random labels 2,000 x 50, n=500", random_labels, {"width": 500}),
     Comparison("random labels 2,000 x 50, n=1000", random_labels, {"width": 1000}),
@@ -142,62 +137,11 @@ def measure(comparison: Comparison, options: Options) -> list[Row]:
     return [row]
 
 
-def file_sizes(options: Options) -> list[Row]:
-    """Bytes of models of MNIST: masks, weights, and others with no training error."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.neighbors import KNeighborsClassifier
-
-    (X, y), new = mnist(60_000, options)
-    rows = []
-    for detectors in ("mask", "weighted"):
-        model, _ = fitted((X, y), PAPER | {"width": 2000}, detectors, SEED)
-        with tempfile.TemporaryDirectory() as folder:
-            save(model, Path(folder) / "a.exactfit")
-            to_onnx(model, "float32", path=Path(folder) / "a.onnx")
-            sizes = [(Path(folder) / name).stat().st_size for name in ("a.exactfit", "a.onnx")]
-        rows.append(_sized(detectors, model, (X, y), new, *sizes))
-    others = {
-        "1-NN": KNeighborsClassifier(1).fit(X, y),
-        "forest": RandomForestClassifier(FOREST_TREES, bootstrap=False, random_state=SEED, n_jobs=THREADS).fit(X, y),
-        "MLP(100)": trained(X, y),
-    }
-    rows += [_sized(name, model, (X, y), new, len(pickle.dumps(model)), None) for name, model in others.items()]
-    return rows
-
-
-def trained(X: np.ndarray, y: np.ndarray) -> Any:
-    """A network trained until no training image is wrong, or for MLP_EPOCHS."""
-    from sklearn.neural_network import MLPClassifier
-
-    model = MLPClassifier((MLP_UNITS,), random_state=SEED)
-    for _ in range(MLP_EPOCHS):
-        model.partial_fit(X, y, classes=np.unique(y))
-        if (model.predict(X) == y).all():
-            break
-    return model
-
-
-def _sized(name: str, model: Any, data: Data, new: Data, size: int, onnx: int | None) -> Row:
-    wrong = int(np.count_nonzero(model.predict(data[0][:NEW_IMAGES]) != data[1][:NEW_IMAGES]))
-    return {
-        "model": name,
-        "file MB": size / 1e6,
-        "ONNX MB": None if onnx is None else onnx / 1e6,
-        "wrong of the first training images": wrong,
-        "accuracy": float(np.mean(model.predict(new[0]) == new[1])),
-    }
-
-
 def markdown(console: Console, rows: Sequence[Row], options: Options) -> None:
     """Rows with the same keys as a table."""
     lines = ["| " + " | ".join(rows[0]) + " |", "| --- " + "| ---: " * (len(rows[0]) - 1) + "|"]
     lines += ["| " + " | ".join(cell(value) for value in row.values()) + " |" for row in rows]
     console.print("\n".join(lines), soft_wrap=True, markup=False, highlight=False)
-
-
-def show_files(console: Console, rows: Sequence[Row], options: Options) -> None:
-    """A table of its own."""
-    markdown(console, rows, options)
 
 
 def cell(value: Any) -> str:
@@ -215,10 +159,4 @@ def short(one: Comparison) -> str:
     return re.sub(r"[^a-z0-9=.]+", "-", one.name)
 
 
-CASES = [
-    *(
-        Case(f"weighted/{re.sub(r'[^a-z0-9=.]+', '-', one.name)}", partial(measure, one), markdown, one.needs_data)
-        for one in COMPARISONS
-    ),
-    Case("weighted-files/mnist", file_sizes, show_files, needs_data=True),
-]
+CASES = [Case(f"weighted/{short(one)}", partial(measure, one), markdown, one.needs_data) for one in COMPARISONS]

@@ -8,6 +8,7 @@ overflow, so equality also shows that the fast ones do not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from exactfit.construct import halfspaces
@@ -45,6 +46,7 @@ class NaiveCover:
         self.rest = [c for c in range(self.size) if not start <= c < stop]
         self.unclaimed = set(range(start, stop))
         self.hopeless = self._lost()
+        self.neighbours = effort.neighbours
         self.hot: list[int] = []
         self.detectors: list[NaiveDetector] = []
         self.room = 2**60 // (2 * self.n * self.size)
@@ -143,7 +145,8 @@ class NaiveCover:
             keep = [k for k, c in enumerate(columns) if k < pool or shares[k] or self.least(v, c) <= far]
             columns[:], shares[:] = [columns[k] for k in keep], [shares[k] for k in keep]
             inside = sorted((self.least(v, c), c) for c in self.rest if c not in columns and self.least(v, c) < near)
-            found = sorted(c for _, c in inside[: self.effort.fresh])
+            fresh = min(self.effort.fresh, self.effort.fresh_each * pool)
+            found = sorted(c for _, c in inside[:fresh])
             columns += found
             shares += [0] * len(found)
             enough = 1 if best[1][3] == self.left() else self.effort.stale
@@ -171,8 +174,6 @@ class NaiveCover:
             if found[1][3] == self.left():
                 self.accept(*found)
                 return
-        if self.effort.neighbours == 0:
-            return
         state = self.start_with(pool)
         found = self.fit(state, self.effort.soft)
         if 100 * found[1][3] < self.effort.enough * self.left():
@@ -183,12 +184,14 @@ class NaiveCover:
         self.accept(*found)
 
     def around(self, seed: int) -> None:
-        pool = self.open()
-        if len(self.detectors) < self.effort.overlap:
-            pool = [c for c in range(self.start, self.stop) if c not in self.hopeless]
-        q = self.effort.neighbours or len(pool)
-        pool = sorted(sorted(pool, key=lambda c: (self.n - self.agree(seed, c), c))[:q])
-        found = self.fit(self.start_with(pool), self.effort.soft if self.effort.neighbours else self.effort.firm)
+        by_distance = sorted(self.open(), key=lambda c: (self.n - self.agree(seed, c), c))
+        pool = sorted(by_distance[: self.neighbours])
+        found = self.fit(self.start_with(pool), self.effort.soft)
+        share = Fraction(len(found[1][2]), len(pool))
+        if share < Fraction(4, 10):
+            self.neighbours = max(self.neighbours // 2, self.effort.fewest)
+        elif share > Fraction(8, 10):
+            self.neighbours = min(self.neighbours * 3 // 2, self.effort.neighbours)
         if not found[1][3]:
             tried = [(v, self.judge(v)) for v in self.masks(seed)]
             v, verdict = max(tried, key=lambda one: one[1][3])

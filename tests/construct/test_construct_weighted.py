@@ -44,10 +44,11 @@ def impatient(monkeypatch):
 
 efforts = st.builds(
     Effort,
-    neighbours=st.sampled_from([0, 1, 3, 300]),
-    overlap=st.sampled_from([0, 0, 3]),
+    neighbours=st.sampled_from([1, 3, 8, 300]),
+    fewest=st.sampled_from([1, 10]),
     enough=st.sampled_from([50, 97]),
     fresh=st.sampled_from([1, 5, 2000]),
+    fresh_each=st.sampled_from([1, 10]),
     rounds=st.sampled_from([1, 5]),
     epochs=st.sampled_from([1, 5, 20]),
 )

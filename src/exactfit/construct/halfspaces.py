@@ -40,29 +40,30 @@ class Effort:
     Parameters
     ----------
     neighbours : int
-        To how many unclaimed points around its seed a detector is fitted; 0: to all of them, for the
-        fewest detectors. More detectors often know new points better.
-    overlap : int
-        So many detectors of a class are fitted to claimed neighbours of their seed as well: many more
-        detectors, which know new points much better.
+        To how many unclaimed points around its seed a detector is fitted, at most and at first. Fewer,
+        and so more detectors, often know new points better.
+    fewest : int
+        To how many it is fitted at least. Where detectors claim a small part of what they are fitted to,
+        as they do if there are few bits, they are fitted to half as many: they claim more, and are found sooner.
     soft, firm : int
         Units of share that a point of the target may have: usually, and where all are to be claimed.
         More units claim more training points, with a thinner margin.
     enough : int
         Per cent of a class that one soft detector must claim to be preferred to neighbourhoods.
-    fresh : int
-        How many points of the rest join in a round at most.
+    fresh, fresh_each : int
+        How many points of the rest join in a round at most, and at most for each point of the target.
     rounds, stale, epochs, tolerance : int
         Rounds of a fit; rounds without a gain before it is given up; passes within a round; the step
         (in shares) below which a round is done.
     """
 
     neighbours: int = 300
-    overlap: int = 0
+    fewest: int = 10
     soft: int = 5
     firm: int = 20
     enough: int = 97
     fresh: int = 2000
+    fresh_each: int = 10
     rounds: int = 20
     stale: int = 4
     epochs: int = 20
@@ -208,7 +209,8 @@ class Machine:
         inside = scores < near
         inside[self.cube.start : self.cube.stop] = False
         inside[self.columns] = False
-        found = lowest(scores, np.flatnonzero(inside), self.effort.fresh)
+        fresh = min(self.effort.fresh, self.effort.fresh_each * self.pool_size)
+        found = lowest(scores, np.flatnonzero(inside), fresh)
         self.join_rest(found)
         return len(found) > 0
 
@@ -267,8 +269,8 @@ def masks(cube: Cube, seed: int) -> tuple[Weights, Weights]:
 
 
 def nearest(cube: Cube, seed: int, columns: Ints, count: int) -> Ints:
-    """The ``count`` of some target columns that differ least from the seed, the first on a tie; all if it is 0."""
-    if not 0 < count < len(columns):
+    """The ``count`` of some target columns that differ least from the seed, the first on a tie."""
+    if count >= len(columns):
         return columns
     distances = np.empty(cube.stop - cube.start, dtype=np.int64)
     row = np.ascontiguousarray(cube.on[:, seed])

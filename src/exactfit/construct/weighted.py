@@ -36,6 +36,8 @@ from .halfspaces import (
     nearest,
 )  # fmt: skip
 
+MISFIT, GOOD_FIT = 4, 8  # tenths of its neighbours: below and above, the next detector gets fewer and more of them
+
 
 @dataclass(frozen=True, eq=False)
 class Detector:
@@ -77,6 +79,7 @@ class _Cover:
         self.counts, self.worth = counts, counts.copy()
         self.hopeless = np.zeros(len(counts), dtype=bool)
         self.hopeless[lost(cube) - cube.start] = True
+        self.neighbours = effort.neighbours
         self.made = WeightedCover()
         self.hot = np.empty(0, dtype=np.int64)  # what of the rest the last detector rests on, to start the next from
 
@@ -121,8 +124,6 @@ class _Cover:
             found = self._fit(self._machine(pool, HARD_TARGET))
             if found[0].coverage == self._left():
                 return self.accept(*found)
-        if self.effort.neighbours == 0:
-            return None
         machine = self._machine(pool, self.effort.soft)
         found = self._fit(machine)
         if 100 * found[0].coverage < self.effort.enough * self._left():
@@ -135,17 +136,22 @@ class _Cover:
 
     def around(self, seed: int) -> None:
         """A detector from the neighbours of a seed, or else from its mask; or the seed is given up."""
-        overlap = len(self.made.detectors) < self.effort.overlap
-        columns = self.cube.start + np.flatnonzero(~self.hopeless) if overlap else self.open_columns()
-        pool = nearest(self.cube, seed, columns, self.effort.neighbours)
-        softness = self.effort.soft if self.effort.neighbours else self.effort.firm
-        found, support = self._fit(self._machine(pool, softness))
+        pool = nearest(self.cube, seed, self.open_columns(), self.neighbours)
+        found, support = self._fit(self._machine(pool, self.effort.soft))
+        self._learn(int(np.count_nonzero(found.claimed)), len(pool))
         if not found.coverage:
             found, support = self._masked(seed)
         if found.coverage:
             self.accept(found, support)
         else:
             self.hopeless[seed - self.cube.start] = True
+
+    def _learn(self, claimed: int, fitted: int) -> None:
+        """How many neighbours the next detector is fitted to: those that one detector can claim, or somewhat more."""
+        if 10 * claimed < MISFIT * fitted:
+            self.neighbours = max(self.neighbours // 2, self.effort.fewest)
+        elif 10 * claimed > GOOD_FIT * fitted:
+            self.neighbours = min(self.neighbours + self.neighbours // 2, self.effort.neighbours)
 
     def _masked(self, seed: int) -> Found:
         """The better of the two masks, the paper's on a tie; if they claim anyone, then the seed too."""
