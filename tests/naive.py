@@ -140,12 +140,28 @@ def local_block(rng, X, y, targets, recipe):
 BLOCKS = {"bisector": bisector_block, "near-bisector": near_bisector_block, "local": local_block}
 
 
-def hyperplanes(X, y, targets, recipe, seed):
-    """Hyperplanes without end, one at a time."""
+def open_bisector_block(rng, X, y, targets, is_open):
+    """As near bisectors, of open pairs: their first points in random order, in turn if they are too few."""
+    turn = rng.permutation([row for row in range(len(y)) if y[row] in targets]).tolist()
+    firsts = [a for a in turn if is_open[a].any()][:64]
+    firsts = [firsts[i % len(firsts)] for i in range(64)]
+    seconds = [np.flatnonzero(is_open[a]) for a in firsts]
+    drawn = rng.integers(0, [[len(rows)] * 256 for rows in seconds])
+    planes = []
+    for a, rows, places in zip(firsts, seconds, drawn, strict=True):
+        _, b = min((dot(X[b] - X[a], X[b] - X[a]), b) for b in rows[places])
+        planes.append(halfway(X[a], X[b] - X[a]))
+    return planes
+
+
+def hyperplanes(X, y, targets, recipe, seed, still_open=lambda: None):
+    """Hyperplanes without end, one at a time; near bisectors of pairs that are still open, if any are said to be."""
     block = 0
     while True:
-        rng = stream(seed, HYPERPLANES, block)
-        if recipe.hyperplanes in BLOCKS:
+        rng, is_open = stream(seed, HYPERPLANES, block), still_open() if block else None
+        if recipe.hyperplanes == "near-bisector" and is_open is not None and is_open.any():
+            weights, biases = zip(*open_bisector_block(rng, X, y, targets, is_open), strict=True)
+        elif recipe.hyperplanes in BLOCKS:
             weights, biases = zip(*BLOCKS[recipe.hyperplanes](rng, X, y, targets, recipe), strict=True)
         else:
             weights, biases = gaussian_block(rng, X, recipe)
@@ -370,7 +386,7 @@ def algorithm_2(X, y, width, recipe, seed):
 def algorithm_1(X, y, recipe, seed, min_width=0, rescue=True):
     """One hyperplane at a time until all pairs are separated; coordinate cuts where that stalls."""
     targets = choose_targets(y, recipe.target)
-    source = hyperplanes(X, y, targets, recipe, seed)
+    source = hyperplanes(X, y, targets, recipe, seed, lambda: is_open)
     is_open, were_open = all_pairs(y, targets), {}
     W, B, bits = np.empty((0, X.shape[1])), [], np.empty((len(X), 0), dtype=bool)
     while is_open.any() or len(B) < min_width:

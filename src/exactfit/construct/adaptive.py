@@ -17,7 +17,17 @@ from .construction import Construction
 from .cover import Cover
 from .evidence import ClassOrder
 from .fixed import hyperplane_source
-from .hyperplanes import Hyperplanes, Source, largest_width, refuse_too_large, stream
+from .hyperplanes import (
+    HYPERPLANES,
+    RIVALS,
+    Hyperplanes,
+    Source,
+    in_format_of,
+    largest_width,
+    nearest_bisectors,
+    refuse_too_large,
+    stream,
+)
 from .margins import open_bisectors
 from .one_vs_rest import assemble, cover_classes, gather_evidence
 from .patterns import FORMATS, Line, Patterns, patterns_of
@@ -90,7 +100,7 @@ class _FirstLayer:
                 self._refuse(n, pairs)
             if self.options.rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
                 break
-            block, line = batches.take()
+            block, line = batches.take(pairs)
             blocks.append(block)
             lines.append(line)
             pairs.add(*line)
@@ -197,22 +207,32 @@ class _FirstLayer:
 
 
 class _Batches:
-    """Blocks of hyperplanes with every point's sides, computed a few at a time."""
+    """Blocks of hyperplanes with every point's sides, computed a few at a time.
+
+    Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from.
+    """
 
     def __init__(self, X: Matrix, source: Source, options: Options, threads: Threads) -> None:
         self.X, self.source, self.options, self.threads = X, source, options, threads
+        self.follow = options.hyperplanes == "near-bisector"
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
-    def take(self) -> tuple[Hyperplanes, Line]:
+    def take(self, pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
         if not self.ready:
-            blocks = [self.source.block(self.drawn + k) for k in range(BATCH_BLOCKS)]
-            self.drawn += BATCH_BLOCKS
+            blocks = [self._block(pairs, self.drawn + k) for k in range(1 if self.follow else BATCH_BLOCKS)]
+            self.drawn += len(blocks)
             weights = np.concatenate([block.weights for block in blocks])
             biases = np.concatenate([block.biases for block in blocks])
             patterns = patterns_of(self.X, Hyperplanes(weights, biases), self.options, self.threads)
             self.ready = list(zip(blocks, patterns.lines, strict=True))[::-1]
         return self.ready.pop()
+
+    def _block(self, pairs: OpenPairs, index: int) -> Hyperplanes:
+        if index == 0 or pairs.closed or not self.follow:
+            return self.source.block(index)
+        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, index))
+        return in_format_of(drawn, self.options.exact_in)
 
 
 def _cover(

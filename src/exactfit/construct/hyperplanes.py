@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,14 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
     return draw
 
 
+class Drawing(Protocol):
+    """Pairs of rows that can be drawn from."""
+
+    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """``count`` first rows, and for each so many seconds."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Ordered pairs of rows of different labels, the first in a target class, to be drawn from."""
@@ -156,18 +164,19 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     """Perpendicular bisectors between a random point and the nearest of 256 random ones of other labels.
 
     Of less than 2048 points of other labels, an eighth are drawn. Squared distances are summed in one
-    fixed order, and the least row wins a tie.
+    fixed order, and the least row wins a tie. Adaptive width takes pairs that are still open, after its first block.
     """
     pairs = Pairs.of(y, targets)
     n_others = len(y) - int(pairs.sizes[pairs.targets].max())
     rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
+    return lambda rng: nearest_bisectors(X, pairs, rivals, rng)
 
-    def draw(rng: np.random.Generator) -> Hyperplanes:
-        here, there = pairs.draw(rng, WORD_BITS, rivals)
-        points = dense_rows(X, here)
-        return between(points, dense_rows(X, _all_nearest(X, points, there)))
 
-    return draw
+def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, rng: np.random.Generator) -> Hyperplanes:
+    """A block of bisectors of random pairs, each the closest of so many with the same first point."""
+    here, there = pairs.draw(rng, WORD_BITS, rivals)
+    points = dense_rows(X, here)
+    return between(points, dense_rows(X, _all_nearest(X, points, there)))
 
 
 def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:

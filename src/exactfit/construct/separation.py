@@ -161,6 +161,7 @@ class OpenPairs:
         self._width: int | None = None
         classes, child, sizes = np.unique(y, return_inverse=True, return_counts=True)
         self._begin_level(child.astype(np.int64), sizes.astype(np.int64), pairs or all_against_rest(classes, targets))
+        self._firsts: Ints = np.flatnonzero(self._level.runs_of[child])
         if self.closed:
             self._width = 0
 
@@ -215,6 +216,27 @@ class OpenPairs:
         members = self._rows[np.argsort(self._child)]
         for lo, hi in _cut(degrees[points], CHUNK):
             yield self._point_pairs(points[lo:hi], members)
+
+    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
+        """``count`` random rows that are first in open pairs, in turn if they are too few; for each so many seconds.
+
+        First rows come in random order, those without an open pair left out; seconds are uniform.
+        There must be an open pair.
+        """
+        turn = rng.permutation(self._firsts)
+        turn = np.searchsorted(self._rows, turn[np.isin(turn, self._rows)])
+        members = self._rows[np.argsort(self._child)]
+        firsts, seconds = list[int](), list[Ints]()
+        for at in range(0, len(turn), count):
+            a, b = self._point_pairs(turn[at : at + count], members)
+            begin = np.flatnonzero(np.r_[True, a[1:] != a[:-1]]) if len(a) else np.empty(0, np.int64)
+            firsts += a[begin].tolist()
+            seconds += np.split(b, begin[1:])[: len(begin)]
+            if len(firsts) >= count:
+                break
+        places = np.arange(count) % min(len(firsts), count)
+        drawn = rng.integers(0, np.array([len(seconds[k]) for k in places])[:, None], (count, others))
+        return np.array(firsts)[places], np.stack([seconds[k][own] for k, own in zip(places, drawn, strict=True)])
 
     def _point_pairs(self, points: Ints, members: Ints) -> tuple[Ints, Ints]:
         """The open pairs of some active points; ``members`` are all rows, ordered by child."""
