@@ -25,9 +25,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from exactfit import InterpolatingClassifier
 from exactfit._support.options import seed_sequence
 from exactfit._support.processes import Reporter, run_alone
-from exactfit.construct import Construction, Recipe, adaptive_width, cover, fixed_width, mutual
+from exactfit.construct import Construction, Recipe, adaptive_width, cover, evidence, fixed_width
+from exactfit.construct.algorithms import hyperplane_source
 from exactfit.construct.evidence import ClassOrder
-from exactfit.construct.fixed import hyperplane_source
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.data import choose_targets
 from exactfit.network.detectors import class_slack
@@ -83,8 +83,8 @@ def recipe(case: Fit, **options: Any) -> Recipe:
 def warm_up(X: np.ndarray, y: np.ndarray, case: Fit) -> None:
     """Load every kernel before the clock starts: those for small problems, and those for large ones."""
     rows = np.concatenate([np.flatnonzero(y == k)[:20] for k in np.unique(y)])
-    usual = cover.SMALL, mutual.WORTHWHILE
-    for cover.SMALL, mutual.WORTHWHILE in ((0, usual[1]), (0, 0), usual):
+    usual = cover.SMALL, evidence.WORTHWHILE
+    for cover.SMALL, evidence.WORTHWHILE in ((0, usual[1]), (0, 0), usual):
         for selection in ("random", "greedy"):
             made = fixed_width(X[rows], y[rows], 100, recipe(case, selection=selection), SEED)
     adaptive_width(X[rows], y[rows], recipe(case), SEED)

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from exactfit import InterpolatingClassifier
-from exactfit.geometry.worst_cases import make_alternating_line, make_parallel_lines
+from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 
 from .cases import THREADS, Case, Data, Options, Row, images, moons
 

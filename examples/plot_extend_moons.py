@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from exactfit import Recipe, extend, fixed_width
-from exactfit.geometry.worst_cases import make_disc_moons
+from exactfit.geometry.theorem import make_disc_moons
 from exactfit.plots import style
 from exactfit.plots.style import color, marker
 

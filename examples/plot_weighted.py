@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from exactfit import Recipe, fixed_width
-from exactfit.geometry.worst_cases import make_parallel_lines
+from exactfit.geometry.theorem import make_parallel_lines
 from exactfit.plots import plot_regions, style
 from exactfit.plots.style import color, marker
 

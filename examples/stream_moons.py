@@ -10,7 +10,7 @@ import time
 import tracemalloc
 
 from exactfit import Recipe, extend, fixed_width
-from exactfit.geometry.worst_cases import make_disc_moons
+from exactfit.geometry.theorem import make_disc_moons
 
 NOISE = 0.15
 BATCH = 100_000

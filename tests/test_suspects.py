@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 from exactfit import DataError, ParameterError, find_suspects
 from exactfit._support.threads import SERIAL, Threads
-from exactfit.construct.claims import drawn_patterns
+from exactfit.construct.noise import drawn_patterns
 from exactfit.geometry import neighbours
 from exactfit.geometry.neighbours import nearest_rows
 

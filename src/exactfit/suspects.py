@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._support.console import as_frame
 from ._support.options import check_random_state, check_whole
 from ._support.threads import at_work
-from .construct.claims import Claims, drawn_patterns
+from .construct.noise import Claims, drawn_patterns
 from .data import Labelled
 from .geometry.neighbours import nearest_rows
 

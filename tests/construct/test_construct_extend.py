@@ -35,7 +35,7 @@ from exactfit import (
 )
 from exactfit.construct import stream as streams
 from exactfit.data import data_digest
-from exactfit.geometry.worst_cases import make_disc_moons
+from exactfit.geometry.theorem import make_disc_moons
 from exactfit.network import Masks, WeightedMasks
 from exactfit.network.sides import sides
 

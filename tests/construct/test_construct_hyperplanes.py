@@ -15,7 +15,7 @@ from strategies import problems, seeds
 
 from exactfit._support.options import seed_sequence
 from exactfit.construct import Recipe
-from exactfit.construct.fixed import hyperplane_source
+from exactfit.construct.algorithms import hyperplane_source
 from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, radius, stream
 from exactfit.data import mean
 from exactfit.exceptions import DataError, ParameterError

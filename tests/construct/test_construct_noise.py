@@ -26,9 +26,8 @@ from exactfit import (
     certify,
 )
 from exactfit._support.threads import SERIAL, Threads, Work
-from exactfit.construct import claims, noise
-from exactfit.construct.claims import Claims, drawn_patterns
-from exactfit.construct.noise import points_to_give_up
+from exactfit.construct import noise
+from exactfit.construct.noise import Claims, drawn_patterns, points_to_give_up
 from exactfit.network.bits import BitMatrix
 
 
@@ -64,7 +63,7 @@ def test_counts_after_some_are_gone_are_those_of_the_others_alone(seed, n, width
     bits = BitMatrix.from_bool(rng.random((n, width)) < rng.random())
     gone = np.r_[False, False, rng.random(n - 2) < rng.random()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claims, "MOST_ANCHORS", block)
+        patch.setattr(noise, "MOST_ANCHORS", block)
         left = Claims.over(bits, y, SERIAL).without(gone, bits, y, SERIAL)
     expected = Claims.over(bits.take(np.flatnonzero(~gone)), y[~gone], SERIAL)
     usable = expected.limits > 0
@@ -78,7 +77,7 @@ def test_blocks_and_threads_do_not_matter(monkeypatch):
     X, y, _ = noisy()
     bits = drawn_patterns(X, 100, 0, SERIAL)
     whole = Claims.over(bits, y, SERIAL)
-    monkeypatch.setattr(claims, "MOST_ANCHORS", 7)
+    monkeypatch.setattr(noise, "MOST_ANCHORS", 7)
     with Threads(2) as threads:
         again = Claims.over(bits, y, threads)
     np.testing.assert_array_equal(again.claims, whole.claims)

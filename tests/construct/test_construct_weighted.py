@@ -26,7 +26,7 @@ from exactfit.construct.patterns import patterns_of, rounded
 from exactfit.construct.recipe import LAWS
 from exactfit.construct.weighted import Distinct, weighted_cover
 from exactfit.exceptions import ConflictWarning, InterpolationWarning, NoGapError, ParameterError
-from exactfit.geometry.worst_cases import make_alternating_line, make_parallel_lines
+from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 from exactfit.network import WeightedMasks
 from exactfit.network.bits import BitMatrix
 

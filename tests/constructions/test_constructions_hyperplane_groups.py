@@ -14,10 +14,9 @@ from sklearn.datasets import load_digits, load_wine
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Baum, Bubeck
-from exactfit.constructions.base import distinct_points
+from exactfit.constructions.base import distinct_points, n_outputs, spaced_levels
 from exactfit.constructions.baum import baum_size, class_slabs
 from exactfit.constructions.bubeck import bubeck_size
-from exactfit.constructions.claims import n_outputs, spaced_levels
 from exactfit.constructions.hyperplane_groups import ScaledPoints, slab_through
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, DataError, ParameterError, certify
 from exactfit.constructions import LiftedBaum, Vershynin
-from exactfit.constructions.claims import n_outputs
+from exactfit.constructions.base import n_outputs
 from exactfit.constructions.lifted_baum import lifted_baum_size
 from exactfit.constructions.vershynin import RATE, _batches, _Sphere, vershynin_size
 

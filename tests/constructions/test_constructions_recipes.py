@@ -21,8 +21,8 @@ from exactfit.constructions import (
     Zhang,
 )
 from exactfit.constructions.ball_cover import ball_cover_size
+from exactfit.constructions.base import n_outputs
 from exactfit.constructions.caps import caps_size
-from exactfit.constructions.claims import n_outputs
 from exactfit.constructions.huang import huang_size
 from exactfit.constructions.nearest_neighbour import condensed_neighbour_size
 from exactfit.constructions.own import own_size

@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Yun, yun
-from exactfit.constructions.base import distinct_points
-from exactfit.constructions.claims import spaced_levels
+from exactfit.constructions.base import distinct_points, spaced_levels
 from exactfit.constructions.line import lines
 from exactfit.constructions.yun import _Cells, _Zigzags, yun_size
 

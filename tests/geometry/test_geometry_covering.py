@@ -1,4 +1,4 @@
-"""Mutual coverings are what the definition says, and the check against it finds every fault."""
+"""Coverings: the limit's balls are exact, mutual ones are what the definition says; a check finds every fault."""
 
 from __future__ import annotations
 
@@ -14,10 +14,188 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_moons
 from strategies import problems
 
-from exactfit import ContradictoryLabelsError, DataError, ParameterError
-from exactfit.geometry import is_mutual_covering, make_alternating_line, mutual_covering, neighbours, radius, separation
+from exactfit import ContradictoryLabelsError, DataError, ParameterError, Recipe, fixed_width
+from exactfit._support.options import seed_sequence
+from exactfit.construct.hyperplanes import ORDER, stream
+from exactfit.geometry import (
+    is_mutual_covering,
+    limit_cover,
+    make_alternating_line,
+    make_parallel_lines,
+    mutual_covering,
+    neighbours,
+    radius,
+    separation,
+)
 from exactfit.geometry.covering import MutualCovering
 from exactfit.geometry.covering_build import admissible_radius
+from exactfit.geometry.theorem import make_disc_moons
+
+
+def in_order(y: Any, k: int, seed: int) -> Any:
+    """Rows of class k in the order in which a construction of this seed tries them."""
+    rows = np.flatnonzero(y == k)
+    return rows[stream(seed_sequence(seed), ORDER, k).permutation(len(rows))]
+
+
+@pytest.mark.parametrize("path", [{}, {"DOUBLE_DIMENSION": 0}, {"DOUBLE_DIMENSION": 0, "KEPT_BYTES": 0, "CROWDED": 1}])
+@given(problem=problems(), seed=st.integers(0, 3))
+def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any, seed: int) -> None:
+    X, y = problem
+    with pytest.MonkeyPatch.context() as patch:
+        for constant, value in path.items():
+            patch.setattr(neighbours, constant, value)
+        found = limit_cover(X, y, target="all", random_state=seed)
+    expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
+    assert found.anchors.tolist() == expected
+    assert found.witnesses.tolist() == [naive.nearest_rows(X, y)[row] for row in expected]
+    assert found.coverage.sum() == len(X)
+
+
+@given(problem=problems(), order=st.sampled_from(["random", "greedy"]))
+def test_every_point_is_covered_and_none_of_another_class(problem: Any, order: str) -> None:
+    X, y = problem
+    found = limit_cover(X, y, order, target="all")
+    for row in range(len(X)):
+        held = [
+            naive.square(X[row], X[anchor]) < naive.square(X[anchor], X[witness])
+            for anchor, witness in zip(found.anchors, found.witnesses, strict=True)
+        ]
+        own = found.classes == y[row]
+        assert np.array(held)[own].any()
+        assert not np.array(held)[~own].any()
+
+
+def without_close_calls(seed: int) -> tuple[Any, Any]:
+    """Points for which a ball that ends a few per cent earlier or later would hold the same ones."""
+    rng, y = np.random.default_rng(seed), np.arange(16) % 2
+    while True:
+        X = rng.normal(size=(16, 2)) + np.column_stack([2.0 * y, 0 * y])
+        distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+        reach = np.where(y[:, None] != y[None], distances, np.inf).min(axis=1)
+        if np.abs(distances[y == 1][:, y == 1] / reach[y == 1][:, None] - 1).min() > 0.04:
+            return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_very_wide_network_has_the_same_detectors(seed: int) -> None:
+    X, y = without_close_calls(seed)
+    limit = limit_cover(X, y, target=1, random_state=seed)
+    made = fixed_width(X, y, 200_000, Recipe(max_bias=8 * np.abs(X).max(), center=False, target=1), seed)
+    np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
+    np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
+    np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)
+
+
+def test_the_forecast_is_near_what_wide_networks_have() -> None:
+    X, y = load_digits(return_X_y=True)
+    X = X / np.linalg.norm(X, axis=1).max()
+    forecast = limit_cover(X, y, random_state=0).n_detectors
+    wide = fixed_width(X, y, 4000, Recipe(max_bias=1.0, center=False), 0)
+    narrow = fixed_width(X, y, 400, Recipe(max_bias=1.0, center=False), 0)
+    assert abs(len(wide.trace.anchors) - forecast) < 0.15 * forecast
+    assert len(narrow.trace.anchors) > 1.5 * forecast
+
+
+def test_greedy_needs_fewer_and_a_small_pool_still_covers() -> None:
+    X, y = load_digits(return_X_y=True)
+    random, greedy = limit_cover(X, y), limit_cover(X, y, "greedy")
+    assert greedy.n_detectors < random.n_detectors
+    pooled = limit_cover(X, y, "greedy", memory=500)
+    assert pooled.coverage.sum() == len(X)
+    assert random.per_class.keys() == set(range(10))
+    assert sum(random.per_class.values()) == random.n_detectors
+
+
+def test_kinds_of_input_labels_and_threads_change_nothing() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    plain = limit_cover(X, y, random_state=3)
+    for same, labels in ((X.astype(np.float32).astype(float), y), (sp.csr_array(X), names)):
+        other = limit_cover(same, labels, random_state=3, n_jobs=2)
+        assert other.n_detectors == pytest.approx(plain.n_detectors, abs=0 if labels is names else 3)
+    assert set(limit_cover(X, names).classes) == {"a", "b", "c"}
+    np.testing.assert_allclose(plain.radii, np.linalg.norm(X[plain.anchors] - X[plain.witnesses], axis=1))
+
+
+@given(problem=problems(kinds=("grid", "halves")), power=st.integers(-9, 9), shift=st.integers(-5, 5))
+def test_exact_motions_change_no_anchor(problem: Any, power: int, shift: int) -> None:
+    X, y = problem
+    moved = (X[:, ::-1] + shift) * 2.0**power
+    np.testing.assert_array_equal(
+        limit_cover(moved, y, random_state=1).anchors, limit_cover(X, y, random_state=1).anchors
+    )
+
+
+def test_duplicates_add_no_greedy_ball() -> None:
+    X, y = make_moons(100, noise=0.1, random_state=0)
+    twice = limit_cover(np.concatenate([X, X]), np.concatenate([y, y]), "greedy")
+    assert twice.n_detectors == limit_cover(X, y, "greedy").n_detectors
+
+
+def test_bad_input_of_a_limit_is_refused() -> None:
+    X, y = make_moons(20, random_state=0)
+    with pytest.raises(ParameterError, match="order"):
+        limit_cover(X, y, "best")
+    with pytest.raises(ParameterError, match="memory"):
+        limit_cover(X, y, memory=0)
+    with pytest.raises(ContradictoryLabelsError):
+        limit_cover([[0.0], [0.0]], [0, 1])
+
+
+@pytest.mark.parametrize("activation", ["threshold", "relu"])
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_an_alternating_line_needs_a_detector_for_every_centre(activation: str, spread: float) -> None:
+    X, y = make_alternating_line(6, points_per_center=3, spread=spread, dimension=4)
+    assert X.shape == (33, 4)
+    assert not X[:, 1:].any()
+    assert limit_cover(X, y, target=1).n_detectors >= 6
+    for seed in range(3):
+        made = fixed_width(X, y, 3000, Recipe(target=1, activation=activation, selection="greedy"), seed)
+        assert made.outcome.interpolates
+        assert len(made.trace.anchors) >= 6
+
+
+def test_the_alternating_line_is_the_published_one() -> None:
+    X, y = make_alternating_line(5)
+    assert X[y == 1].ravel().tolist() == [(k - 1) / 4 for k in range(1, 6)]
+    assert X[y == 0].ravel().tolist() == [(j - 0.5) / 4 for j in range(1, 5)]
+    X, y = make_alternating_line(5, points_per_center=20, spread=0.49)
+    assert separation(X, y).value >= 0.02 * 0.125 - 1e-15
+
+
+def test_parallel_lines_make_every_target_point_an_anchor() -> None:
+    X, y = make_parallel_lines(10, distance=0.1, dimension=3)
+    assert X.shape == (20, 3)
+    assert separation(X, y).value == 0.1
+    assert limit_cover(X, y, target=1).n_detectors == 10
+    made = fixed_width(X, y, 2000, Recipe(max_bias=1.0, center=False, target=1), 0)
+    assert len(made.trace.anchors) == 10
+
+
+def test_disc_moons_are_apart_as_promised() -> None:
+    X, y = make_disc_moons(20_000, noise=0.2, random_state=1)
+    assert 0.1 <= separation(X, y).value < 0.15
+    np.testing.assert_array_equal(X, make_disc_moons(20_000, noise=0.2, random_state=1)[0])
+    assert separation(*make_disc_moons(20_000, noise=0.0)).value == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (make_alternating_line, {"n_centers": 1}),
+        (make_alternating_line, {"n_centers": 3, "spread": 0.5}),
+        (make_alternating_line, {"n_centers": 3, "points_per_center": 0}),
+        (make_alternating_line, {"n_centers": 3, "dimension": 0}),
+        (make_parallel_lines, {"n_points": 1}),
+        (make_parallel_lines, {"distance": 0.0}),
+        (make_parallel_lines, {"dimension": 1}),
+        (make_disc_moons, {"n_samples": 10, "noise": 0.25}),
+    ],
+)
+def test_worst_cases_refuse_bad_options(make: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        make(**options)
 
 
 def balls_of(pair: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
 from exactfit._support.threads import SERIAL
-from exactfit.construct import Recipe, mutual
+from exactfit.construct import Recipe, evidence
 from exactfit.construct.evidence import ClassOrder, Counts
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.one_vs_rest import assemble, cover_classes
@@ -110,8 +110,8 @@ def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
 def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, draw = OrderedPoints.of(digits), Draw(digits.digest, Scheme(), 4)
     plain = [run_cell(FirstLayers(problem, draw, CELLS), cell) for cell in CELLS]
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
-    monkeypatch.setattr(mutual, "SHARE", 0.0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "SHARE", 0.0)
     layers = FirstLayers(problem, draw, CELLS)
     ahead = [run_cell(layers, cell) for cell in CELLS]
     assert [replace(trial, seconds=0) for trial in ahead] == [replace(trial, seconds=0) for trial in plain]

@@ -1,6 +1,6 @@
 """The paper's algorithms, as functions of data and a seed.
 
-``build`` holds the two entrances; ``fixed`` is Algorithm 2, ``adaptive`` Algorithm 1; both draw ``hyperplanes``, pack
+``build`` holds the two entrances; ``algorithms`` is Algorithms 1 and 2, which draw ``hyperplanes``, pack
 every point's sides into patterns, gather ``evidence`` (or ``values``), ``cover`` each
 target class and put the network together in ``one_vs_rest``.
 """

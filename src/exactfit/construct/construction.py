@@ -125,7 +125,7 @@ class Construction:
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
         """What the cover step's own numbers prove of all points but those given up: nothing is computed again.
 
-        Of several networks they prove it of each, and so of the mean of their scores (see ``construct.votes``).
+        Of several networks they prove it of each, and so of the mean of their scores (see ``construct.build``).
         A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
         In a format: float64 errs less than float32, on points that float32 holds too.
         """

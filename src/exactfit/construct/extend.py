@@ -32,9 +32,8 @@ from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 from ..outcome import Outcome
 from .construction import Construction, Trace
-from .heights import Measure, measure_of
 from .patterns import rounded
-from .stream import Batches, Codes, Floats, Stream, tiles
+from .stream import Batches, Codes, Floats, Measure, Stream, measure_of, tiles
 
 Rows = NDArray[np.int64]
 Tile = tuple[int, Floats, Codes]
@@ -146,7 +145,7 @@ def extend(
     >>> import numpy as np
     >>> from exactfit import extend
     >>> from exactfit.construct import fixed_width
-    >>> from exactfit.geometry.worst_cases import make_disc_moons
+    >>> from exactfit.geometry.theorem import make_disc_moons
     >>> X, y = make_disc_moons(200, noise=0.1, random_state=0)
     >>> made = fixed_width(X, y, 200, random_state=0)
     >>> print(extend(made, lambda: (make_disc_moons(1000, noise=0.1, random_state=k) for k in (1, 2)), training=(X, y)))

@@ -1,6 +1,9 @@
-"""Which training points to give up, if some labels are known to be wrong.
+"""Which labels look wrong, by who claims whom over one first layer; and which points to give up if some are wrong.
 
-The rule is deterministic. Rows that lose to the majority of their equals go first, by row. Then,
+A point that no other point of its label claims is an anchor in every cover over this layer; one
+whose own detector claims nobody serves nobody else. Wrong labels show in both.
+
+Points are given up by a deterministic rule. Rows that lose to the majority of their equals go first, by row. Then,
 in :data:`ROUNDS` rounds of nearly equal size, those that fewest points of their label claim go,
 of these the ones that claim fewest themselves, ties by row; claims and support are counted anew
 in every round, since a wrong label that is gone no longer limits the detectors around it. No class
@@ -10,15 +13,137 @@ loses more than half of its points in this way.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.threads import Work
+from .._support.console import Progress, silent
+from .._support.options import seed_sequence
+from .._support.threads import Threads, Work
 from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
-from .claims import Claims, Codes, Rows, drawn_patterns
+from ..network.sides import sides
+from .evidence import ClassOrder, Columns, Counts, Evidence, foresee
+from .hyperplanes import Source, gaussian, refuse_too_large
+
+Codes = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+MOST_ANCHORS = 256  # held against a class at a time: enough for the threads
+HEIGHTS_AT_ONCE = 2**22  # 16 MiB of counts
+
+
+def drawn_patterns(X: Any, width: int, random_state: Any, threads: Threads) -> BitMatrix:
+    """Bits of all points over ``width`` hyperplanes of the paper's law, around the mean."""
+    refuse_too_large(width, X)
+    planes = Source(seed_sequence(random_state), gaussian(X, max_bias="radius", center=True)).first(width)
+    return sides(X, planes.weights, planes.biases, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """For every row how many others of its label claim it, and how many of them it claims.
+
+    A row that some row of another label equals, in its pattern at least, has neither: a detector
+    that claimed it would claim that other row too. ``limits`` and ``witnesses`` (rows) are those of the
+    detectors anchored at each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network.bits import BitMatrix
+    >>> from exactfit._support.threads import SERIAL
+    >>> from exactfit.construct.noise import Claims
+    >>> bits = BitMatrix.from_bool(np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]], dtype=bool))
+    >>> found = Claims.over(bits, np.array([0, 0, 1, 1]), SERIAL)
+    >>> found.claims, found.support
+    (array([1, 1, 0, 0]), array([1, 1, 0, 0]))
+    """
+
+    claims: Rows
+    support: Rows
+    limits: Rows
+    witnesses: Rows
+
+    @classmethod
+    def over(cls, patterns: BitMatrix, y: Codes, threads: Threads, progress: Progress = silent) -> Claims:
+        """Count for patterns in the order of the rows; y may leave class codes out."""
+        order = ClassOrder.of(y)
+        present = np.unique(y).tolist()
+        evidence = foresee(Counts(patterns.take(order.rows), threads), [order.target(k) for k in present], progress)
+        found = cls(*(np.zeros(len(y), dtype=np.int64) for _ in range(4)))
+        for k in present:
+            own = np.arange(*order.target(k))
+            rows = order.rows[own]
+            for block, heights in _heights(evidence, own, own):
+                limits, witnesses = evidence.limits(own[block], order.rest(k))
+                found.limits[rows[block]], found.witnesses[rows[block]] = limits, order.rows[witnesses]
+                claimed = heights < limits[:, None]
+                found.claims[rows] += claimed.sum(axis=0)
+                found.support[rows[block]] = claimed.sum(axis=1)
+            progress("claims", order.target(k)[1], len(y))
+        return found
+
+    def without(self, gone: NDArray[np.bool_], patterns: BitMatrix, y: Codes, threads: Threads) -> Claims:
+        """The counts of the rows that stay, when some go; ``patterns`` and ``y`` are those of all rows before.
+
+        Limits change only where the witness went, and every other count only by the rows that went: that is far less
+        work than to count anew. Every class keeps a row.
+        """
+        left = self._less(gone, patterns, y, threads)
+        patterns, y = patterns.take(np.flatnonzero(~gone)), y[~gone]
+        order = ClassOrder.of(y)
+        evidence = Counts(patterns.take(order.rows), threads)
+        for k in np.unique(y).tolist():
+            own = np.arange(*order.target(k))
+            rows = order.rows[own]
+            # An unusable anchor has no witness to go by.
+            again = own[(left.witnesses[rows] < 0) | (left.limits[rows] <= 0)]
+            for block, heights in _heights(evidence, again, own):
+                limits, witnesses = evidence.limits(again[block], order.rest(k))
+                anchors = order.rows[again[block]]
+                claimed = heights < limits[:, None]
+                left.claims[rows] += claimed.sum(axis=0) - (heights < left.limits[anchors, None]).sum(axis=0)
+                left.support[anchors] = claimed.sum(axis=1)
+                left.limits[anchors], left.witnesses[anchors] = limits, order.rows[witnesses]
+        return left
+
+    def _less(self, gone: NDArray[np.bool_], patterns: BitMatrix, y: Codes, threads: Threads) -> Claims:
+        """The rows that stay, less what those that go claimed and were claimed by; -1 for a witness that went."""
+        order = ClassOrder.of(y)
+        evidence = Counts(patterns.take(order.rows), threads)
+        claims, support = self.claims.copy(), self.support.copy()
+        for k in np.unique(y).tolist():
+            own = np.arange(*order.target(k))
+            leaving, staying = own[gone[order.rows[own]]], own[~gone[order.rows[own]]]
+            for block, heights in _heights(evidence, leaving, staying):
+                limits = self.limits[order.rows[leaving[block]], None]
+                claims[order.rows[staying]] -= (heights < limits).sum(axis=0)
+            for block, heights in _heights(evidence, staying, leaving):
+                anchors = order.rows[staying[block]]
+                support[anchors] -= (heights < self.limits[anchors, None]).sum(axis=1)
+        number = np.where(gone, -1, np.cumsum(~gone) - 1)
+        return Claims(claims[~gone], support[~gone], self.limits[~gone], number[self.witnesses[~gone]])
+
+
+def _heights(evidence: Evidence, anchors: Columns, columns: Columns) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """What anchors count at columns, a block of anchors at a time; at an anchor itself more than any limit."""
+    if not len(columns):
+        return
+    whole = columns[-1] - columns[0] + 1 == len(columns)
+    selected = evidence.select(slice(int(columns[0]), int(columns[-1]) + 1) if whole else columns)
+    size = max(1, min(MOST_ANCHORS, HEIGHTS_AT_ONCE // len(columns)))
+    for low in range(0, len(anchors), size):
+        block = slice(low, min(low + size, len(anchors)))
+        heights = evidence.heights(anchors[block], selected)
+        place = np.minimum(np.searchsorted(columns, anchors[block]), len(columns) - 1)
+        itself = np.flatnonzero(columns[place] == anchors[block])
+        heights[itself, place[itself]] = np.iinfo(heights.dtype).max
+        yield block, heights
+
 
 Matrix = Any
 

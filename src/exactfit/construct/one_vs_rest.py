@@ -18,9 +18,8 @@ from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .construction import Construction, Trace
 from .cover import Cover, greedy_cover, pool_capacity, random_cover
-from .evidence import ClassOrder, Columns, Counts, Evidence
+from .evidence import ClassOrder, Columns, Counts, Evidence, foresee
 from .hyperplanes import ORDER, Hyperplanes, stream
-from .mutual import foresee
 from .patterns import Patterns
 from .recipe import Options
 from .values import Values

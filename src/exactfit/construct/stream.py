@@ -1,16 +1,26 @@
-"""Labelled points that come in batches, more than once and always the same."""
+"""Labelled points that come in batches, and how high they stand over the detectors of a finished network."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import count_all
+from .._kernels.cover import highest_sums, lowest_counts, lowest_sums
+from .._support.threads import SERIAL
 from ..data import as_labels, as_matrix, class_indices, finite_points
 from ..exceptions import DataError, ParameterError
-from ..network.sides import dense_rows
+from ..network.activations import Activation
+from ..network.bits import BitMatrix
+from ..network.detectors import Detectors
+from ..network.sides import dense_rows, sides
+from ..network.weights import weigh_words
+from .hyperplanes import Hyperplanes
+from .values import Values
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -78,3 +88,80 @@ def tiles(X: Any, codes: Codes) -> Iterator[tuple[int, Floats, Codes]]:
     for start in range(0, len(codes), TILE_ROWS):
         rows = slice(start, start + TILE_ROWS)
         yield start, dense_rows(X, rows), codes[rows]
+
+
+Rows = NDArray[np.int64]
+
+
+class Measure(Protocol):
+    """How high points stand over masks or weights, in bits or in values."""
+
+    def lowest(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+        """The limits, lowered to what the points have at least, and the first point that did so (-1 for none)."""
+        ...
+
+    def claims(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which detectors claim which points for certain, shape (detectors, points)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Bits:
+    planes: Hyperplanes
+
+    def lowest(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+        lows, where = limits.copy(), np.full(len(limits), -1)
+        words = sides(points, self.planes.weights, self.planes.biases).words
+        lowest_counts(words, 0, len(points), counters, lows, where)
+        return lows, where
+
+    def claims(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> NDArray[np.bool_]:
+        words = sides(points, self.planes.weights, self.planes.biases).words
+        counts = np.empty((len(counters), len(points)), dtype=np.int64)
+        count_all(words, 0, len(points), counters, 0, counts)
+        return np.asarray(counts < limits[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    planes: Hyperplanes
+
+    def _counts(self, points: Floats, weights: NDArray[Any]) -> Rows:
+        words = sides(points, self.planes.weights, self.planes.biases).words
+        return np.array([weigh_words(words, row) for row in weights], dtype=np.int64).reshape(len(weights), len(points))
+
+    def lowest(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+        counts = self._counts(points, counters)
+        where = counts.argmin(axis=1)
+        lows = counts[np.arange(len(counts)), where]
+        return np.minimum(lows, limits), np.where(lows < limits, where, -1)
+
+    def claims(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(self._counts(points, counters) < limits[:, None])
+
+
+class _Numbers:
+    def __init__(self, planes: Hyperplanes, activation: Activation) -> None:
+        d = planes.weights.shape[1]
+        nothing = BitMatrix.from_bool(np.empty((0, planes.count), dtype=bool))
+        self.evidence = Values(np.empty((0, d)), np.arange(0), planes, nothing, activation, SERIAL)
+
+    def lowest(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+        lows, where = limits.copy(), np.full(len(limits), -1)
+        values, errors = self.evidence.values(points), self.evidence.errors(points)
+        lowest_sums(values, errors, self.evidence.share, counters, 0, lows, where)
+        return lows, where
+
+    def claims(self, points: Floats, counters: NDArray[Any], limits: NDArray[Any]) -> NDArray[np.bool_]:
+        highs = np.empty((len(counters), len(points)))
+        values, errors = self.evidence.values(points), self.evidence.errors(points)
+        highest_sums(values, errors, self.evidence.share, counters, highs)
+        return np.asarray(highs < limits[:, None])
+
+
+def measure_of(detectors: Detectors) -> Measure:
+    """Counts for the threshold, values for everything else."""
+    planes = Hyperplanes(detectors.planes, detectors.first.bias)
+    if detectors.are_weighted:
+        return _Weights(planes)
+    return _Bits(planes) if detectors.activation.is_threshold else _Numbers(planes, detectors.activation)

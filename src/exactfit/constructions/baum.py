@@ -36,8 +36,7 @@ from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import THRESHOLD
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
-from .claims import claim_output, largest_class, verified
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, claim_output, distinct_points, largest_class, verified
 from .hyperplane_groups import NORMALS, ScaledPoints, Slab, as_mask, no_slab, slab_through
 
 MODES = ("or", "sum")

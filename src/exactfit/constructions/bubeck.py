@@ -39,8 +39,7 @@ from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
-from .claims import spaced_levels, verified
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points, spaced_levels, verified
 from .hyperplane_groups import NORMALS, Positions, ScaledPoints, Slab, as_mask, no_slab, slab_through
 
 

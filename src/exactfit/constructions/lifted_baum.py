@@ -38,9 +38,8 @@ from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS
 from ..network.sides import sides
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points, largest_class, verified
 from .baum import baum_size, class_slabs, slab_claims, slab_layer
-from .claims import largest_class, verified
 from .hyperplane_groups import Positions, ScaledPoints
 
 WIDEST_LIFT = 4096  # hyperplanes: beyond this the width is not doubled again

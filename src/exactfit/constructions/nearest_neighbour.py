@@ -37,8 +37,7 @@ from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .ball_cover import REMEDY, refuse_large_norms
-from .base import Codes, DistinctPoints, Labels, Matrix, distinct_points
-from .claims import claim_output, n_outputs
+from .base import Codes, DistinctPoints, Labels, Matrix, claim_output, distinct_points, n_outputs
 from .line import U64
 
 Rows = NDArray[np.int64]

@@ -39,8 +39,7 @@ from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .base import Codes, DistinctPoints, Labels, Matrix, distinct_points
-from .claims import claim_output, largest_class, verified
+from .base import Codes, DistinctPoints, Labels, Matrix, claim_output, distinct_points, largest_class, verified
 
 Bits = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -38,8 +38,7 @@ from ..data import mean
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
-from .claims import verified
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points, verified
 
 FIRST_WIDTH, MODEST_WIDTH = 8, 2048
 RIDGE = 1e-9  # times the number of points: keeps the quadratic problem regular without moving its answer visibly

@@ -46,8 +46,7 @@ from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS
 from ..network.sides import sides
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
-from .claims import claim_output, largest_class, verified
+from .base import Codes, DistinctPoints, Floats, Labels, Matrix, claim_output, distinct_points, largest_class, verified
 from .hyperplane_groups import Positions
 from .lifted_baum import cut_planes
 

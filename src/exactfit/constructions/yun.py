@@ -46,8 +46,7 @@ from ..construct import Construction, Trace
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, Floats, Labels, Matrix, distinct_points
-from .claims import spaced_levels, verified
+from .base import Codes, Floats, Labels, Matrix, distinct_points, spaced_levels, verified
 from .line import TRIES, Line, lines
 
 SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 1

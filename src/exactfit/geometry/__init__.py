@@ -1,9 +1,8 @@
 """The theorem's quantities for your data, which say why a network is as large as it is.
 
-``closest`` and ``widths`` measure the data, ``covering`` covers each class by balls
-that fit between the classes, ``theorem`` turns these into the theorem's numbers and
-``calibration`` into predictions, ``limit`` is the second layer that infinitely many
-hyperplanes would give, and ``report`` gathers it all. Public names are loaded when first used.
+``closest`` and ``widths`` measure the data, ``covering`` covers each class by balls that fit between the classes and
+by those that infinitely many hyperplanes would give, ``theorem`` turns these into the theorem's numbers and
+``calibration`` into predictions, ``report`` gathers it all. Public names are loaded when first used.
 """
 
 from __future__ import annotations
@@ -17,39 +16,39 @@ if TYPE_CHECKING:
     from .closest import angular_separation as angular_separation
     from .closest import radius as radius
     from .closest import separation as separation
+    from .covering import LimitCover as LimitCover
     from .covering import MutualCovering as MutualCovering
+    from .covering import limit_cover as limit_cover
     from .covering import mutual_covering as mutual_covering
     from .covering_check import CoveringCheck as CoveringCheck
     from .covering_check import is_mutual_covering as is_mutual_covering
-    from .limit import LimitCover as LimitCover
-    from .limit import limit_cover as limit_cover
     from .report import Description as Description
     from .report import describe as describe
     from .theorem import Bounds as Bounds
     from .theorem import Constants as Constants
     from .theorem import bounds as bounds
+    from .theorem import make_alternating_line as make_alternating_line
+    from .theorem import make_disc_moons as make_disc_moons
+    from .theorem import make_parallel_lines as make_parallel_lines
     from .widths import MeanWidth as MeanWidth
     from .widths import finite_width_bound as finite_width_bound
     from .widths import mean_width as mean_width
     from .widths import sparse_width_bound as sparse_width_bound
     from .widths import subspace_width_bound as subspace_width_bound
     from .widths import width_bounds as width_bounds
-    from .worst_cases import make_alternating_line as make_alternating_line
-    from .worst_cases import make_disc_moons as make_disc_moons
-    from .worst_cases import make_parallel_lines as make_parallel_lines
 
 _HOMES = {
     "calibration": ["Calibration", "calibrate"],
     "closest": ["ClosestPair", "angular_separation", "radius", "separation"],
-    "covering": ["MutualCovering", "mutual_covering"],
+    "covering": ["LimitCover", "MutualCovering", "limit_cover", "mutual_covering"],
     "covering_check": ["CoveringCheck", "is_mutual_covering"],
-    "limit": ["LimitCover", "limit_cover"],
     "report": ["Description", "describe"],
-    "theorem": ["Bounds", "Constants", "bounds"],
+    "theorem": [
+        "Bounds", "Constants", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
+    ],
     "widths": [
         "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound", "width_bounds",
     ],
-    "worst_cases": ["make_alternating_line", "make_disc_moons", "make_parallel_lines"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

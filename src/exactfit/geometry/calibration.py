@@ -1,6 +1,6 @@
 """From a few actual networks to predictions for others, and to the theorems' constants for these data.
 
-At great width the second layer tends to the limit's (see ``limit``), and what it has beyond
+At great width the second layer tends to the limit's (see ``covering``), and what it has beyond
 that falls like a power of the width: detectors(n) = a + b / n^c. The curve is fitted to the
 logarithms of the numbers found, with ``limit_cover``'s number as one more, soft, observation
 of a. An interval for one further network carries the spread between networks of one width and
@@ -27,8 +27,7 @@ from ..data.cloud import Floats
 from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
 from .closest import radius
-from .covering import MutualCovering
-from .limit import cover_in_the_limit
+from .covering import MutualCovering, cover_in_the_limit
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 
 ADAPTIVE, FIXED = 2, 3

@@ -19,9 +19,8 @@ from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
 from .calibration import Calibration, CalibrationOptions, calibrate_problem
 from .closest import ClosestPair, narrowest_pair
-from .covering import MutualCovering, check_max_bias, cover_mutually
+from .covering import LimitCover, MutualCovering, check_max_bias, cover_in_the_limit, cover_mutually
 from .covering_build import CoverOptions
-from .limit import LimitCover, cover_in_the_limit
 from .theorem import Bounds, Constants, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths
 

@@ -21,7 +21,7 @@ from .._kernels.rows import largest_norm
 from .._support.options import check_whole
 from ..data import data_digest, finite_points, refuse_conflicts
 from ..exceptions import DataError, ParameterError
-from ..geometry.worst_cases import make_parallel_lines
+from ..geometry.theorem import make_parallel_lines
 from ..network.sides import row_tiles
 from ..tables import Encoding, read_table
 from .experiment import READING, Experiment

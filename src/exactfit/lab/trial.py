@@ -31,10 +31,19 @@ from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
-from ..construct.evidence import ClassOrder, Columns, Counts, Evidence, Pieces, joined
+from ..construct.evidence import (
+    ClassOrder,
+    Columns,
+    Counts,
+    Evidence,
+    Foreseen,
+    Pieces,
+    joined,
+    mutual_limits,
+    worth_foreseeing,
+)
 from ..construct.halfspaces import Support
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
-from ..construct.mutual import Foreseen, mutual_limits, worth_foreseeing
 from ..construct.one_vs_rest import assemble
 from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean

@@ -14,7 +14,7 @@ from strategies import problems, seeds
 import exactfit
 from exactfit import InterpolatingClassifier, certify
 from exactfit.construct import Recipe, adaptive_width, fixed_width
-from exactfit.construct.votes import seeds_of_networks
+from exactfit.construct.build import seeds_of_networks
 from exactfit.exceptions import InterpolationWarning, ParameterError
 from exactfit.network.detectors import class_slack
 

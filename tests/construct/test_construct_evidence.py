@@ -11,19 +11,18 @@ from strategies import problems, recipes, seeds
 
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Threads
-from exactfit.construct import fixed_width, mutual
-from exactfit.construct.claims import Claims
-from exactfit.construct.evidence import Counts
-from exactfit.construct.mutual import Foreseen, foresee, mutual_limits, worth_foreseeing
+from exactfit.construct import evidence, fixed_width
+from exactfit.construct.evidence import Counts, Foreseen, foresee, mutual_limits, worth_foreseeing
+from exactfit.construct.noise import Claims
 from exactfit.network.bits import BitMatrix
 
 
 @pytest.fixture
 def at_any_size(monkeypatch):
     """Foresee even where there is next to nothing to see, in pieces of a few columns."""
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
-    monkeypatch.setattr(mutual, "SHARE", -1.0)
-    monkeypatch.setattr(mutual, "LARGEST_BLOCK", 7)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "SHARE", -1.0)
+    monkeypatch.setattr(evidence, "LARGEST_BLOCK", 7)
 
 
 def expected_limits(bits, classes):
@@ -67,8 +66,8 @@ def test_mutual_limits_of_many_columns_and_of_bits_beyond_the_width():
 def test_networks_with_foreseen_limits_are_the_twins(problem, recipe, width, seed):
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mutual, "WORTHWHILE", 0)
-        patch.setattr(mutual, "SHARE", -1.0)
+        patch.setattr(evidence, "WORTHWHILE", 0)
+        patch.setattr(evidence, "SHARE", -1.0)
         made = fixed_width(X, y, width, recipe, seed)
     naive.assert_same(made, naive.algorithm_2(X, y, width, recipe, seed))
 
@@ -77,7 +76,7 @@ def test_claims_with_foreseen_limits_are_those_without(monkeypatch):
     rng = np.random.default_rng(3)
     patterns, y = BitMatrix.from_bool(rng.random((200, 90)) < 0.3), rng.integers(0, 3, 200) * 2
     without = Claims.over(patterns, y, SERIAL)
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     foreseen = Claims.over(patterns, y, SERIAL)
     np.testing.assert_array_equal(foreseen.claims, without.claims)
     np.testing.assert_array_equal(foreseen.support, without.support)
@@ -101,7 +100,7 @@ def orders():
 
 
 def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     assert isinstance(foresee(counts_of(1000), CLASSES, silent, orders()), Foreseen)
     easy = counts_of(3)
     assert foresee(easy, CLASSES, silent, orders()) is easy
@@ -109,7 +108,7 @@ def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
 
 
 def test_limits_are_not_foreseen_where_candidates_have_none(monkeypatch):
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     same = Counts(BitMatrix.from_bool(np.zeros((600, 10), dtype=bool)), SERIAL)
     assert foresee(same, CLASSES, silent, orders()) is same
 
@@ -117,7 +116,7 @@ def test_limits_are_not_foreseen_where_candidates_have_none(monkeypatch):
 def test_limits_are_not_foreseen_for_little_work_or_for_bits_in_doubt(monkeypatch):
     small = counts_of(1000)
     assert foresee(small, CLASSES, silent) is small
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     doubtful = Counts(small.patterns, SERIAL, BitMatrix(small.patterns.words.copy(), 400))
     assert foresee(doubtful, CLASSES, silent) is doubtful
     assert foresee(small, [(0, 600)], silent) is small
@@ -133,11 +132,11 @@ def test_progress_of_limits_grows_to_the_end(at_any_size):
 
 
 def test_widths_are_foreseen_together_where_they_share_enough(monkeypatch):
-    monkeypatch.setattr(mutual, "WORTHWHILE", 0)
-    monkeypatch.setattr(mutual, "UPDATE_WORDS", 0)
+    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
+    monkeypatch.setattr(evidence, "UPDATE_WORDS", 0)
     counts, widths = counts_of(1000), [100, 200, 300, 400]
     assert worth_foreseeing(counts, CLASSES, orders(), widths) == widths
     assert worth_foreseeing(counts, CLASSES, None, widths) == widths
     assert worth_foreseeing(counts_of(3), CLASSES, orders(), widths) == ()
-    monkeypatch.setattr(mutual, "UPDATE_WORDS", 100)
+    monkeypatch.setattr(evidence, "UPDATE_WORDS", 100)
     assert worth_foreseeing(counts, CLASSES, orders(), widths) == [400]
