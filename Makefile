@@ -3,6 +3,8 @@
 # make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
 # make test-site  the playground in a headless Chromium; skipped by name where there is none
 # make coverage  which lines of src the tests reach; the report in htmlcov/
+# make docs   the site, gallery and doctests included: docs/_build/html/index.html
+# make docs-quick  the same without running gallery and doctests
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
 # make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
@@ -18,9 +20,10 @@ JOBS ?= 2
 DATA ?=
 SECONDS ?= 600
 RUN = .venv/bin/python
+SPHINX = $(RUN) -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-slow test-site coverage bench bench-dask bench-weighted fuzz fresh-kernels
+.PHONY: demo test test-slow test-site coverage bench bench-dask bench-weighted fuzz docs docs-quick fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -49,6 +52,13 @@ coverage: .venv/.installed-test fresh-kernels
 test-site: .venv/.installed-site fresh-kernels
 	$(RUN) -m pytest -m site tests/site
 
+docs: .venv/.installed-docs fresh-kernels
+	$(SPHINX)
+	$(RUN) -m pytest -n $(JOBS) src tests/docs
+
+docs-quick: .venv/.installed-docs
+	$(SPHINX) -D plot_gallery=0
+
 fuzz: .venv/.installed-test fresh-kernels
 	$(RUN) tests/fuzz.py --seconds $(SECONDS)
 
@@ -64,6 +74,11 @@ fuzz: .venv/.installed-test fresh-kernels
 
 .venv/.installed-site: .venv/.installed-test
 	$(INSTALL) ".[test,site]"
+	@touch $@
+
+.venv/.installed-docs: .venv/bin/pip pyproject.toml
+	@echo "Installing exactfit and what its site is made with into .venv; the first time may take minutes ..."
+	$(INSTALL) ".[test,docs]"
 	@touch $@
 
 # pip is the last thing that venv puts there: an environment with pip is a whole one.

@@ -1,4 +1,8 @@
-"""Predictions of ``calibrate`` against networks of widths it has not seen: the table of docs/geometry.md.
+"""
+Predicted sizes against networks that were not seen
+===================================================
+
+Predictions of ``calibrate`` against networks of widths it has not seen: the table of docs/geometry.md.
 
 ``python examples/held_out_widths.py [networks]`` calibrates on Two Moons and the digits with the
 defaults, then builds so many networks at each of five other widths.

@@ -1,4 +1,8 @@
-"""Limits lowered over millions of points, in bounded memory: the numbers of docs/geometry.md.
+"""
+Millions of points in bounded memory
+====================================
+
+Limits lowered over millions of points, in bounded memory: the numbers of docs/geometry.md.
 
 ``python examples/stream_moons.py [points]`` builds a network on 3,000 points of Two Moons with
 noise that is uniform in a disc, streams further points through it, and prints what came out,

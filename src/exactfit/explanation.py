@@ -279,7 +279,7 @@ class SupportRows:
 
 @dataclass(frozen=True, eq=False)
 class Explanations(Sequence[Explanation]):
-    """An :class:`Explanation` for every point, made when it is asked for.
+    """An :class:`~exactfit.Explanation` for every point, made when it is asked for.
 
     Attributes
     ----------

@@ -159,7 +159,9 @@ class Options:
 
 @dataclass(unsafe_hash=True)
 class Recipe(Options):
-    """Options of the paper's constructions, checked when they are written down; see :class:`Options` for each.
+    """Options of the paper's constructions, checked when they are written down.
+
+    Each is described at :class:`~exactfit.InterpolatingClassifier`.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def own_size(n_hyperplanes: int, n_detectors: int, n_features: int, n_outputs: i
 class AdaptiveWidth(Recipe):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
-    Its options are those of :class:`exactfit.construct.Recipe`, all but ``width``.
+    Its options are those of :class:`~exactfit.Recipe`, all but ``width``.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class AdaptiveWidth(Recipe):
 class FixedWidth(Recipe):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
-    Its options are those of :class:`exactfit.construct.Recipe`. Unlike all others it may miss points;
+    Its options are those of :class:`~exactfit.Recipe`. Unlike all others it may miss points;
     its outcome says so.
 
     Examples

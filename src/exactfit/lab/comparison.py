@@ -26,13 +26,13 @@ class Row:
     name : str
     kind : {"construction", "trained network", "not a network"}
     depth, neurons, parameters, nonzero, distinct, bits_per_weight, total_bits, largest_weight
-        See :class:`~exactfit.lab.measures.Sizes`.
+        See ``exactfit.lab.measures.Sizes``.
     robust_radius : float or None
         Moving every training point by less than this Euclidean distance changes no answer: a lower bound.
     radius_method : str
         How that is known.
     radius_upper : float or None
-        The smallest change found that changes an answer; see :mod:`~exactfit.lab.measures`.
+        The smallest change found that changes an answer; see ``exactfit.lab.measures``.
     build_seconds : float or None
         Wall time of the construction alone: without start-up, compilation, and what follows.
     accuracy : float or None

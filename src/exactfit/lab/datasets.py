@@ -53,7 +53,7 @@ class Dataset:
     target : int or None
         The one class that gets detectors; None: all of them do.
     digest : str
-        SHA-256 of points and labels, as :func:`exactfit.certificate.data_digest` gives it.
+        SHA-256 of points and labels, as ``exactfit.data.data_digest`` gives it.
     published : bool or None
         Whether these are the files as published; None for data made by a formula, or a user's.
     source : str

@@ -114,7 +114,7 @@ _STANDARD = {activation.name: activation for activation in (THRESHOLD, RELU)}
 
 
 def as_activation(given: str | Activation | Callable[[Floats], Any]) -> Activation:
-    """Turn a name, an :class:`Activation` or a named function into an :class:`Activation`.
+    """Turn a name, an :class:`~exactfit.Activation` or a named function into an :class:`~exactfit.Activation`.
 
     Examples
     --------

@@ -267,7 +267,7 @@ class Integers(_Matrix):
     """Weights as Python integers of any size: an object array of shape (units, inputs).
 
     Nothing is ever rounded: floating-point inputs are whole numbers over a power of two, and so are
-    all values in a chain of such layers (:class:`~exactfit.network.weights.Dyadic`); biases are whole too.
+    all values in a chain of such layers (``network.weights.Dyadic``); biases are whole too.
     """
 
     values: NDArray[np.object_]

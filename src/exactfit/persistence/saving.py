@@ -31,7 +31,7 @@ TOLERANCE = 1e-6  # other machines round exp and its like in another way, but no
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file that :func:`load` reads.
+    """Write a model to a file that :func:`~exactfit.load` reads.
 
     The file is written aside and then put in place: whatever happens meanwhile, ``path``
     holds the old file or the new one, whole.
@@ -77,7 +77,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> Any:
-    """Read a model that :func:`save` wrote.
+    """Read a model that :func:`~exactfit.save` wrote.
 
     No code of the file is run. The file digest finds accidents, not malice: whoever edits
     a file can also make a new digest.

@@ -91,7 +91,7 @@ def plot_regions(
 
 @dataclass(eq=False, kw_only=True)
 class DecisionRegionDisplay:
-    """Decision regions as data, and their picture; made by :meth:`from_estimator`.
+    """Decision regions as data, and their picture; made by ``from_estimator``.
 
     Attributes
     ----------

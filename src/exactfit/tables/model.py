@@ -37,7 +37,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scale : {"standard", "none"}
         Whether numeric columns are centred and divided by their standard deviation.
     missing : {"error", "drop-rows", "impute", "indicator"}
-        What becomes of empty cells, see :func:`read_table`; a :class:`Table` brings its own.
+        What becomes of empty cells, see :func:`~exactfit.read_table`; a :class:`~exactfit.Table` brings its own.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : Table, path, frame or matrix
-            A table, or what :func:`read_table` makes one of.
+            A table, or what :func:`~exactfit.read_table` makes one of.
         y : array of shape (n_samples,), optional
             The labels, where they are not in the table.
         label : str, optional

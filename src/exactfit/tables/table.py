@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What :func:`read_table` returns.
+    """What :func:`~exactfit.read_table` returns.
 
     Attributes
     ----------

@@ -1,0 +1,107 @@
+"""How the site is built: ``make docs`` runs Sphinx with this file, warnings are errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import reference  # noqa: E402  (its folder has just been put on the path)
+
+from pygments.lexers.special import TextLexer  # noqa: E402
+
+import exactfit  # noqa: E402
+
+project = "exactfit"
+author = "the exactfit developers"
+copyright = author  # noqa: A001  (the name that Sphinx asks for)
+release = version = exactfit.__version__
+reference.write(HERE / "api")  # before Sphinx looks which pages there are
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "numpydoc",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+root_doc = "index"
+
+# Markdown
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3  # links to sections are checked as links to pages are
+myst_url_schemes = ("http", "https", "mailto")
+
+# Names: every cross-reference has to lead somewhere
+nitpicky = True
+nitpick_ignore_regex = [
+    # Other packages' names: checking them would need their inventories, and so a network.
+    (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas|dask|distributed|onnx|torch|joblib)\..*"),
+    # Base classes that scikit-learn and the standard library bring along.
+    (r"py:.*", r"(BaseEstimator|ClassifierMixin|Exception|ValueError|UserWarning|enum\..*|collections\..*|typing\..*)"),
+]
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings say types in words; signatures stay short
+numpydoc_show_class_members = False  # the template of a class lists them
+numpydoc_xref_param_type = False  # types are words, not names
+
+# Pictures
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/(plot_|sizes)",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 10_000,  # times belong to the machine, not to the page
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "matplotlib_animations": True,
+}
+
+# What a browser gets: nothing from elsewhere, MathJax included
+_mathjax = find_spec("sphinx-mathjax-offline")
+assert _mathjax is not None
+assert _mathjax.origin is not None
+html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static" / "mathjax" / "tex-svg.js")]
+mathjax_path = "tex-svg.js"
+html_css_files = ["exactfit.css"]
+html_theme = "pydata_sphinx_theme"
+html_title = "exactfit"
+html_show_sourcelink = False
+html_copy_source = False
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": [],
+    "footer_end": ["sphinx-version"],
+    "logo": {"text": "exactfit"},
+}
+html_sidebars = {"index": [], "getting-started": []}
+
+
+# Pages that a forge looks for beside the README. Links to them lead to where the site includes them.
+_OUTSIDE = {"](../SECURITY.md": "](security.md", "](../CONTRIBUTING.md": "](contributing.md", "](../CHANGELOG.md": "](changelog.md"}
+
+
+def _point_inside(app, name, source):
+    for outside, inside in _OUTSIDE.items():
+        source[0] = source[0].replace(outside, inside)
+
+
+def setup(app):
+    app.add_lexer("csv", TextLexer)  # Pygments knows none; the name tells a test which block is the table
+    app.connect("source-read", _point_inside)

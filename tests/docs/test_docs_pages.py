@@ -1,0 +1,38 @@
+"""Sessions that pages show are real, and the site's own files keep to their rules."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+WITH_SESSIONS = [name for name, text in PAGES.items() if SESSION.search(text)]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", WITH_SESSIONS)
+def test_the_sessions_of_a_page_give_the_output_that_is_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # they may write files
+    session = "\n".join(SESSION.findall(PAGES[name]))
+    parsed = doctest.DocTestParser().get_doctest(session, {}, name, name, 0)
+    report: list[str] = []
+    assert doctest.DocTestRunner(optionflags=OPTIONS).run(parsed, out=report.append).failed == 0, "".join(report)
+
+
+def test_there_are_sessions() -> None:
+    assert {"getting-started.md", "certificates.md"} <= set(WITH_SESSIONS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_between_pages_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", PAGES[name])
+    made = re.compile(r"^(gallery|api)/")  # written when the site is built
+    missing = [link for link in links if not made.match(link) and not (DOCS / link).exists()]
+    assert missing == []
