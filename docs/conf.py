@@ -11,9 +11,11 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+from docutils import nodes  # noqa: E402
 import reference  # noqa: E402  (its folder has just been put on the path)
 
 from pygments.lexers.special import TextLexer  # noqa: E402
+from sphinx.util.nodes import make_refnode  # noqa: E402
 
 import exactfit  # noqa: E402
 
@@ -102,6 +104,19 @@ def _point_inside(app, name, source):
         source[0] = source[0].replace(outside, inside)
 
 
+def _link_names(app, doctree, page):
+    """Let names of exactfit in code lead to their pages, also without ``exactfit.`` before them."""
+    known = app.env.get_domain("py").objects
+    for literal in [*doctree.findall(nodes.literal)] if not page.startswith(("api/", "gallery/")) else ():
+        name = literal.astext().removesuffix("()")
+        full = next((each for each in (name, f"exactfit.{name}") if each in known), None)
+        if full and not isinstance(literal.parent, nodes.reference | nodes.title):
+            entry = known[full]
+            link = make_refnode(app.builder, page, entry.docname, entry.node_id, literal.deepcopy(), full)
+            literal.replace_self(link)
+
+
 def setup(app):
     app.add_lexer("csv", TextLexer)  # Pygments knows none; the name tells a test which block is the table
     app.connect("source-read", _point_inside)
+    app.connect("doctree-resolved", _link_names)

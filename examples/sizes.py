@@ -2,7 +2,7 @@
 How large the networks are
 ==========================
 
-How large the networks are: the table of the README.
+The table of docs/sizes.md.
 
 ``python examples/sizes.py [runs]`` fits Two Moons and the digits with some options, once for every
 seed 0, 1, ..., and prints the median over the runs of the number of hyperplanes, detectors and parameters.

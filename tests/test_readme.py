@@ -37,7 +37,8 @@ def test_the_session_ends_in_a_certificate() -> None:
 
 
 def test_sizes_are_those_that_the_command_prints() -> None:
-    assert "`python examples/sizes.py`" in README
+    page = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    assert "`python examples/sizes.py`" in page
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "sizes.py")],
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
@@ -46,7 +47,7 @@ def test_sizes_are_those_that_the_command_prints() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    shown = [line for line in README.splitlines() if line.startswith("|")]
+    shown = [line for line in page.splitlines() if line.startswith("|")]
     assert done.stdout.splitlines() == shown
 
 
@@ -66,7 +67,7 @@ def test_make_has_the_targets(target: str) -> None:
 
 
 def test_both_commands_are_named() -> None:
-    assert "make demo\nmake test\n" in README
+    assert "make demo\nmake test\nmake docs\n" in README
     assert "python -m exactfit demo\n" in README
 
 
