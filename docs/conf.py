@@ -11,9 +11,8 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from docutils import nodes  # noqa: E402
 import reference  # noqa: E402  (its folder has just been put on the path)
-
+from docutils import nodes  # noqa: E402
 from pygments.lexers.special import TextLexer  # noqa: E402
 from sphinx.util.nodes import make_refnode  # noqa: E402
 
@@ -21,7 +20,7 @@ import exactfit  # noqa: E402
 
 project = "exactfit"
 author = "the exactfit developers"
-copyright = author  # noqa: A001  (the name that Sphinx asks for)
+copyright = author
 release = version = exactfit.__version__
 reference.write(HERE / "api")  # before Sphinx looks which pages there are
 
@@ -96,7 +95,7 @@ html_sidebars = {"index": [], "getting-started": []}
 
 
 # Pages that a forge looks for beside the README. Links to them lead to where the site includes them.
-_OUTSIDE = {"](../SECURITY.md": "](security.md", "](../CONTRIBUTING.md": "](contributing.md", "](../CHANGELOG.md": "](changelog.md"}
+_OUTSIDE = {f"](../{name.upper()}.md": f"]({name}.md" for name in ("changelog", "contributing", "security")}
 
 
 def _point_inside(app, name, source):

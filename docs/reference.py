@@ -57,11 +57,8 @@ def groups(package: ModuleType) -> dict[str, list[str]]:
 
 def listing(package: str, names: list[str]) -> list[str]:
     """The names as a table, each with a page of its own."""
-    return ["```{eval-rst}", ".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""] + [
-        *(f"   {package}.{name}" for name in names),
-        "```",
-        "",
-    ]
+    head = ["```{eval-rst}", ".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
+    return [*head, *(f"   {package}.{name}" for name in names), "```", ""]
 
 
 def page(package: ModuleType, title: str) -> str:

@@ -2,9 +2,9 @@
 A construction of one's own
 ===========================
 
-Everything that takes a network takes yours: certificates, files, exports, pictures, comparisons. This one is forty lines
-outside the package: it cuts a single feature wherever the label changes along it. Beside it the paper's network on the
-same points.
+Everything that takes a network takes yours: certificates, files, exports, pictures, comparisons. This one is forty
+lines outside the package: it cuts a single feature wherever the label changes along it. Beside it the paper's network
+on the same points.
 
 ``python examples/plot_own_construction.py [picture.png]`` shows the picture, or writes it.
 """
