@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import naive
 import numpy as np
@@ -15,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from exactfit import InterpolatingClassifier, Recipe, TableModel, adaptive_width
+from exactfit.construct.patterns import rounded
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.data import ExactSum, mean, mean_and_deviation
-from exactfit.data.matrices import as_points
+from exactfit.data import ExactSum, Labelled, as_points, is_mapped, mean, mean_and_deviation
 
 RNG = np.random.default_rng(0)
 X = np.where(RNG.random((30, 4)) < 0.5, 0.0, RNG.normal(size=(30, 4)).round(1))
@@ -118,3 +122,50 @@ def test_deviations_are_those_of_exact_sums():
     assert middle == float(sum(map(Fraction, values.tolist())) / 1000)
     spread = math.sqrt(sum((Fraction(v) - Fraction(middle)) ** 2 for v in values.tolist()) / 1000)
     assert math.isclose(deviation, spread, rel_tol=1e-14)
+
+
+# ---------------------------------------------------------------- points in files
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> np.ndarray:
+    """Points of 16 MB in a file, some of them negative zeros."""
+    X = np.random.default_rng(0).normal(size=(40_000, 50))
+    X[::7, 3] = -0.0
+    np.save(tmp_path / "X.npy", X)
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+def test_what_lies_in_a_file_is_known(mapped: np.ndarray) -> None:
+    assert all(is_mapped(X) for X in (mapped, np.asarray(mapped), mapped[5:9], np.asarray(mapped)[:, 1:]))
+    assert not any(is_mapped(X) for X in (mapped[[1, 2]], np.zeros((2, 2)), None, sp.eye_array(3)))
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        as_points,
+        lambda X: rounded(X, "float32"),
+        lambda X: Labelled(X, np.arange(len(X)), np.arange(len(X)), np.arange(len(X))).take(np.arange(1, len(X))).X,
+    ],
+    ids=["zeros", "rounded", "rows"],
+)
+def test_a_copy_of_points_in_a_file_lies_in_a_file(mapped: np.ndarray, copy: Callable[[Any], Any]) -> None:
+    tracemalloc.start()
+    found = copy(mapped)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert is_mapped(found)
+    assert peak < mapped.nbytes / 2
+    expected = copy(np.array(mapped))
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    assert not (np.signbit(found) & (found == 0)).any()
+
+
+@pytest.mark.parametrize("options", [{"exact_in": "float32"}, {"noise": 0.1}, {"exact_in": "float32", "noise": 0.1}])
+def test_points_in_a_file_give_the_same_network(mapped: np.ndarray, options: dict[str, Any]) -> None:
+    X, y = mapped[:120], np.arange(120) % 3
+    here, there = (InterpolatingClassifier(random_state=0, **options).fit(points, y) for points in (np.array(X), X))
+    assert here.network_.digest == there.network_.digest
+    np.testing.assert_array_equal(here.predict(np.array(X)), there.predict(X))

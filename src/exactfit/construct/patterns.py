@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, roomy_bits, sure_bits
 from .._kernels.rows import norms_of
 from .._support.threads import Threads, single_threaded_blas
-from ..data import PartedPoints
+from ..data import PartedPoints, copied, is_mapped
 from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
-from ..network.sides import dense_rows, sides
+from ..network.sides import dense_rows, row_tiles, sides
 from .hyperplanes import Hyperplanes
 from .recipe import Options
 
@@ -151,8 +151,8 @@ def rounded(X: Matrix, exact_in: str | None) -> Matrix:
     if exact_in != "float32" or X.dtype == np.float32:
         return X
     with np.errstate(over="ignore"):
-        short = X.astype(np.float32)
-    values = short.data if hasattr(short, "indptr") else short
-    if not np.isfinite(values).all():
+        short = copied(X, np.float32) if is_mapped(X) else X.astype(np.float32)
+    parts = [short.data] if hasattr(short, "indptr") else (short[tile] for tile in row_tiles(short))
+    if not all(np.isfinite(part).all() for part in parts):
         raise DataError('X holds numbers that are too large for float32: scale them down, or use exact_in="float64"')
     return short

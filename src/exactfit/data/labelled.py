@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import DataError, ParameterError
-from .matrices import Floats, Matrix, Points, Rows, as_points, validated
+from .matrices import Floats, Matrix, Points, Rows, as_points, copied, is_mapped, validated
 
 # Labels are hashed so many at a time, as text.
 LABEL_TILE = 2**16
@@ -164,7 +164,8 @@ class Labelled:
 
     def take(self, rows: Rows) -> Labelled:
         """Some rows; classes stay, though some may have no point left."""
-        return replace(self, X=self.X[rows], y=self.y[rows], codes=self.codes[rows])
+        X = copied(self.X, self.X.dtype, rows) if is_mapped(self.X) else self.X[rows]
+        return replace(self, X=X, y=self.y[rows], codes=self.codes[rows])
 
     def targets(self, target: Any, *, one_of_many: bool = False) -> tuple[int, ...]:
         """Codes of the classes that get detectors: one of two (by default the rarer, the last on a tie), else all.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import numbers
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -84,7 +86,28 @@ def with_canonical_zeros(matrix: Matrix) -> Matrix:
         matrix = matrix.copy()
         matrix.data += matrix.dtype.type(0)
         return matrix
-    return matrix + matrix.dtype.type(0)
+    return copied(matrix, matrix.dtype) if is_mapped(matrix) else matrix + matrix.dtype.type(0)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether an array lies in a file, so that it may be larger than memory."""
+    while X is not None and not isinstance(X, mmap.mmap):
+        X = getattr(X, "base", None)
+    return X is not None
+
+
+def copied(X: NDArray[Any], dtype: Any, rows: Rows | None = None) -> NDArray[Any]:
+    """Some rows of a memory-mapped array, or all, as another memory-mapped array, whose zeros are positive.
+
+    It lies in a temporary file that goes when nobody uses it any more: memory holds a tile of it at a time.
+    """
+    n_rows = X.shape[0] if rows is None else len(rows)
+    with tempfile.TemporaryFile() as file:
+        copy = np.memmap(file, dtype, "w+", shape=(n_rows, X.shape[1]))
+    for tile in row_tiles(copy):
+        with np.errstate(over="ignore"):
+            np.add(X[tile if rows is None else rows[tile]].astype(dtype), copy.dtype.type(0), out=copy[tile])
+    return copy
 
 
 def may_hold_large_integers(given: Matrix) -> bool:
