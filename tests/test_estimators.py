@@ -334,11 +334,18 @@ def test_the_majority_decides_a_conflict():
         model = InterpolatingClassifier(conflicts="majority", random_state=0).fit(X, y)
     assert caught[0].filename == __file__
     assert "".join(model.predict(X)) == "babcab"  # a tie goes to the first of the classes
-    np.testing.assert_array_equal(model.certificate_.errors, [2, 4])
-    assert not model.certificate_.holds
+    np.testing.assert_array_equal(model.certificate_.overruled, [2, 4])
+    np.testing.assert_array_equal(model.certificate_.given_up, [2, 4])
+    assert model.certificate_.holds
+    assert "holds for all 4 kept points" in str(model.certificate_)
+    assert "overruled      2, 4" in str(model.certificate_)
+    assert "rows given up" not in str(model.certificate_)
     assert not model.interpolates_
     assert model.outcome_ is Outcome.CONFLICTS_OVERRULED
     np.testing.assert_array_equal(certify(model, X, y).errors, [2, 4])
+    again = certify(model, X, y, given_up=model.certificate_.given_up)
+    assert again.holds
+    np.testing.assert_array_equal(again.overruled, [2, 4])
 
 
 @pytest.mark.filterwarnings("ignore::exactfit.exceptions.ConflictWarning")
@@ -355,7 +362,8 @@ def test_points_missed_and_points_overruled_are_errors_unless_both(target):
         model = InterpolatingClassifier(6, conflicts="majority", target=target, random_state=seed).fit(X, y)
         assert model.outcome_ is Outcome.POINTS_MISSED
         assert not model.certificate_.holds
-        np.testing.assert_array_equal(model.certificate_.errors, np.flatnonzero(model.network_.decide(X) != y))
+        told = np.union1d(model.certificate_.errors, model.certificate_.overruled)
+        np.testing.assert_array_equal(told, np.flatnonzero(model.network_.decide(X) != y))
         n_both += np.intersect1d(model.trace_.uncovered, np.arange(240, 280)).size
     assert n_both > 0
 
@@ -373,7 +381,7 @@ def test_a_class_that_loses_all_its_points_stays_without_detectors(width, surviv
     assert (model.decision_function(X)[:, 1] == LOWEST).all()
     assert model.detectors_per_class_[1] == 0
     assert model.detectors_per_class_.sum() == model.n_detectors_
-    np.testing.assert_array_equal(model.certificate_.errors, [2])
+    np.testing.assert_array_equal(model.certificate_.overruled, [2])
     np.testing.assert_array_equal(certify(model, X, y).errors, [2])
 
 

@@ -209,8 +209,9 @@ def test_more_contradictory_rows_than_the_budget_are_refused():
         InterpolatingClassifier(noise=0.01, random_state=0).fit(X, z)
     with pytest.warns(exactfit.ConflictWarning):
         model = InterpolatingClassifier(noise=0.01, conflicts="majority", random_state=0).fit(X, z)
-    assert model.outcome_ is Outcome.CONFLICTS_OVERRULED
-    assert (model.certificate_.errors.tolist(), model.certificate_.given_up.tolist()) == ([3], [2])
+    assert model.outcome_ is Outcome.POINTS_GIVEN_UP
+    assert (model.certificate_.errors.tolist(), model.certificate_.given_up.tolist()) == ([], [2, 3])
+    assert model.certificate_.overruled.tolist() == [2, 3]
 
 
 def test_a_class_that_only_contradicts_may_vanish():

@@ -300,7 +300,7 @@ def test_conflicts_take_the_majority():
         InterpolatingClassifier(detectors="weighted").fit(X, y)
     with pytest.warns(ConflictWarning):
         made = InterpolatingClassifier(detectors="weighted", conflicts="majority", random_state=0).fit(X, y)
-    assert made.certificate_.errors.tolist() == [0]
+    assert made.certificate_.overruled.tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,12 @@ def test_contradictions_are_named_by_their_row_in_the_file(tmp_path: Path) -> No
     assert "rows 0 and 3 (lines 2 and 6)" in str(caught.value)
     assert "--conflicts majority" in str(caught.value)
     with pytest.warns(ConflictWarning):
-        assert not fitted_table(table, conflicts="majority").certify(table).holds
+        model = fitted_table(table, conflicts="majority")
+    assert model.certificate_.overruled.tolist() == [3]
+    assert model.certify(table).errors.tolist() == [3]
+    kept = model.certify(table, given_up=[3])
+    assert kept.holds
+    assert (kept.given_up.tolist(), kept.overruled.tolist()) == ([3], [3])
 
 
 def test_rows_that_only_scaling_makes_equal_are_contradictions(tmp_path: Path) -> None:

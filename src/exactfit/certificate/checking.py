@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._support.console import progress_bar
 from .._support.options import check_flag, check_number
-from ..data import Points, as_labels, class_indices, data_digest
+from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from .attack import attack as smallest_attack
@@ -40,6 +40,8 @@ class Subject:
         Those that the network holds side by side, each of which is to be proved; empty for itself.
     margin : float
         What the construction claims; 0.0 if nothing.
+    rows : ndarray of int64 or None
+        What the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
     """
 
     network: Network
@@ -49,6 +51,7 @@ class Subject:
     exact_in: str | None = None
     networks: tuple[Network, ...] = ()
     margin: float = 0.0
+    rows: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
@@ -61,7 +64,8 @@ class Subject:
             networks, margin = getattr(model, "networks_", ()), _margin(model, "trace_")
             return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
-            return cls.of(model.classifier_, *model.points_and_labels(X, y))
+            points, labels, rows = model.points_and_labels(X, y)
+            return replace(cls.of(model.classifier_, points, labels), rows=rows)
         if hasattr(model, "named_steps"):  # a pipeline: what its last step sees
             return cls.of(model.steps[-1][1], X if len(model.steps) == 1 else model[:-1].transform(X), y)
         if hasattr(model, "fit") and not any(name.endswith("_") for name in vars(model)):
@@ -195,7 +199,7 @@ def certify(
     labels = as_labels(subject.y, points.shape[0])
     provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
     seen = replace(points, format=subject.exact_in)
-    left_out = _check_rows(given_up, points.shape[0])
+    left_out = _check_rows(given_up, points.shape[0], subject.rows)
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
     codes = class_indices(labels, subject.classes)[kept]
@@ -223,14 +227,19 @@ def certify(
         network_digest=network.digest,
         note=joint_note(len(networks), verdict.note, arithmetic),
         given_up=left_out,
+        overruled=_overruled(seen, class_indices(labels, subject.classes), left_out),
     )
-    if not radii:
-        return certificate
-    certificate = _with_radii(certificate, verdict, kept, room)
-    if not attack or verdict.radii is None:
-        return certificate
-    upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
-    return replace(certificate, radius_upper=upper)
+    if radii:
+        certificate = _with_radii(certificate, verdict, kept, room)
+    if attack and verdict.radii is not None:
+        upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
+        certificate = replace(certificate, radius_upper=upper)
+    return certificate.in_rows(subject.rows)
+
+
+def _overruled(points: Points, codes: Codes, left_out: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of the rows left out, those that equal a kept one of another label."""
+    return overruled_rows(points.whole(), codes, left_out) if len(left_out) else left_out
 
 
 def _with_radii(certificate: Certificate, verdict: Verdict, kept: NDArray[np.intp], margin: float) -> Certificate:
@@ -256,13 +265,14 @@ def _with_radii(certificate: Certificate, verdict: Verdict, kept: NDArray[np.int
     return replace(certificate, radii=radii, robust_radius=smallest, radius_row=int(kept[row]), radius_detector=setter)
 
 
-def _check_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
-    """Distinct rows, ascending; refuses what is none."""
-    given = np.asarray(rows)
+def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Distinct rows, ascending, as places among the points; refuses what is none."""
+    given, known = np.asarray(rows), np.arange(n_samples) if names is None else names
     whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
-    if not whole or not all(0 <= row < n_samples for row in given.tolist()):
-        raise ParameterError(f"given_up must hold row numbers from 0 to {n_samples - 1}")
-    return np.unique(given).astype(np.int64)
+    if not whole or not np.isin(given, known).all():
+        of = f"from 0 to {n_samples - 1}" if names is None else "that the table has"
+        raise ParameterError(f"given_up must hold row numbers {of}")
+    return np.searchsorted(known, np.unique(given)).astype(np.int64)
 
 
 def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict:

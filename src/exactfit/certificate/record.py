@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ Method = Literal["counts", "running error bound", "double-double", "rational", "
 RadiusMethod = Literal["slack of detectors", "nearest hyperplane", "nearest sphere", "Lipschitz bound"]
 
 SHOWN_ROWS = 10  # in texts, before "and so many more"
+ROW_LISTS = ("errors", "given_up", "overruled", "narrow")  # what of a certificate names rows
 EVALUATED = "by evaluation only"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
@@ -95,6 +96,8 @@ class Certificate:
         What else there is to say, such as "by evaluation only".
     given_up : ndarray of int64
         Rows that the certificate says nothing about, ascending.
+    overruled : ndarray of int64
+        Those of them that equal a row of another label, which the certificate is about: no function fits both.
 
     Examples
     --------
@@ -141,6 +144,7 @@ class Certificate:
     network_digest: str
     note: str = ""
     given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    overruled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     radii: Floats | None = None
     radius_row: int | None = None
     radius_detector: int | None = None
@@ -172,7 +176,8 @@ class Certificate:
             "data": f"sha256 {self.data_digest}",
             "network": f"sha256 {self.network_digest}",
         }
-        rows = {"rows in error": self.errors, "rows given up": self.given_up}
+        noise = np.setdiff1d(self.given_up, self.overruled)
+        rows = {"rows in error": self.errors, "rows given up": noise, "overruled": self.overruled}
         return {name: _shown(some) for name, some in rows.items() if len(some)} | details
 
     def _margin_text(self) -> str:
@@ -192,12 +197,19 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON can hold it; numbers that are not finite become strings."""
         plain = asdict(self)
-        for name in ("errors", "given_up", "narrow"):
+        for name in ROW_LISTS:
             plain[name] = plain[name].tolist()
         for name in ("slack", "robust_radius", "radius_upper"):
             plain[name] = _as_json(plain[name])
         plain["radii"] = None if self.radii is None else [_as_json(radius) for radius in self.radii.tolist()]
         return plain
+
+    def in_rows(self, rows: NDArray[np.int64] | None) -> Certificate:
+        """The same with rows as somebody else counts them: row k is called ``rows[k]``; None: as they are."""
+        if rows is None:
+            return self
+        named: dict[str, Any] = {name: rows[getattr(self, name)] for name in ROW_LISTS}
+        return replace(self, **named, radius_row=None if self.radius_row is None else int(rows[self.radius_row]))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
@@ -205,9 +217,7 @@ class Certificate:
         numbers = {name: plain.get(name) for name in ("robust_radius", "radius_upper")}
         radii = plain.get("radii")
         parts = {
-            "errors": np.asarray(plain["errors"], dtype=np.int64),
-            "given_up": np.asarray(plain.get("given_up", ()), dtype=np.int64),
-            "narrow": np.asarray(plain.get("narrow", ()), dtype=np.int64),
+            **{name: np.asarray(plain.get(name, ()), dtype=np.int64) for name in ROW_LISTS},
             "slack": float(plain["slack"]),
             "radii": None if radii is None else np.asarray([float(radius) for radius in radii]),
             **{name: None if number is None else float(number) for name, number in numbers.items()},

@@ -27,7 +27,6 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ..certificate import Certificate
     from ..demo import Exhibit
     from ..tables import Table, TableModel
 
@@ -68,7 +67,7 @@ def fit_command(
         given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
     )  # fmt: skip
     save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
-    certificate = in_file(classifier.certificate_, given.table)
+    certificate = classifier.certificate_.in_rows(given.table.rows)
     shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)
     if json:
         print_json(_fit_report(shown, new, seconds) | {"columns": dict(columns)})
@@ -92,13 +91,6 @@ def _print_columns(columns: list[tuple[str, str]], json: bool) -> None:
         print_json({"columns": dict(columns)})
     else:
         print_rows(["column", "read as"], columns)
-
-
-def in_file(certificate: Certificate, table: Table) -> Certificate:
-    """A certificate with rows as the file counts them."""
-    from dataclasses import replace
-
-    return replace(certificate, errors=table.rows[certificate.errors], given_up=table.rows[certificate.given_up])
 
 
 def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
@@ -129,17 +121,19 @@ def certify_command(
     json: Json = False,
 ) -> None:
     """Prove, from network and data alone, that every row is classified as its label says."""
+    import numpy as np
+
     fitted = _load(model)
     table = source.read_for(fitted, labels=True)
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
-    rows = [int(row) for row in table.rows[certificate.errors]]
     if json:
-        print_json(in_file(certificate, table).to_dict() | {"rows_in_error": rows})
+        print_json(certificate.to_dict() | {"rows_in_error": certificate.errors})
     else:
-        print_certificate(in_file(certificate, table))
+        print_certificate(certificate)
     if not certificate.holds:
-        if rows:
-            notify(f"the first row in error is {table.place(int(certificate.errors[0]))} of {table.name}", "red")
+        if len(certificate.errors):
+            first = int(np.searchsorted(table.rows, certificate.errors[0]))
+            notify(f"the first row in error is {table.place(first)} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
 
 
@@ -166,7 +160,7 @@ def encode_command(
     write_whole(new.output, octets.getvalue(), "the points")
     notify(f"{new.output}: written")
     if labels is not None:
-        _, names = fitted.points_and_labels(table)
+        _, names, _ = fitted.points_and_labels(table)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([name] for name in names.tolist())
         write_whole(labels, text.getvalue().encode(), "the labels")
@@ -245,7 +239,7 @@ def _model_info(fitted: TableModel) -> dict[str, Any]:
         "outcome": classifier.outcome_.value,
         "options": {name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"},
         "activation": as_activation(classifier.activation).name,
-        "certificate": classifier.certificate_.to_dict(),
+        "certificate": fitted.certificate_.to_dict(),
     }
 
 

@@ -136,7 +136,7 @@ def print_model(name: str, model: TableModel) -> None:
             "outcome": classifier.outcome_.value,
         }
     )
-    print_certificate(classifier.certificate_)
+    print_certificate(model.certificate_)
     print_rows(["column", "kind", "mean", "scale", "categories"], _column_rows(model))
 
 

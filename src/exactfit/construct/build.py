@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .._support.console import Progress, Steps, silent
 from .._support.options import check_whole, seed_sequence
 from .._support.threads import Threads, Work
-from ..data import Codes, Labelled, Matrix, Rows, resolve_conflicts
+from ..data import Codes, Labelled, Matrix, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..network.parts import side_by_side, starts_of
 from ..outcome import Outcome
@@ -156,9 +156,12 @@ def build(
             options = replace(options, margin=margin_of(options, part.X, kept, rows, work))
         made = _over_present_classes(replace(part, codes=kept), options, root, work, given)
         made = _with_margin(made, part.X, kept, options) if options.has_margin else made
-    errors = _errors(made, np.flatnonzero(kept != part.codes), options.exact_in)
-    outcome = Outcome.CONFLICTS_OVERRULED if len(errors) and not len(made.trace.uncovered) else made.outcome
-    made = replace(made, errors=errors, outcome=outcome)
+    lost = np.flatnonzero(kept != part.codes)
+    wrong = _errors(made, lost, options.exact_in)
+    overruled = np.intersect1d(wrong, lost)
+    made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
+    if len(overruled) and not len(made.trace.uncovered):
+        made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
     return _with_given_up(made, whole, out, options) if len(out) else made
 
 
@@ -231,10 +234,12 @@ def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Optio
     named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ROW_NAMES}
     arithmetic = options.exact_in or "exact"
     doubt = certify(made, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
-    given_up, errors = out[doubt.errors], rows[made.errors]
-    outcome = Outcome.POINTS_GIVEN_UP if len(given_up) and not len(errors) else made.outcome
+    noise, errors = out[doubt.errors], rows[made.errors]
+    outcome = Outcome.POINTS_GIVEN_UP if len(noise) and not len(errors) else made.outcome
     trace: Trace = replace(made.trace, **named)
-    return replace(made, trace=trace, errors=errors, given_up=given_up, outcome=outcome)
+    given_up = np.union1d(noise, rows[made.given_up]).astype(np.int64)
+    overruled = overruled_rows(data.X, data.codes, given_up)
+    return replace(made, trace=trace, errors=errors, given_up=given_up, overruled=overruled, outcome=outcome)
 
 
 JOINED = ("anchors", "witnesses", "coverage", "detector_classes", "support", "shares")

@@ -98,9 +98,11 @@ class Construction:
     outcome : Outcome
     trace : Trace
     errors : ndarray of int64
-        Rows that the network gets wrong: those it missed, and those that lost to a majority.
+        Rows that the network misses.
     given_up : ndarray of int64
-        Rows that ``noise`` gave up and that the network gets wrong.
+        Rows that the network gets wrong knowingly: those that lost to a majority, and those that ``noise`` gave up.
+    overruled : ndarray of int64
+        Those of them that equal a kept row of another label.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class Construction:
     trace: Trace
     errors: Rows = field(default_factory=_no_rows)
     given_up: Rows = field(default_factory=_no_rows)
+    overruled: Rows = field(default_factory=_no_rows)
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -150,6 +153,7 @@ class Construction:
                 max(1, len(self.trace.detector_starts) - 1), EVALUATED if activation.is_own else "", exact_in or "exact"
             ),
             given_up=self.given_up,
+            overruled=self.overruled,
             margin=self.trace.margin or None,
             narrow=self.trace.narrow,
         )

@@ -11,6 +11,7 @@ from .equal import (
     conflicts,
     distinct_rows,
     majority_labels,
+    overruled_rows,
     refuse_conflicts,
     resolve_conflicts,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "majority_labels",
     "mean",
     "mean_and_deviation",
+    "overruled_rows",
     "refuse_conflicts",
     "resolve_conflicts",
     "target_code",

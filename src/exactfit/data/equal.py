@@ -105,6 +105,19 @@ def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None
     return kept
 
 
+def overruled_rows(X: Matrix, y: Codes, left_out: Rows) -> Rows:
+    """Of rows that are left out, those that equal a kept one of another label, ascending: no function fits both."""
+    out = np.zeros(len(y), dtype=bool)
+    out[left_out] = True
+    found = [
+        int(row)
+        for group in (conflicts(X, y) if len(left_out) else ())
+        for row in group[out[group]]
+        if (y[group[~out[group]]] != y[row]).any()
+    ]
+    return np.array(sorted(found), dtype=np.int64)
+
+
 def distinct_rows(X: Matrix, codes: Codes) -> tuple[Rows, Rows]:
     """First rows of equal points of one class, and for every row the place of its first in them.
 

@@ -192,6 +192,12 @@ class Points:
         """The points of some rows."""
         return replace(self, source=self.source[rows])
 
+    def whole(self) -> Matrix:
+        """All rows, in the format that they are seen in, with 0.0 for -0.0: equal points are equal rows."""
+        with np.errstate(over="ignore"):
+            seen = self.source.astype(np.float32) if self.format == "float32" else self.source
+        return with_canonical_zeros(seen)
+
     def tile(self, start: int, stop: int) -> Floats:
         """Some rows, in C order."""
         tile = dense_rows(self.source, slice(start, stop))

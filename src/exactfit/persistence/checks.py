@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.options import check_random_state
 from ..certificate import Certificate
+from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
 from ..construct.recipe import check_options
 from ..data import target_code
@@ -126,7 +127,7 @@ def _are_parts(trace: Trace, network: Network) -> bool:
 
 def check_rows(made: Construction) -> None:
     """Refuse a construction whose errors are not rows."""
-    for rows in (made.errors, made.given_up):
+    for rows in (made.errors, made.given_up, made.overruled):
         fine = rows.dtype == np.int64 and rows.ndim == 1 and _are_rows(rows, np.iinfo(np.int64).max)
         refuse_unless(fine, "its errors are not rows")
 
@@ -184,9 +185,9 @@ def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
 def _check_certificate(certificate: Certificate, network: Network) -> None:
     check_types(certificate)
     errors, given_up = certificate.errors, certificate.given_up
-    inside = _are_rows(errors, certificate.n_samples) and _are_rows(given_up, certificate.n_samples)
+    inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
-    apart = not len(np.intersect1d(errors, given_up))
+    apart = not len(np.intersect1d(errors, given_up)) and np.isin(certificate.overruled, given_up).all()
     refuse_unless(inside and count and apart, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
 

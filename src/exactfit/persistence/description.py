@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate
+from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
@@ -126,8 +127,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
     if not np.array_equal(made.errors, made.trace.uncovered):  # without it, they are the same
         tensors["construction.errors"] = made.errors
-    if len(made.given_up):
-        tensors["construction.given_up"] = made.given_up
+    for name in ("given_up", "overruled"):
+        if len(getattr(made, name)):
+            tensors[f"construction.{name}"] = getattr(made, name)
     return header, tensors
 
 
@@ -137,7 +139,7 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     )
     certificate = model.certificate_.to_dict()
     tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
-    for name in ("given_up", "narrow"):  # a file without them is one where there are none
+    for name in ROW_LISTS[1:]:  # a file without them is one where there are none
         rows = np.asarray(certificate.pop(name), dtype=np.int64)
         if len(rows):
             tensors[f"certificate.{name}"] = rows

@@ -53,6 +53,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         0 and 1 for indicators, and without scaling.
     classes_ : ndarray
         The labels, as read.
+    certificate_ : Certificate
+        Of ``classifier_``; its rows are those of the file, from 0 after the header.
 
     Examples
     --------
@@ -165,6 +167,11 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classifier_.classes_)
 
     @property
+    def certificate_(self) -> Certificate:
+        """The certificate of ``classifier_``, with rows as the file counts them."""
+        return self.classifier_.certificate_.in_rows(self._encoding.rows)
+
+    @property
     def _encoding(self) -> Encoding:
         if not hasattr(self, "encoding_"):
             raise NotFittedError("this TableModel is not fitted yet: call fit first")
@@ -254,6 +261,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def certify(self, X: Any, y: Any = None, **options: Any) -> Certificate:
         """Prove, from the network and a table with labels, that every row is classified correctly.
 
+        Rows are those of the file, counted from 0 after the header, also where some were left out.
+
         Parameters
         ----------
         X : Table, path, frame or matrix
@@ -264,8 +273,8 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return certify(self, X, y, **options)
 
-    def points_and_labels(self, X: Any, y: Any = None) -> tuple[Floats, NDArray[Any]]:
-        """The encoded rows of a table, and their labels, as ``classifier_`` takes them.
+    def points_and_labels(self, X: Any, y: Any = None) -> tuple[Floats, NDArray[Any], NDArray[np.int64]]:
+        """Rows of a table as ``classifier_`` takes them, their labels, and where they stood in the file.
 
         Parameters
         ----------
@@ -274,7 +283,7 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The labels; those of the table by default.
         """
         table, labels = self._labelled(X, y)
-        return self.encode(table), labels
+        return self.encode(table), labels, table.rows
 
     def _labelled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any]]:
         """A table, and its labels as the model has them."""
