@@ -187,7 +187,7 @@ def _check_certificate(certificate: Certificate, network: Network) -> None:
     errors, given_up = certificate.errors, certificate.given_up
     inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
-    apart = not len(np.intersect1d(errors, given_up)) and np.isin(certificate.overruled, given_up).all()
+    apart = not len(np.intersect1d(errors, given_up)) and bool(np.isin(certificate.overruled, given_up).all())
     refuse_unless(inside and count and apart, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
 
