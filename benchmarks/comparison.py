@@ -30,10 +30,16 @@ from exactfit.plots import style
 from .cases import Case, Options, Row, nothing
 
 HEAD = (
-    "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "radius <=",
-    "seconds", "held out", "by predict",
+    "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "median",
+    "radius <=", "seconds", "held out", "by predict",
 )  # fmt: skip
-METHODS = {"nearest hyperplane": "h", "nearest sphere": "s", "Lipschitz bound": "L", "half the separation, exact": "e"}
+METHODS = {
+    "slack of detectors": "d",
+    "nearest hyperplane": "h",
+    "nearest sphere": "s",
+    "Lipschitz bound": "L",
+    "half the separation, exact": "e",
+}
 
 
 @dataclass(frozen=True)
@@ -104,8 +110,9 @@ def line(row: Compared) -> str:
     cells = [
         row.name, proof, short_count(row.depth), short_count(row.neurons),
         _several(row.parameters, row.nonzero, row.distinct), _several(row.bits_per_weight, row.total_bits),
-        short_number(row.largest_weight), f"{short_number(row.robust_radius)}{method}", short_number(row.radius_upper),
-        short_number(row.build_seconds), _share(row.accuracy), _share(row.predict_accuracy),
+        short_number(row.largest_weight), f"{short_number(row.robust_radius)}{method}",
+        short_number(row.median_radius), short_number(row.radius_upper), short_number(row.build_seconds),
+        _share(row.accuracy), _share(row.predict_accuracy),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -121,7 +128,7 @@ def _several(*values: int | None) -> str:
 def markdown(contest: Contest, comparison: Comparison) -> str:
     """A table and what it leaves open."""
     head = " | ".join(HEAD)
-    rule = "|".join([" --- ", " --- ", *[" ---: "] * 10])
+    rule = "|".join([" --- ", " --- ", *[" ---: "] * 11])
     sizes = f"Built on {comparison.n_samples:,} points, {comparison.n_held_out:,} held out"
     facts = f"{sizes}; {comparison.time_limit:g} s each."
     reasons = [f"- {row.name}: {row.reason}." for row in comparison.rows if row.reason]

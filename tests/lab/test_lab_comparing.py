@@ -244,11 +244,12 @@ def test_points_to_build_on_are_four_fifths_of_each_class(spied: tuple[Compariso
 def test_a_row_tells_what_one_finds_without_it(spied: tuple[Comparison, list[Any]]) -> None:
     comparison, (given, _) = spied
     network = fixed_width(given["X"], given["y"], WIDTH, random_state=3).network
-    certificate = exactfit.certify(network, given["X"], given["y"])
+    certificate = exactfit.certify(network, given["X"], given["y"], radii=True)
     row = comparison["good"]
     assert row.certified == certificate.holds is True
     assert (row.proof, row.radius_method) == (certificate.method, certificate.radius_method)
-    assert row.robust_radius == certificate.robust_radius > 0
+    assert row.robust_radius == certificate.robust_radius == certificate.radii.min() > 0
+    assert row.median_radius == np.median(certificate.radii)
     assert (row.neurons, row.parameters, row.depth) == (network.n_neurons, network.n_parameters, 2)
     points = X.astype(np.float32).astype(np.float64)
     held_out = np.array([tuple(x) not in {tuple(kept) for kept in given["X"]} for x in points])
@@ -267,6 +268,9 @@ def test_the_radius_of_the_nearest_neighbour_is_half_the_separation(spied: tuple
     comparison, (given, _) = spied
     row = comparison["1-nn"]
     half = float(exactfit.geometry.separation(given["X"], given["y"])) / 2
+    distances = np.linalg.norm(given["X"][:, None] - given["X"][None], axis=2)
+    distances[given["y"][:, None] == given["y"][None]] = np.inf
+    assert row.median_radius == pytest.approx(np.median(distances.min(axis=1)) / 2, rel=1e-12)
     assert row.robust_radius == pytest.approx(half, rel=1e-15)
     assert row.robust_radius <= half <= row.radius_upper == pytest.approx(half, rel=1e-5)
     assert (row.kind, row.certified, row.neurons) == ("not a network", False, None)

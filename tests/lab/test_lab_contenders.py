@@ -14,7 +14,7 @@ from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.construct import fixed_width
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
-from exactfit.lab.contenders import by_slack, choose_contenders
+from exactfit.lab.contenders import by_largest_output, by_slack, choose_contenders
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 
@@ -82,10 +82,22 @@ def test_points_are_judged_by_slack_as_predict_judges_them(problem: str, options
     np.testing.assert_array_equal(by_slack(model.network_, new), model.predict(new))
 
 
-def test_networks_of_detectors_are_judged_by_predict_too() -> None:
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_construction_decides_every_point_one_way_or_the_other(name: str) -> None:
     X, y = PROBLEMS["three classes"]()
-    judged = {
-        name for name in ("adaptive-width", "adaptive-width-weighted", "huang", "1-nn")
-        if choose_contenders(name)[0].build(X, y, 0, 10.0).predict is not None
-    }  # fmt: skip
-    assert judged == {"adaptive-width", "adaptive-width-weighted"}
+    built = choose_contenders(name)[0].build(X, y, 0, 10.0)
+    new = np.random.default_rng(3).normal(scale=2.0, size=(200, X.shape[1]))
+    bare, judged = built.decide(new), (built.predict or built.decide)(new)
+    assert (judged[bare >= 0] == bare[bare >= 0]).all()
+    assert set(judged.tolist()) <= {0, 1, 2}
+    assert (built.predict is None) == (built.network.decoder.kind != "one_hot")
+
+
+def test_where_outputs_are_equal_the_clearest_unit_decides() -> None:
+    three = np.array([[0.0], [10.0], [20.0]])
+    network = CONSTRUCTORS["ball-cover"].construct(three, np.arange(3), random_state=0).network
+    points = np.array([[-30.0], [-1e3], [50.0], [0.0], [10.0]])
+    sums = network.layers[0].sums(np.column_stack([points, points**2]))
+    owners = network.layers[1].weights.bits.to_bool().argmax(axis=0)
+    assert network.decide(points[:3]).tolist() == [-1, -1, -1]
+    assert by_largest_output(network, points).tolist() == owners[sums.argmax(axis=1)].tolist()

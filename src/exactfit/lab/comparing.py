@@ -256,7 +256,8 @@ def _stages(contender: Contender, data: Split, random_state: int, time_limit: fl
     report(stage="measuring", build_seconds=time.perf_counter() - start, reason=built.reason)
     if built.layers:
         report(**asdict(sizes(built.layers)))
-    report(accuracy=accuracy(built.decide, data, LOOKING_SHARE * time_limit))
+    bare = accuracy(built.decide, data, LOOKING_SHARE * time_limit)
+    report(accuracy=bare, predict_accuracy=bare if built.predict is None else None)
     if built.predict is not None:
         report(predict_accuracy=accuracy(built.predict, data, LOOKING_SHARE * time_limit))
     report(stage="certifying", radius_upper=smallest_change(built.decide, data.probes, LOOKING_SHARE * time_limit))

@@ -29,6 +29,8 @@ class Row:
         See ``exactfit.lab.measures.Sizes``.
     robust_radius : float or None
         Moving every training point by less than this Euclidean distance changes no answer: a lower bound.
+    median_radius : float or None
+        Half of the training points are proved to keep their answers when they move by this much.
     radius_method : str
         How that is known.
     radius_upper : float or None
@@ -38,8 +40,8 @@ class Row:
     accuracy : float or None
         Share of the points held out that the network itself gets right; undecided ones are wrong.
     predict_accuracy : float or None
-        The same by the rule of ``InterpolatingClassifier.predict``, which decides all points by slack: for
-        networks of detectors.
+        The same by the rule of ``InterpolatingClassifier.predict``, which decides all points by their scores:
+        slack for networks of detectors, outputs for others that have one for each class.
     certified : bool
         Whether every training point is proved to be right.
     proof : str
@@ -65,6 +67,7 @@ class Row:
     total_bits: int | None = None
     largest_weight: float | None = None
     robust_radius: float | None = None
+    median_radius: float | None = None
     radius_method: str = ""
     radius_upper: float | None = None
     build_seconds: float | None = None
@@ -220,6 +223,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("total bits", lambda row: short_count(row.total_bits)),
     ("max weight", lambda row: short_number(row.largest_weight)),
     ("radius >=", lambda row: short_number(row.robust_radius)),
+    ("median", lambda row: short_number(row.median_radius)),
     ("radius <=", lambda row: short_number(row.radius_upper)),
     ("seconds", lambda row: short_number(row.build_seconds)),
     ("held out", lambda row: _share(row.accuracy)),

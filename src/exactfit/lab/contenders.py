@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.threads import at_work
 from ..certificate import Certificate, certify
 from ..certificate.attack import Decide
 from ..constructions import CONSTRUCTORS, Constructor
+from ..data.pairs import nearest_other
 from ..exceptions import ParameterError
-from ..geometry.closest import separation
 from ..network import Layer, Network
 from ..network.activations import RELU
-from ..network.detectors import class_slack, read_detectors
-from ..network.weights import Dense
+from ..network.detectors import LOWEST, class_slack
+from ..network.weights import Dense, Masks, Sparse, Weights
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -47,8 +48,8 @@ class Built:
     reason : str
         What it fell short of.
     predict : callable or None
-        Class indices of points as ``InterpolatingClassifier.predict`` finds them: by slack, where no class or
-        several claim a point. None for networks without detectors.
+        Class indices of points by their scores, as ``InterpolatingClassifier.predict`` has it, where no class or
+        several claim a point. None where ``decide`` leaves no point undecided.
     """
 
     decide: Decide
@@ -65,6 +66,7 @@ class Proof:
     certified: bool = False
     proof: str = ""
     robust_radius: float | None = None
+    median_radius: float | None = None
     radius_method: str = ""
     reason: str = ""
 
@@ -120,9 +122,14 @@ class NearestNeighbour(_Baseline):
         return _fitted(KNeighborsClassifier(n_neighbors=1), X, y)
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
-        """Half the smallest distance between labels: no farther point is nearer, and halfway two are."""
-        half = separation(X, y).value / 2
-        return Proof(robust_radius=float(np.nextafter(half, 0.0)), radius_method="half the separation, exact")
+        """Half the distance to the nearest other label: no farther point is nearer, and halfway two may be."""
+        with at_work(None, False) as work:
+            nearest = nearest_other(X, y, work)
+        return Proof(
+            robust_radius=float(np.nextafter(nearest.closest()[0] / 2, 0.0)),
+            median_radius=float(np.nextafter(np.median(nearest.distances) / 2, 0.0)),
+            radius_method="half the separation, exact",
+        )
 
 
 @dataclass(frozen=True)
@@ -200,12 +207,21 @@ class Constructed:
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Construct the network."""
         network = self.constructor.construct(X, y, random_state=random_state).network
-        predict = None if read_detectors(network) is None else partial(by_slack, network)
-        return Built(network.decide, network.layers, network, predict=predict)
+        return Built(network.decide, network.layers, network, predict=_predict_of(network))
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Certify it from its numbers and the points alone."""
-        return _proof_of(certify(built.network, X, y))
+        try:
+            return _proof_of(certify(built.network, X, y, radii=True))
+        except ParameterError:  # nothing is known of how far single points may move
+            return _proof_of(certify(built.network, X, y))
+
+
+def _predict_of(network: Network) -> Decide | None:
+    """How points are decided that the output leaves undecided; None if it leaves none."""
+    if network.detectors is not None:
+        return partial(by_slack, network)
+    return partial(by_largest_output, network) if network.decoder.kind == "one_hot" else None
 
 
 def by_slack(network: Network, points: Floats) -> Codes:
@@ -227,6 +243,37 @@ def by_slack(network: Network, points: Floats) -> Codes:
     return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])
 
 
+def by_largest_output(network: Network, points: Floats) -> Codes:
+    """The class of each point with the largest output; of several, that for which some unit speaks most clearly.
+
+    Outputs often count units that fire, so that many are equal: then the largest sum decides that a unit of
+    the last hidden layer has which speaks for the class, that is with a positive weight; the lower class on a tie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import CONSTRUCTORS
+    >>> from exactfit.lab.contenders import by_largest_output
+    >>> X, y = np.array([[0.0], [4.0], [9.0]]), np.array([0, 1, 2])
+    >>> network = CONSTRUCTORS["ball-cover"].construct(X, y, random_state=0).network
+    >>> network.decide(np.array([[-40.0]])), by_largest_output(network, np.array([[-40.0]]))
+    (array([-1]), array([0]))
+    """
+    *before, hidden, last = network.layers
+    unfired = Network((*before, replace(hidden, activation=None)), network.decoder, network.input_map)
+    sums, outputs = unfired(points).astype(np.float64), network(points).astype(np.float64)
+    clearest = np.stack([sums[:, own].max(axis=1, initial=LOWEST) for own in _positive(last.weights)], axis=1)
+    among = np.where(outputs == outputs.max(axis=1, keepdims=True), clearest, -np.inf)
+    return np.asarray(network.decoder.classes, dtype=np.int64)[among.argmax(axis=1)]
+
+
+def _positive(weights: Weights) -> NDArray[np.bool_]:
+    """Which weights are above zero, shape (units, inputs)."""
+    if isinstance(weights, Masks):
+        return weights.bits.to_bool() & (weights.sign > 0)
+    return np.asarray((weights.rows.toarray() if isinstance(weights, Sparse) else weights.values) > 0, dtype=bool)
+
+
 def _proof_of(certificate: Certificate) -> Proof:
     proved = certificate.method != "evaluation"
     wrong = f"the certificate fails for {certificate.n_errors} of {certificate.n_samples} points"
@@ -234,6 +281,7 @@ def _proof_of(certificate: Certificate) -> Proof:
         certified=certificate.holds and proved,
         proof=certificate.method or "",
         robust_radius=certificate.robust_radius,
+        median_radius=None if certificate.radii is None else float(np.median(certificate.radii)),
         radius_method=certificate.radius_method or "",
         reason=("" if proved else "no proof is known: right by evaluation only") if certificate.holds else wrong,
     )
