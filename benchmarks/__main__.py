@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import answers, clusters, comparison, files, fits, geometry, growth, weighted
+from . import answers, clusters, comparison, files, fits, geometry, growth, weighted, weighted_growth
 from .cases import Case, Options, Row
 
-GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted, files)
+GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted, files, weighted_growth)
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
 
@@ -60,12 +60,13 @@ def main() -> None:
     for show, group in groupby(chosen(given.words), key=lambda case: case.show):
         rows = []
         for case in group:
-            rows += run(case, options, console)
+            found = run(case, options, console)
+            rows += found
+            everything += found
+            if given.json:  # after each case: one that is ended loses its own rows only
+                given.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")
         if rows:
             show(console, rows, options)
-        everything += rows
-    if given.json:
-        given.json.write_text(json.dumps(everything, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
