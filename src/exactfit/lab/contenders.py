@@ -264,7 +264,7 @@ def by_largest_output(network: Network, points: Floats) -> Codes:
     sums, outputs = unfired(points).astype(np.float64), network(points).astype(np.float64)
     clearest = np.stack([sums[:, own].max(axis=1, initial=LOWEST) for own in _positive(last.weights)], axis=1)
     among = np.where(outputs == outputs.max(axis=1, keepdims=True), clearest, -np.inf)
-    return np.asarray(network.decoder.classes, dtype=np.int64)[among.argmax(axis=1)]
+    return np.asarray(np.asarray(network.decoder.classes, dtype=np.int64)[among.argmax(axis=1)])
 
 
 def _positive(weights: Weights) -> NDArray[np.bool_]:
