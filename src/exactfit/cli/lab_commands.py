@@ -165,7 +165,7 @@ def cost_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
-    from ..lab.published import cost_text
+    from ..lab.reproducing import cost_text
     from ..lab.trials import read_trials
 
     for path in files:
@@ -176,7 +176,7 @@ def published_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
-    from ..lab.published import agreements, pair_texts
+    from ..lab.reproducing import agreements, pair_texts
     from ..lab.trials import read_trials
 
     for path in files:

@@ -46,7 +46,7 @@ def fit_command(
     from ..demo import Exhibit
     from ..persistence import save
     from ..tables import TableModel
-    from ..tables.roles import described
+    from ..tables.columns import described
     from ..tables.table import speaking_of
 
     new = _model_file(output, dry_run)

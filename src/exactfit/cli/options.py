@@ -225,7 +225,7 @@ class LabelledSource(TableSource):
     def encoded(self) -> Encoded:
         """The table, its labels, and the points that a network is fitted to: read and encoded once."""
         from ..tables import Encoding, read_table
-        from ..tables.roles import refuse_measure
+        from ..tables.columns import refuse_measure
 
         if self.label is None and self.data.suffix != ".npz":
             raise ParameterError("say which column holds the labels: --label NAME")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm, squares_from, subtract_products
-from .._support.memory import usable_memory
+from .._support.threads import usable_memory
 from ..data import PartedPoints, mean
 from ..exceptions import DataError, ParameterError, TooLargeError
 from ..network.bits import WORD_BITS, n_words

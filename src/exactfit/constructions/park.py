@@ -32,9 +32,8 @@ from .._support.options import Seed
 from ..construct import Construction, Trace
 from ..exceptions import ParameterError
 from ..outcome import Outcome
-from .base import Codes, Labels, Matrix, distinct_points
+from .base import Codes, Labels, Matrix, distinct_points, whole_keys
 from .bit_extraction import Registers, Sum, Tape, class_levels, gate, hat, label_bits, pack, step, take_bit
-from .integer_keys import whole_keys
 
 MISSES = 400  # borders tried for a fold
 SEGMENTS = tuple(2**power for power in range(8))  # lengths to try, times the number of points

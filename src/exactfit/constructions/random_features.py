@@ -29,9 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
-from .._support.memory import usable_memory
 from .._support.options import Seed, seed_sequence
-from .._support.threads import single_threaded_blas
+from .._support.threads import single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Source, gaussian, radius
 from ..data import mean

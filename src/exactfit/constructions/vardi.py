@@ -28,9 +28,8 @@ from .._support.options import Seed
 from ..construct import Construction, Trace
 from ..exceptions import ParameterError
 from ..outcome import Outcome
-from .base import Codes, Labels, Matrix, distinct_points
+from .base import Codes, Labels, Matrix, distant_keys, distinct_points
 from .bit_extraction import Registers, Sum, Tape, class_levels, gate, label_bits, pack, plateau, step, take_bit
-from .integer_keys import distant_keys
 
 
 def vardi_size(n_groups: int, group: int, key_bits: int, label_bits: int) -> tuple[int, int]:

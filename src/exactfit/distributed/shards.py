@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.memory import usable_memory
+from .._support.threads import usable_memory
 from ..construct.hyperplanes import nearest, radius
 from ..data import Digest, ExactSum, Floats, Matrix, PartedPoints, Points, as_matrix, exact_sum, finite_points
 from ..data.equal import hashes_of

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
-from .._support.memory import usable_memory
 from .._support.options import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
-from .._support.threads import n_threads
+from .._support.threads import n_threads, usable_memory
 from ..certificate.attack import Decide, Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError

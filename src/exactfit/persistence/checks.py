@@ -20,8 +20,7 @@ from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network,
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import are_apart
-from ..tables.dates import PARTS, PATTERNS
-from ..tables.dialect import MISSING
+from ..tables.dialect import MISSING, PARTS, PATTERNS
 from ..tables.encoding import SCALINGS, Encoding, Field
 from .container import refuse_unless
 

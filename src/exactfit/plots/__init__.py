@@ -5,9 +5,8 @@ matplotlib is loaded when something is drawn, not before.
 
 from __future__ import annotations
 
-from .answers import plot_coverage, plot_explanation
+from .answers import plot_anchors, plot_coverage, plot_explanation, plot_suspects
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from .pictures import plot_anchors, plot_suspects
 from .points import frame, plot_points
 from .regions import DecisionRegionDisplay, plot_regions
 from .style import style

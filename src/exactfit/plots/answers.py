@@ -1,14 +1,17 @@
-"""Answers: what stands behind one in the plane, and how many can be given how surely."""
+"""Answers: what stands behind one, in the plane or as images; how many can be given how surely; suspicious labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import DataError
+from ..explanation import Explanation, Explanations
+from ..suspects import NOBODY, Suspects
 from .regions import plot_regions
 from .style import GREY, INK, axes_for, color, marker
 
@@ -145,3 +148,148 @@ def coverage_curve(clarity: Floats, right: NDArray[np.bool_]) -> tuple[Floats, F
     last = np.append(np.diff(clarity[order]) != 0, True)
     answered = np.arange(1, len(right) + 1)[last]
     return answered / len(right), np.cumsum(right[order])[last] / answered
+
+
+Shape = tuple[int, int]
+
+GAP = 0.12  # between tiles, in widths of a tile
+CAPTION = 0.30  # below a tile, in heights of a tile
+INCHES = 0.95  # width of a tile
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """One picture in a grid, with a line above it."""
+
+    pixels: Floats
+    caption: str
+    strong: bool = False
+
+
+def plot_anchors(
+    explanations: Explanations | Sequence[Explanation], points: ArrayLike, X: ArrayLike, *,
+    shape: Shape, anchors: int = 5, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw images beside the training images that their answers rest on.
+
+    A line for each point: the image with its answer; the anchors of the detectors that fire, the clearest
+    first (or of those that came closest, where none does); then the other class that came closest: the
+    anchor of its clearest detector, and the training image that set that detector's limit.
+
+    Parameters
+    ----------
+    explanations : Explanations
+        Of the points; see ``InterpolatingClassifier.explain``.
+    points : array of shape (n_points, n_pixels)
+    X : array of shape (n_samples, n_pixels)
+        The training data.
+    shape : tuple of int
+        Height and width of an image.
+    anchors : int
+        How many at most.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from exactfit import InterpolatingClassifier
+    >>> from exactfit.plots import plot_anchors
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = InterpolatingClassifier(random_state=0).fit(X[:500], y[:500])
+    >>> ax = plot_anchors(model.explain(X[500:503]), X[500:503], X[:500], shape=(8, 8))
+    >>> len(ax.images) >= 6
+    True
+    """
+    seen, known = _as_images(points, shape), _as_images(X, shape)
+    lines = [
+        [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
+        for one, image in zip(explanations, seen, strict=True)
+    ]
+    return _draw(lines, ax)
+
+
+def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
+    """The training images that an answer rests on."""
+    for found in (one.fires or one.nearest)[:anchors]:
+        yield _Tile(known[found.anchor], f"{found.label}: {found.slack:+.2f}")
+    if one.other:
+        yield _Tile(known[one.other.anchor], f"other {one.other.label}: {one.other.slack:+.2f}")
+        yield _Tile(known[one.other.witness], "its limit")
+
+
+def plot_suspects(
+    suspects: Suspects, X: ArrayLike, *, shape: Shape, m: int = 40, columns: int = 10, ax: Axes | None = None
+) -> Axes:
+    """Draw the rows whose labels look most suspicious, with their label and that of the nearest other row.
+
+    Parameters
+    ----------
+    suspects : Suspects
+    X : array of shape (n_samples, n_pixels)
+    shape : tuple of int
+        Height and width of an image.
+    m, columns : int
+        How many images, and how many in a line.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from exactfit import find_suspects
+    >>> from exactfit.plots import plot_suspects
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ax = plot_suspects(find_suspects(X, y, random_state=0), X, shape=(8, 8), m=6, columns=3)
+    >>> len(ax.images)
+    6
+    """
+    images, rows = _as_images(X, shape), suspects.top(m)
+    tiles = [_Tile(images[row], _doubt(suspects, int(row))) for row in rows]
+    return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
+
+
+def _doubt(suspects: Suspects, row: int) -> str:
+    nearest = int(suspects.conflicts[row, 0])
+    other = "" if nearest == NOBODY else f", near {suspects.labels[nearest]}"
+    return f"{suspects.labels[row]}{other}"
+
+
+def _as_images(points: ArrayLike, shape: Shape) -> Floats:
+    rows: Floats = np.asarray(points, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != shape[0] * shape[1]:
+        raise DataError(f"images of shape {shape} have {shape[0] * shape[1]} pixels, got points of shape {rows.shape}")
+    return rows.reshape(-1, *shape)
+
+
+def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:
+    """Lines of tiles from the top, in squares of size 1."""
+    width = max(map(len, lines), default=1) * (1 + GAP)
+    height = max(len(lines), 1) * (1 + CAPTION)
+    with axes_for(ax, (INCHES * width, INCHES * height)) as own:
+        for down, line in enumerate(lines):
+            for across, tile in enumerate(line):
+                _draw_tile(own, tile, across * (1 + GAP), -down * (1 + CAPTION))
+        own.set(xlim=(-GAP, width), ylim=(1 + CAPTION - height - GAP, 1 + CAPTION), aspect="equal")
+        own.set_axis_off()
+    return own
+
+
+def _draw_tile(ax: Any, tile: _Tile, left: float, bottom: float) -> None:
+    ax.imshow(tile.pixels, cmap="gray_r", extent=(left, left + 1, bottom, bottom + 1), interpolation="nearest")
+    edge = INK if tile.strong else GREY
+    ax.add_patch(_frame(left, bottom, edge, 1.6 if tile.strong else 0.5))
+    weight = "bold" if tile.strong else "normal"
+    ax.text(left + 0.5, bottom + 1.04, tile.caption, ha="center", va="bottom", fontsize=7, color=INK, weight=weight)
+
+
+def _frame(left: float, bottom: float, edge: str, linewidth: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=linewidth)

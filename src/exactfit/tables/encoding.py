@@ -14,10 +14,8 @@ from .._support.options import check_choice
 from ..data import mean_and_deviation
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
-from .choosing import LABELS, SHOWN_NAMES, no_column
-from .dates import parts_of
-from .dialect import Missing
-from .roles import refuse_identifier
+from .columns import LABELS, SHOWN_NAMES, no_column, refuse_identifier
+from .dialect import Missing, parts_of
 from .table import Choice, Column, Kind, Table
 
 Floats = NDArray[np.float64]

@@ -15,10 +15,10 @@ from ..certificate import Certificate, certify
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
 from ..explanation import Explanations
+from .columns import refuse_measure
 from .dialect import Missing, ReadOptions
 from .encoding import Encoding, Field, Scaling
 from .reading import read_chosen, read_table, refuse_old
-from .roles import refuse_measure
 from .table import Table, speaking_of
 
 Floats = NDArray[np.float64]

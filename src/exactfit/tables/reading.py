@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from .._support.console import Progress, progress_bar
-from .._support.memory import usable_memory
 from .._support.options import check_choice
+from .._support.threads import usable_memory
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .cells import EXACT_INTEGERS, Cells, beyond_float64
-from .choosing import LABELS, all_but
-from .dates import check_parts
-from .dialect import AUTO, MISSING, Missing, ReadOptions, Writing, missing_words
-from .gaps import without_gaps
-from .roles import with_roles
+from .columns import LABELS, all_but, with_roles, without_gaps
+from .dialect import AUTO, MISSING, Missing, ReadOptions, Writing, check_parts, missing_words
 from .table import Choice, Choose, Column, Kind, Raw, Table, place
 from .text import read_text
 

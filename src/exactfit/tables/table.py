@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError
-from .dates import written
-from .dialect import Missing
+from .dialect import Missing, written
 
 Kind = Literal["numeric", "categorical", "date"]
 Rows = NDArray[np.int64]

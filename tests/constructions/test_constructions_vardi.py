@@ -14,9 +14,8 @@ from strategies import problems
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
-from exactfit.constructions.base import distinct_points
+from exactfit.constructions.base import distant_keys, distinct_points, whole_keys
 from exactfit.constructions.bit_extraction import Sum, Tape, gate, hat, label_bits, pack, plateau, step, take_bit
-from exactfit.constructions.integer_keys import distant_keys, whole_keys
 from exactfit.constructions.park import best_plan, compress, fold, park_size
 from exactfit.constructions.vardi import vardi_size
 from exactfit.network import Decoder

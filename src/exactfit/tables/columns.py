@@ -1,15 +1,52 @@
-"""What columns are for: dates, row numbers without a name, identifiers, labels that are quantities."""
+"""Columns of a table: which to read, what they are for (dates, row numbers, identifiers, quantities); empty cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..exceptions import DataError
-from .dates import days_of, find_dates
-from .table import Column, Raw, Table
+from ..exceptions import DataError, ParameterError
+from .dialect import days_of, find_dates
+from .table import Choice, Column, Raw, Table
+
+LABELS = "y"  # the array of labels in an NPZ file
+SHOWN_NAMES = 20  # columns that a message lists
+
+
+def all_but(
+    names: Sequence[str], header: bool, label: str | None, drop: Collection[str], categorical: Collection[str]
+) -> Choice:
+    """All columns but the labels and those to drop."""
+    if label is not None and not isinstance(label, str):
+        raise ParameterError(f"label must be the name of a column, got {type(label).__name__}")
+    if label is None and not header and LABELS in names:  # the labels of an NPZ file
+        label = LABELS
+    for name in (*drop, *categorical, *([] if label is None else [label])):
+        if name not in names:
+            raise ParameterError(no_column(name, names))
+    if label in drop:
+        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped")
+    kept = {k: name for k, name in enumerate(names) if name != label and name not in drop}
+    kinds: dict[int, Any] = {k: "categorical" if name in categorical else None for k, name in kept.items()}
+    return Choice(kinds, None if label is None else list(names).index(label))
+
+
+def no_column(name: str, names: Sequence[str]) -> str:
+    """That there is no such column, and what the user may have meant."""
+    near = difflib.get_close_matches(name, names, n=1)
+    shown = ", ".join(names[:SHOWN_NAMES]) + (
+        f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    )
+    if near:
+        return f"there is no column {name!r}: did you mean {near[0]!r}?"
+    hint = "; is the separator another one (--separator)?" if len(names) == 1 else ""
+    return f"there is no column {name!r}: the columns are {shown}{hint}"
+
 
 UNNAMED = ("", "Unnamed: 0", "...1")  # what pandas and R write over their row numbers
 MOSTLY_DISTINCT = 0.5  # share of the filled cells: then categories say more about the row than about its label
@@ -140,3 +177,73 @@ def _kind(column: Column, table: Table) -> str:
     values = column.values[~column.empty]
     span = f", {values.min():.6g} to {values.max():.6g}" if len(values) else ""
     return f"number{span}"
+
+
+Gaps = list[tuple[str, NDArray[np.bool_]]]
+
+NEARLY_EMPTY = 0.5  # share of the rows: a column with more empty cells would cost more rows than it leaves
+SHOWN_COLUMNS = 5  # with empty cells that a message lists
+
+
+def without_gaps(table: Table, raw: Raw) -> Table:
+    """A table whose empty cells have been dealt with as ``table.missing`` says."""
+    gaps: Gaps = [(column.name, column.empty) for column in table.columns]
+    unlabelled = np.zeros(len(table), dtype=bool) if raw.unlabelled is None else raw.unlabelled
+    gaps = [(name, empty) for name, empty in gaps if empty.any()]
+    if table.missing in ("impute", "indicator"):
+        _refuse_empty_columns(table, gaps)
+        return _left(table, ~unlabelled, "without a label") if unlabelled.any() else table
+    gaps += [(str(raw.label), unlabelled)] if unlabelled.any() else []
+    if not gaps:
+        return table
+    if table.missing == "error":
+        raise DataError(_gaps_text(table, gaps))
+    _refuse_nearly_empty(table, gaps)
+    return _left(table, ~np.logical_or.reduce([empty for _, empty in gaps]), "with empty cells")
+
+
+def _left(table: Table, kept: NDArray[np.bool_], which: str) -> Table:
+    if not kept.any():
+        raise DataError(f"{table.name}: every row has an empty cell, none is left")
+    n_dropped = int((~kept).sum())
+    rows = "1 row" if n_dropped == 1 else f"{n_dropped:,} rows"
+    note = f"{rows} {which} {'is' if n_dropped == 1 else 'are'} left out"
+    return replace(table.taken(np.flatnonzero(kept)), n_dropped=n_dropped, notes=(*table.notes, note))
+
+
+def _refuse_nearly_empty(table: Table, gaps: Gaps) -> None:
+    for name, empty in gaps:
+        count = int(empty.sum())
+        if NEARLY_EMPTY * len(table) < count and len(table) - count < len(table):
+            raise DataError(
+                f"{table.name}: column {name!r} is empty in {count:,} of {len(table):,} rows, which would all be left "
+                f"out for it: leave out the column with --drop {name} (drop=[{name!r}] in Python), or fill empty cells "
+                "with --missing impute"
+            )
+
+
+def _refuse_empty_columns(table: Table, gaps: Gaps) -> None:
+    for name, empty in gaps:
+        if empty.all():
+            raise DataError(
+                f"{table.name}: column {name!r} has no filled cell: leave it out with --drop {name} "
+                f"(drop=[{name!r}] in Python)"
+            )
+
+
+def _gaps_text(table: Table, gaps: Gaps) -> str:
+    counts = {name: int(empty.sum()) for name, empty in gaps}
+    count = sum(counts.values())
+    name, first = min(gaps, key=lambda gap: int(gap[1].argmax()))
+    cells = "1 empty cell" if count == 1 else f"{count:,} empty cells"
+    cells += "" if table.lines is not None else " (None or NaN)"
+    listed = ", ".join(f"{name!r} {n:,}" for name, n in list(counts.items())[:SHOWN_COLUMNS])
+    more = f" and {len(counts) - SHOWN_COLUMNS} more columns" if len(counts) > SHOWN_COLUMNS else ""
+    by_column = f" (by column: {listed}{more})" if len(counts) > 1 else ""
+    full = [name for name, n in counts.items() if n > NEARLY_EMPTY * len(table)]
+    drop = f" Nearly empty, better left out: {' '.join(f'--drop {name}' for name in full)}." if full else ""
+    return (
+        f"{table.name} has {cells}, the first in {table.place(int(first.argmax()))}, column {name!r}{by_column}.{drop} "
+        "Leave such rows out with --missing drop-rows, fill the cells with --missing impute, or fill and mark them "
+        "with --missing indicator (missing='impute' in Python)"
+    )
