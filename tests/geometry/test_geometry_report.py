@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_moons
 
-from exactfit import ContradictoryLabelsError, DataError, Description, ParameterError, Recipe, describe
+from exactfit import ContradictoryLabelsError, DataError, Description, ParameterError, Recipe, describe, fixed_width
 from exactfit.geometry import (
     angular_separation,
     calibrate,
@@ -68,6 +68,21 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
     assert described.left_out == ()
 
 
+def test_a_forecast_for_weighted_detectors(described: Description) -> None:
+    X, y = moons()
+    widths = sorted({fit.width for fit in described.calibration.fits})  # type: ignore[union-attr]
+    expected = calibrate(X, y, widths=widths, repeats=2, recipe=Recipe(detectors="weighted"))
+    assert described.weighted is not None
+    assert (described.weighted.fits, described.weighted.curve) == (expected.fits, expected.curve)
+    assert described.weighted.forecast == expected.forecast == len(described.targets)
+    made = fixed_width(X, y, widths[-1], Recipe(detectors="weighted"), 99)
+    assert made.network.widths[1] in described.weighted.detectors(widths[-1])
+    assert "weighted detectors" in str(described)
+    assert describe(X, y, recipe=Recipe(activation="relu")).weighted is None
+    weighted = describe(X, y, recipe=Recipe(detectors="weighted"))
+    assert weighted.weighted == weighted.calibration
+
+
 def test_the_report_is_frozen_readable_and_json(described: Description) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         described.radius = 1.0  # type: ignore[misc]
@@ -102,7 +117,8 @@ def test_a_budget_is_kept_and_says_what_it_left_out() -> None:
     assert json.loads(json.dumps(part.to_dict()))["calibration"] is None
     nothing = describe(X, y, time_budget=1e-9)
     assert nothing.left_out == (
-        "distances", "limit forecast", "mean widths", "angles", "covering", "calibration", "bounds",
+        "distances", "limit forecast", "mean widths", "angles", "covering", "calibration",
+        "weighted detectors", "bounds",
     )  # fmt: skip
     assert json.loads(json.dumps(nothing.to_dict()))["separation"] is None
     assert len(plot_description(nothing, X, y)) == 3

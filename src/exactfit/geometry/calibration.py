@@ -24,7 +24,7 @@ from ..construct.build import build
 from ..construct.hyperplanes import largest_width
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
-from ..data.pairs import nearest_other
+from ..data.pairs import Nearest, nearest_other
 from ..exceptions import DataError, ParameterError
 from .closest import radius
 from .covering import MutualCovering, cover_in_the_limit
@@ -88,7 +88,8 @@ class Calibration:
         Standard deviation of the logarithm between networks of one width, and root mean square
         error at widths left out.
     forecast : int
-        Detectors of ``limit_cover``.
+        Detectors of ``limit_cover``; with weights one for each target class, since with many hyperplanes patterns
+        become linearly independent.
     confidence : float
     constants : Constants
         Fitted to these data, for ``bounds``.
@@ -228,28 +229,55 @@ def calibrate_problem(
     options: CalibrationOptions, work: Work,
 ) -> Calibration:  # fmt: skip
     """Build the networks, then fit curve and constants."""
-    targets = problem.targets(target, one_of_many=True)
-    label: Any = "all" if len(targets) > 1 else problem.classes[targets[0]]
-    if len(problem.classes) > 2:
-        if len(targets) == 1:
-            raise ParameterError(f"target={target!r} needs a problem of two classes, this one has more")
-        label = None
-    recipe = replace(recipe, target=label, n_jobs=work.threads.count)
+    targets, recipe = _resolved(problem, recipe, target, work)
     adaptive = _adaptive_fits(problem, recipe, options)
     if widths is None:
         first, most = math.ceil(np.median([fit.width for fit in adaptive])), largest_width(problem.X)
         widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
     fits = _fixed_fits(problem, widths, recipe, options, work)
     nearest = nearest_other(problem.X, problem.codes, Work(work.threads))
-    order, memory = recipe.selection, recipe.greedy_memory
-    limit = cover_in_the_limit(problem, targets, nearest, order, options.root, memory, Work(work.threads))
-    spread, misfit, curve = _fit_curve(fits, limit.n_detectors)
+    forecast = _limit_forecast(problem, targets, nearest, recipe, options, work)
+    spread, misfit, curve = _fit_curve(fits, forecast)
     constants, notes = _fit_constants(
         problem, targets, recipe, float(nearest.distances.min()), adaptive, curve, fits, covering
     )
     return Calibration(
-        tuple(fits), tuple(adaptive), curve, spread, misfit, limit.n_detectors, options.confidence, constants, notes
+        tuple(fits), tuple(adaptive), curve, spread, misfit, forecast, options.confidence, constants, notes
     )
+
+
+def calibrate_weights(
+    problem: Labelled, known: Calibration, recipe: Recipe, target: Any, options: CalibrationOptions, work: Work
+) -> Calibration:
+    """The same for weighted detectors, from networks of the same widths: what interpolates does so with them too."""
+    weighted = replace(recipe, detectors="weighted", selection="random")
+    targets, weighted = _resolved(problem, weighted, target, work)
+    fits = _fixed_fits(problem, sorted({fit.width for fit in known.fits}), weighted, options, work)
+    spread, misfit, curve = _fit_curve(fits, len(targets))
+    return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=len(targets))
+
+
+def _resolved(problem: Labelled, recipe: Recipe, target: Any, work: Work) -> tuple[tuple[int, ...], Recipe]:
+    """The target classes, and the recipe with them."""
+    targets = problem.targets(target, one_of_many=True)
+    label: Any = "all" if len(targets) > 1 else problem.classes[targets[0]]
+    if len(problem.classes) > 2:
+        if len(targets) == 1:
+            raise ParameterError(f"target={target!r} needs a problem of two classes, this one has more")
+        label = None
+    return targets, replace(recipe, target=label, n_jobs=work.threads.count)
+
+
+def _limit_forecast(
+    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, recipe: Recipe, options: CalibrationOptions,
+    work: Work,
+) -> int:  # fmt: skip
+    """Detectors at great width: those of the limit, or with weights one for each target class."""
+    if recipe.detectors == "weighted":
+        return len(targets)
+    order, memory = recipe.selection, recipe.greedy_memory
+    found = cover_in_the_limit(problem, targets, nearest, order, options.root, memory, Work(work.threads))
+    return found.n_detectors
 
 
 def _child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:

@@ -17,7 +17,7 @@ from ..data import Labelled, Rows, mean, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
-from .calibration import Calibration, CalibrationOptions, calibrate_problem
+from .calibration import Calibration, CalibrationOptions, calibrate_problem, calibrate_weights
 from .closest import ClosestPair, narrowest_pair
 from .covering import LimitCover, MutualCovering, check_max_bias, cover_in_the_limit, cover_mutually
 from .covering_build import CoverOptions
@@ -52,6 +52,8 @@ class Description:
     covering : MutualCovering
     bounds : Bounds
     calibration : Calibration
+    weighted : Calibration
+        The same for weighted detectors; None for real-valued activations, which have none.
     left_out : tuple of str
         Parts that the time budget did not allow.
 
@@ -79,6 +81,7 @@ class Description:
     covering: MutualCovering | None
     bounds: Bounds | None
     calibration: Calibration | None
+    weighted: Calibration | None
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -133,6 +136,8 @@ class Description:
             widest = max(fit.width for fit in self.calibration.fits)
             lines["width to interpolate"] = str(self.calibration.width())
             lines["detectors"] = f"{self.calibration.detectors(widest)} at width {widest:,}"
+            if self.weighted is not None:
+                lines["weighted detectors"] = f"{self.weighted.detectors(widest)} at width {widest:,}"
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,6 +159,7 @@ class Description:
         } | {"omega_interval": list(self.covering.omega_interval)}
         plain["bounds"] = self.bounds and self.bounds.to_dict()
         plain["calibration"] = self.calibration and self.calibration.to_dict()
+        plain["weighted"] = self.weighted and self.weighted.to_dict()
         return plain | {"left_out": list(self.left_out)}
 
 
@@ -219,7 +225,7 @@ def describe(
       points per label     0: 50, 1: 50, 2: 50
       radius               3.83927 (max_bias 3.83927)
     left out, the time budget was used up: distances, limit forecast, mean widths, angles, covering, calibration,
-    bounds
+    weighted detectors, bounds
     """
     problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
@@ -295,6 +301,7 @@ class _Maker:
         calibration = run(
             "calibration", lambda work: calibrate_problem(problem, None, recipe, target, covering, how, work)
         )
+        weighted = run("weighted detectors", lambda work: self._weighted(calibration, recipe, target, how, work))
         separation = None if nearest is None else self._pair(*nearest.closest())
         bounds = self._bounds(covering, separation, calibration, eta)
         return Description(
@@ -308,6 +315,7 @@ class _Maker:
             covering=covering,
             bounds=bounds,
             calibration=calibration,
+            weighted=weighted,
             left_out=tuple(self.budget.left_out),
         )
 
@@ -316,6 +324,17 @@ class _Maker:
             raise _OutOfTime
         memory = recipe.greedy_memory
         return cover_in_the_limit(self.problem, self.targets, nearest, recipe.selection, self.root, memory, work)
+
+    def _weighted(
+        self, calibration: Calibration | None, recipe: Recipe, target: Any, how: CalibrationOptions, work: Work
+    ) -> Calibration | None:
+        """The calibration of weighted detectors: of half as many networks, whose number varies less."""
+        if calibration is None:
+            raise _OutOfTime
+        if recipe.detectors == "weighted" or not recipe.s.is_threshold:
+            return calibration if recipe.s.is_threshold else None
+        how = replace(how, repeats=how.repeats // 2)
+        return calibrate_weights(self.problem, calibration, recipe, target, how, work)
 
     def _bounds(
         self, covering: MutualCovering | None, separation: ClosestPair | None, calibration: Calibration | None,
