@@ -309,11 +309,29 @@ def read_data(points, labels):
     return rows, told
 
 
+def row_bytes(row):
+    """The numbers of a row as digests take them."""
+    return struct.pack(f"<{len(row)}d", *(value + 0.0 for value in row))
+
+
+def head(rows):
+    """What digests begin with."""
+    return json.dumps({"shape": [len(rows), len(rows[0]) if rows else 0]}).encode()
+
+
 def data_digest(rows, labels):
-    """SHA-256 of points and labels, as certificates name it."""
-    hasher = hashlib.sha256(json.dumps({"shape": [len(rows), len(rows[0]) if rows else 0]}).encode())
+    """SHA-256 over the SHA-256 of every row with its label, as certificates name the data."""
+    hasher = hashlib.sha256(head(rows))
+    for row, label in zip(rows, labels, strict=True):
+        hasher.update(hashlib.sha256(row_bytes(row) + str(label).encode("utf-8", "surrogatepass")).digest())
+    return hasher.hexdigest()
+
+
+def first_data_digest(rows, labels):
+    """As certificates of earlier versions name the data."""
+    hasher = hashlib.sha256(head(rows))
     for row in rows:
-        hasher.update(struct.pack(f"<{len(row)}d", *(value + 0.0 for value in row)))
+        hasher.update(row_bytes(row))
     names = [str(label) for label in labels]
     hasher.update(hashlib.sha256(struct.pack(f"<{len(names)}q", *map(len, names))).digest())
     hasher.update(hashlib.sha256("".join(names).encode("utf-8", "surrogatepass")).digest())
@@ -339,7 +357,7 @@ def check(arguments):
     inputs = max((j + 1 for row in model.layers[0].rows for j, _ in row), default=0)
     if width < inputs or any(len(row) != len(rows[0]) for row in rows):
         raise Refused(f"points have {width} numbers, the network takes at least {inputs}")
-    same = model.certificate.get("data_digest") == data_digest(rows, labels)
+    same = model.certificate.get("data_digest") in (data_digest(rows, labels), first_data_digest(rows, labels))
     margin = model.margin() if arguments.margin else None
     out = model.given_up if same else set()
     wrong, moved, numbers = [], [], [row for row in chosen(arguments.rows, len(rows)) if row not in out]

@@ -119,6 +119,34 @@ def test_more_points_than_a_word_has(case):
     assert_same_cover(fast, slow)
 
 
+@settings(max_examples=100)
+@given(tables(), st.sampled_from(["random", "greedy"]), st.sampled_from([0, 2**62]))
+def test_columns_that_stand_for_several_points(case, how, small):
+    """As many equal columns, one after the other, of which the first comes first in the order."""
+    table, target, rest, order = case
+    sizes = np.random.default_rng(target[1]).integers(1, 6, target[1] - target[0])
+    copies = np.ones(len(table.table), dtype=np.int64)
+    copies[slice(*target)] = sizes
+    firsts = np.cumsum(copies) - copies
+    whole = Table(np.repeat(np.repeat(table.table, copies, axis=0), copies, axis=1), table._cost, table._rounds)
+    places = [(int(firsts[a]), int(firsts[b - 1] + copies[b - 1])) for a, b in [target, *rest]]
+    many = np.concatenate([firsts[c] + np.arange(copies[c]) for c in order])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cover, "SMALL", small)
+        if how == "greedy":
+            few = greedy_cover(table, target, rest, order, 10**6, silent, sizes)
+            all_of_them = greedy_cover(whole, places[0], places[1:], many, 10**9, silent)
+        else:
+            few = random_cover(table, target, rest, order, silent, sizes)
+            all_of_them = random_cover(whole, places[0], places[1:], many, silent)
+    assert firsts[few.anchors].tolist() == all_of_them.anchors
+    assert few.limits == all_of_them.limits
+    assert firsts[few.witnesses].tolist() == all_of_them.witnesses
+    assert few.coverage == all_of_them.coverage
+    assert few.n_rejected == all_of_them.n_rejected
+    assert sizes[few.uncovered - target[0]].sum() == len(all_of_them.uncovered)
+
+
 @settings(max_examples=300)
 @given(tables(), st.booleans())
 def test_detectors_fire_on_their_anchor_and_never_on_the_rest(case, greedy):
@@ -255,12 +283,12 @@ def test_columns_are_sorted_by_class_and_then_by_row():
 
 def test_blocks_stay_within_their_bounds():
     much = 2**40  # so much work that calls cost nothing beside it
-    assert cover._block_size(much, 1000, 0.0, 10) == cover.LARGEST_BLOCK
-    assert cover._block_size(much, 1000, 1.0, 10) == cover.LARGEST_BLOCK
+    assert cover._block_size(much, 1000, 0.0, 10) == evidence.HERE.largest_block
+    assert cover._block_size(much, 1000, 1.0, 10) == evidence.HERE.largest_block
     assert cover._block_size(much, 1000, 6.0, 10) == cover.WASTE * 1000 / 5
     assert cover._block_size(much, 1000, 1000.0, 10) == 1
-    assert cover._block_size(cover.CALL_WORDS, 200, 101.0, 10) == 2
-    assert cover._block_size(1, 200, 101.0, 10) == cover.LARGEST_BLOCK
+    assert cover._block_size(evidence.HERE.call_words, 200, 101.0, 10) == 2
+    assert cover._block_size(1, 200, 101.0, 10) == evidence.HERE.largest_block
     assert cover._block_size(1, 1000, 1.0, 2 * cover.HEIGHTS_AT_ONCE) == 1
 
 

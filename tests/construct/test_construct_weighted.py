@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,13 +19,12 @@ from strategies import problems, recipes, seeds
 import exactfit
 from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width
 from exactfit._support.threads import SERIAL, Threads
-from exactfit.construct import halfspaces, weighted
-from exactfit.construct.evidence import ClassOrder
+from exactfit.construct import distinct, halfspaces
 from exactfit.construct.halfspaces import Cube, Effort, judge, masks
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of, rounded
 from exactfit.construct.recipe import LAWS
-from exactfit.construct.weighted import Distinct, weighted_cover
+from exactfit.construct.weighted import weighted_cover
 from exactfit.exceptions import ConflictWarning, InterpolationWarning, NoGapError, ParameterError
 from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 from exactfit.network import WeightedMasks
@@ -193,15 +193,29 @@ def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
     rng = np.random.default_rng(0)
     on = rng.random((40, 3)) < 0.5
     codes = np.sort(rng.integers(0, 3, 40))
-    words, order = BitMatrix.from_bool(on).words, ClassOrder.of(codes)
-    expected = Distinct.of(words, order)
+    words = BitMatrix.from_bool(on).words
     firsts, places, starts = distinct_twin(on, on, codes)
-    assert (expected.firsts.tolist(), expected.places.tolist()) == (firsts, places.tolist())
-    assert expected.starts.tolist() == starts
-    monkeypatch.setattr(weighted, "hash_columns", lambda words, start, stop, out: out.fill(7))
-    found = Distinct.of(words, order)
-    for name in ("firsts", "places", "starts"):
-        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    for hashes_meet in (False, True):
+        if hashes_meet:
+            monkeypatch.setattr(distinct, "hash_columns", lambda words, start, stop, out: out.fill(7))
+        found, own = distinct.Groups.of(words, codes, np.arange(40), np.arange(40))
+        assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
+        assert np.searchsorted(found.codes, range(4)).tolist() == starts
+        assert found.sizes.tolist() == np.bincount(places).tolist()
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 130))
+def test_groups_of_parts_join_to_those_of_the_whole(seed, cuts, n_bits):
+    rng = np.random.default_rng(seed)
+    codes, ranks = rng.integers(0, 3, 60), rng.permutation(60)
+    words = BitMatrix.from_bool(rng.integers(0, 2, (4, 130))[rng.integers(0, 4, 60)] > 0).words
+    edges = [0, *sorted(cuts), 60]
+    parts = [distinct.Groups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0] for a, b in pairwise(edges)]
+    whole = distinct.Groups.of(words, codes, np.arange(60), ranks)[0]
+    short = distinct.Groups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
+    for found, expected in ((distinct.Groups.joined(parts), whole), (whole.head(n_bits), short)):
+        for name, value in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), value)
 
 
 # ---- Promises --------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, make_moons
 
 import exactfit
 from exactfit import InterpolatingClassifier
-from exactfit.distributed import DaskInterpolatingClassifier, shards
+from exactfit.distributed import DaskInterpolatingClassifier
 from exactfit.exceptions import (
     ConflictWarning,
     ContradictoryLabelsError,
@@ -171,18 +171,6 @@ def test_answers_are_lazy_and_the_same() -> None:
             assert answers.shape == expected.shape
             np.testing.assert_array_equal(answers.compute(), expected)
             assert answers.dtype == expected.dtype
-
-
-def test_points_go_by_in_pieces_for_the_digest(monkeypatch) -> None:
-    X, y = digits()
-    local = InterpolatingClassifier(64, random_state=0).fit(X, y)
-    trips = set()
-    for size in (1, 100 * 64 * 8, 2**30):
-        monkeypatch.setattr(shards, "STREAMED", size)
-        model = DaskInterpolatingClassifier(64, random_state=0).fit(in_chunks(X, 0, 50, 50, 0, 150, 50), y)
-        assert model.certificate_.data_digest == local.certificate_.data_digest
-        trips.add(model.round_trips_)
-    assert len(trips) == 3
 
 
 def test_to_local_can_be_saved_and_certified(tmp_path) -> None:

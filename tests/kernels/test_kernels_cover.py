@@ -65,18 +65,18 @@ def test_masks_are_the_complements_of_the_anchors(n_bits):
     np.testing.assert_array_equal(out, masks_of(~points[columns]))
 
 
-def turns_by_hand(heights, limits, places, uncovered):
+def turns_by_hand(heights, limits, places, worth):
     """Algorithm 2, lines 4-8, for candidates in order; heights has a row for all of them."""
     claimed, highest = [], []
     for row, limit, place in zip(heights, limits, places, strict=True):
-        if not uncovered[place]:
+        if not worth[place]:
             claimed.append(-1)
             highest.append(None)
             continue
-        taken = [c for c in range(len(row)) if limit > 0 and uncovered[c] and row[c] < limit]
+        taken = [c for c in range(len(row)) if limit > 0 and worth[c] and row[c] < limit]
+        claimed.append(sum(worth[c] for c in taken))
         for c in taken:
-            uncovered[c] = False
-        claimed.append(len(taken))
+            worth[c] = 0
         highest.append(max((row[c] for c in taken), default=None))
     return claimed, highest
 
@@ -89,13 +89,13 @@ def test_candidates_take_turns(seed):
     heights = rng.integers(0, 6, (len(places), n)).astype(np.int32)
     heights[np.arange(len(places)), places] = 0
     limits = rng.integers(0, 5, len(places))
-    uncovered = rng.random(n) < 0.8
-    by_hand = uncovered.copy()
+    worth = rng.integers(0, 4, n)
+    by_hand = worth.copy()
     expected, highest_expected = turns_by_hand(heights, limits, places, by_hand)
     claimed, highest = np.empty(len(places), dtype=np.int64), np.empty(len(places), dtype=np.int32)
-    cover.take_turns(heights[limits > 0], limits, places, uncovered, claimed, highest)
+    cover.take_turns(heights[limits > 0], limits, places, worth, claimed, highest)
     assert claimed.tolist() == expected
-    assert uncovered.tolist() == by_hand.tolist()
+    assert worth.tolist() == by_hand.tolist()
     assert [h for h, e in zip(highest, highest_expected, strict=True) if e is not None] == [
         e for e in highest_expected if e is not None
     ]
@@ -107,8 +107,11 @@ def test_gains_count_uncovered_points_only(n_bits):
     uncovered = random_bits(13, 3, n_bits)[2]
     candidates = np.array([6, 2, 2, 0])
     out = np.empty(4, dtype=np.int64)
-    cover.gains(masks_of(claims), masks_of(uncovered[None])[0], candidates, out)
+    cover.gains(masks_of(claims), masks_of(uncovered[None]), candidates, out)
     assert out.tolist() == [int((claims[k] & uncovered).sum()) for k in candidates]
+    sizes = np.random.default_rng(14).integers(0, 8, n_bits)
+    cover.gains(masks_of(claims), masks_of(sizes >> np.arange(3)[:, None] & 1 > 0), candidates, out)
+    assert out.tolist() == [int(sizes[claims[k]].sum()) for k in candidates]
 
 
 @pytest.mark.parametrize("n_bits", [1, 63, 64, 65, 129])

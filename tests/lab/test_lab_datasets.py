@@ -34,7 +34,7 @@ def test_scaled_to_the_unit_interval_and_then_to_largest_norm_one(tmp_path: Path
     assert data.X.dtype == np.float64
     assert data.y.dtype == np.int64
     assert np.sqrt((data.X**2).sum(axis=1)).max() == pytest.approx(1.0)
-    assert data.digest == data_digest(data.X, data.y)
+    assert data.digest == data_digest(data.X, data.y, version=1)
     assert (data.standing, data.target) == ("other", None)
     assert data.remark is not None
     assert "30 images" in data.remark

@@ -40,7 +40,7 @@ def dataset(X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
     X, y = np.ascontiguousarray(X, dtype=np.float64), y.astype(np.int64)
     return Dataset(
         X=X, y=y, name="toy", classes=tuple(map(str, range(int(y.max()) + 1))), target=target,
-        digest=data_digest(X, y), published=None, source="test",
+        digest=data_digest(X, y, version=1), published=None, source="test",
     )  # fmt: skip
 
 

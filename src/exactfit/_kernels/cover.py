@@ -131,13 +131,13 @@ def gather_masks(words, columns, last, out):
 
 
 @compiled
-def take_turns(heights, limits, places, uncovered, claimed, highest):
+def take_turns(heights, limits, places, worth, claimed, highest):
     """Let candidates claim points one after the other (Algorithm 2, lines 6-8).
 
-    A candidate whose own place is covered by then passes; one without a positive limit is
-    rejected; else it claims every uncovered column whose height is below its limit.
-    ``claimed[k]`` gets how many (-1: passed, 0: rejected), ``highest[k]`` the greatest
-    height among them. ``heights`` has a row for every candidate with a positive limit.
+    ``worth`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
+    place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose
+    height is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
+    greatest height among them. ``heights`` has a row for every candidate with a positive limit.
     """
     next_row = 0
     for k in range(places.shape[0]):
@@ -145,23 +145,24 @@ def take_turns(heights, limits, places, uncovered, claimed, highest):
             row = heights[next_row]
             next_row += 1
         claimed[k] = -1
-        if not uncovered[places[k]]:
+        if worth[places[k]] == 0:
             continue
         claimed[k] = 0
         if limits[k] > 0:
             highest[k] = row[places[k]]
             for c in range(row.shape[0]):
-                if uncovered[c] and row[c] < limits[k]:
-                    uncovered[c] = False
-                    claimed[k] += 1
+                if worth[c] > 0 and row[c] < limits[k]:
+                    claimed[k] += worth[c]
+                    worth[c] = 0
                     highest[k] = max(highest[k], row[c])
 
 
 @compiled
-def cover_in_turn(words, highest, last, target, rest, order, uncovered, chosen):
-    """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted and rejected.
+def cover_in_turn(words, highest, last, target, rest, order, worth, chosen):
+    """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected.
 
-    ``words`` are what limits count, ``highest`` what masks leave out and claims count.
+    ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``worth`` is how many
+    points a target column stands for, zero once it is claimed.
     ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
     detector: anchor, limit, witness, and how many points it claims.
     """
@@ -171,23 +172,23 @@ def cover_in_turn(words, highest, last, target, rest, order, uncovered, chosen):
     lowest, where = np.empty(1, np.int64), np.empty(1, np.int64)
     counts = np.zeros(COLUMN_TILE, np.int64)
     for k in range(order.shape[0]):
-        if not uncovered[order[k] - start]:
+        if worth[order[k] - start] == 0:
             continue
         gather_masks(highest, order[k : k + 1], last, masks)
         lowest[0] = MOST
         for piece in range(rest.shape[0]):
             lowest_counts(words, rest[piece, 0], rest[piece, 1], masks, lowest, where)
         if lowest[0] == 0:
-            rejected += 1
+            rejected += worth[order[k] - start]
             continue
         claimed = 0
         for low in range(start, stop, COLUMN_TILE):
             high = min(low + COLUMN_TILE, stop)
             count_words(highest, 0, words.shape[0], low, high, masks[0], counts)
             for c in range(high - low):
-                if uncovered[low - start + c] and counts[c] < lowest[0]:
-                    uncovered[low - start + c] = False
-                    claimed += 1
+                if worth[low - start + c] > 0 and counts[c] < lowest[0]:
+                    claimed += worth[low - start + c]
+                    worth[low - start + c] = 0
         chosen[accepted, 0], chosen[accepted, 1] = order[k], lowest[0]
         chosen[accepted, 2], chosen[accepted, 3] = where[0], claimed
         accepted += 1
@@ -195,13 +196,19 @@ def cover_in_turn(words, highest, last, target, rest, order, uncovered, chosen):
 
 
 @compiled
-def gains(rows, uncovered, candidates, out):
-    """out[k] = how many uncovered points the packed coverage row candidates[k] holds."""
+def gains(rows, planes, candidates, out):
+    """out[k] = how many unclaimed points the packed coverage row candidates[k] holds.
+
+    Bit c of ``planes[b]`` is bit b of how many points column c stands for; one plane if each stands for one.
+    """
     for k in range(candidates.shape[0]):
         row = rows[candidates[k]]
         total = np.int64(0)
-        for w in range(row.shape[0]):
-            total += popcount(row[w] & uncovered[w])
+        for b in range(planes.shape[0]):
+            found = np.int64(0)
+            for w in range(row.shape[0]):
+                found += popcount(row[w] & planes[b, w])
+            total += found << b
         out[k] = total
 
 

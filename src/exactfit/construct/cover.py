@@ -18,12 +18,12 @@ from .._kernels.cover import cover_in_turn, take_turns
 from .._kernels.cover import gains as count_gains
 from .._support.console import Progress
 from ..network.bits import last_word, n_words
-from .evidence import Columns, Counts, Evidence, Pieces
+from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces
 from .halfspaces import Support
 
-LARGEST_BLOCK = 64
+Sizes = NDArray[np.int64]  # of columns: how many points each stands for
+
 WASTE = 0.1
-CALL_WORDS = 2**19
 HEIGHTS_AT_ONCE = 2**24
 SMALL = 2**15
 
@@ -50,83 +50,88 @@ class Cover:
 
 
 class _Focus:
-    """The uncovered columns of a class, dropped from sight in bulk when half of them are covered."""
+    """The unclaimed columns of a class, dropped from sight in bulk when half of them are claimed.
 
-    def __init__(self, evidence: Evidence, target: tuple[int, int]) -> None:
+    ``worth`` says how many points each of them stands for, and is zero once it is claimed.
+    """
+
+    def __init__(self, evidence: Evidence, target: tuple[int, int], sizes: Sizes) -> None:
         self._evidence = evidence
-        self._turn_to(np.arange(*target), slice(*target))
+        self._turn_to(np.arange(*target), slice(*target), sizes.copy())
 
-    def _turn_to(self, columns: Columns, where: Columns | slice) -> None:
-        self.columns, self.selected = columns, self._evidence.select(where)
-        self.uncovered = np.ones(len(columns), dtype=bool)
+    def _turn_to(self, columns: Columns, where: Columns | slice, worth: Sizes) -> None:
+        self.columns, self.selected, self.worth = columns, self._evidence.select(where), worth
 
     def shrink(self) -> None:
-        if 2 * int(self.uncovered.sum()) <= len(self.columns):
-            left = self.columns[self.uncovered]
-            self._turn_to(left, left)
+        open_ones = self.worth > 0
+        if 2 * int(open_ones.sum()) <= len(self.columns):
+            left = self.columns[open_ones]
+            self._turn_to(left, left, self.worth[open_ones])
 
 
 def random_cover(
-    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress
-) -> Cover:
+    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress,
+    sizes: Sizes | None = None,
+) -> Cover:  # fmt: skip
     """Algorithm 2, lines 2-10, over the candidates in the given order.
 
     Candidates are examined in blocks, ahead of knowing which of them an earlier one of
     the block will cover; the block is kept so short that little is examined in vain.
-    Nothing but speed depends on it.
+    Nothing but speed depends on it. ``sizes`` says how many points each target column stands for, without it one.
     """
-    if isinstance(evidence, Counts) and evidence.cost([target, *rest]) <= SMALL:
-        return _in_turn(evidence, target, rest, order, progress)
-    cover, focus = Cover(), _Focus(evidence, target)
     start, total = target[0], target[1] - target[0]
-    waiting = np.ones(total, dtype=bool)
-    left, position = total, 0
+    sizes = np.ones(total, dtype=np.int64) if sizes is None else sizes
+    if isinstance(evidence, Counts) and evidence.cost([target, *rest]) <= SMALL:
+        return _in_turn(evidence, target, rest, order, progress, sizes)
+    cover, focus = Cover(), _Focus(evidence, target, sizes)
+    worth, n_points = sizes.copy(), int(sizes.sum())
+    left, position = n_points, 0
     cost = evidence.cost(rest)
-    size = max(1, min(CALL_WORDS // max(cost, 1), LARGEST_BLOCK))
+    pace = getattr(evidence, "pace", HERE)
+    size = max(1, min(pace.call_words // max(cost, 1), pace.largest_block))
     while position < total and left:
-        block, position = _next_block(order, position, waiting, start, size)
+        block, position = _next_block(order, position, worth, start, size)
         claimed = _examine(evidence, block, rest, cover, focus)
         if claimed:
-            waiting[focus.columns - start] = focus.uncovered
+            worth[focus.columns - start] = focus.worth
             focus.shrink()
             left -= claimed
-        progress("detectors", total - left, total)
-        size = _block_size(cost, left, claimed / max(len(block), 1), len(focus.columns))
-    cover.uncovered = start + np.flatnonzero(waiting)
+        progress("detectors", n_points - left, n_points)
+        size = _block_size(cost, left, claimed / max(len(block), 1), len(focus.columns), pace)
+    cover.uncovered = start + np.flatnonzero(worth)
     return cover
 
 
-def _in_turn(counts: Counts, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress) -> Cover:
+def _in_turn(
+    counts: Counts, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress, sizes: Sizes
+) -> Cover:
     """The same in one call, where all words stay in cache and blocks would only be overhead."""
-    total = target[1] - target[0]
-    uncovered, chosen = np.ones(total, dtype=bool), np.empty((total, 4), dtype=np.int64)
+    worth, chosen = sizes.copy(), np.empty((len(sizes), 4), dtype=np.int64)
     words, highest, last = counts.patterns.words, counts.highest.words, last_word(counts.highest.n_bits)
-    accepted, rejected = cover_in_turn(words, highest, last, target, np.array(rest), order, uncovered, chosen)
-    left = target[0] + np.flatnonzero(uncovered)
-    progress("detectors", total - len(left), total)
+    accepted, rejected = cover_in_turn(words, highest, last, target, np.array(rest), order, worth, chosen)
+    n_points = int(sizes.sum())
+    progress("detectors", n_points - int(worth.sum()), n_points)
     anchors, limits, witnesses, coverage = chosen[:accepted].T.tolist()
-    return Cover(anchors, limits, witnesses, coverage, left, rejected)
+    return Cover(anchors, limits, witnesses, coverage, target[0] + np.flatnonzero(worth), rejected)
 
 
-def _next_block(
-    order: Columns, position: int, waiting: NDArray[np.bool_], start: int, size: int
-) -> tuple[Columns, int]:
-    """The next ``size`` candidates that are still uncovered, and where to go on after them."""
+def _next_block(order: Columns, position: int, worth: Sizes, start: int, size: int) -> tuple[Columns, int]:
+    """The next ``size`` candidates that are still unclaimed, and where to go on after them."""
     ahead = order[position : position + 64 * size]
-    open_places = np.flatnonzero(waiting[ahead - start])[:size]
+    open_places = np.flatnonzero(worth[ahead - start])[:size]
     passed = int(open_places[-1]) + 1 if len(open_places) == size else len(ahead)
     return ahead[open_places], position + passed
 
 
-def _block_size(cost: int, left: int, claimed_each: float, columns: int) -> int:
+def _block_size(cost: int, left: int, claimed_each: float, columns: int, pace: Pace = HERE) -> int:
     """As many candidates as are expected to be examined with little waste, or with less of it than a call costs.
 
     Of a block of k, a candidate is examined in vain if another one claims it: k o / 2 left of them,
     if each claims o others.
     """
-    others = max(claimed_each - 1, 1 / LARGEST_BLOCK)
-    size = max(WASTE * left / others, math.sqrt(2 * CALL_WORDS / max(cost, 1) * left / others))
-    return int(max(1, min(size, LARGEST_BLOCK, HEIGHTS_AT_ONCE // max(columns, 1))))
+    others = max(claimed_each - 1, 1 / pace.largest_block)
+    size = max(WASTE * left / others, math.sqrt(2 * pace.call_words / max(cost, 1) * left / others))
+    return int(max(1, min(size, pace.largest_block, HEIGHTS_AT_ONCE // max(columns, 1))))
 
 
 def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, focus: _Focus) -> int:
@@ -137,11 +142,12 @@ def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, foc
     heights = evidence.heights(block[limits > 0], focus.selected)
     places = np.searchsorted(focus.columns, block)
     claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=heights.dtype)
-    take_turns(heights, limits, places, focus.uncovered, claimed, highest)
+    worth = focus.worth[places]
+    take_turns(heights, limits, places, focus.worth, claimed, highest)
     won = np.flatnonzero(claimed > 0)
     stored = evidence.stored_limits(limits[won], highest[won])
     cover.accept(block[won], stored, witnesses[won], claimed[won])
-    cover.n_rejected += int(np.count_nonzero(claimed == 0))
+    cover.n_rejected += int(worth[claimed == 0].sum())
     return int(claimed[won].sum())
 
 
@@ -151,27 +157,29 @@ def pool_capacity(memory: int, total: int) -> int:
 
 
 def greedy_cover(
-    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, memory: int, progress: Progress
-) -> Cover:
-    """Always the candidate that claims most uncovered points, the lowest column on a tie.
+    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, memory: int, progress: Progress,
+    sizes: Sizes | None = None,
+) -> Cover:  # fmt: skip
+    """Always the candidate that claims most unclaimed points, the lowest column on a tie.
 
-    Candidates are all points of the class if their packed coverage rows fit in
+    Candidates are all columns of the class if their packed coverage rows fit in
     ``memory`` bytes; otherwise a pool of as many as fit, taken in the given order and
-    refilled from uncovered untried points whenever no candidate of it gains anything.
+    refilled from unclaimed untried columns whenever no candidate of it gains anything.
+    ``sizes`` says how many points each target column stands for, without it one.
     """
     cover = Cover()
     start, total = target[0], target[1] - target[0]
-    waiting = np.ones(total, dtype=bool)
-    capacity = pool_capacity(memory, total)
+    worth = np.ones(total, dtype=np.int64) if sizes is None else sizes.copy()
+    capacity, n_points = pool_capacity(memory, total), int(worth.sum())
     untried = order
-    while waiting.any() and len(untried):
+    while worth.any() and len(untried):
         pool, untried = np.sort(untried[:capacity]), untried[capacity:]
         candidates = _Pool.fill(evidence, pool, target, rest, progress)
-        cover.n_rejected += len(pool) - len(candidates.anchors)
-        _drain(candidates, evidence, cover, waiting, start)
-        progress("detectors", total - int(waiting.sum()), total)
-        untried = untried[waiting[untried - start]]
-    cover.uncovered = start + np.flatnonzero(waiting)
+        cover.n_rejected += int(worth[np.setdiff1d(pool, candidates.anchors) - start].sum())
+        _drain(candidates, evidence, cover, worth, start)
+        progress("detectors", n_points - int(worth.sum()), n_points)
+        untried = untried[worth[untried - start] > 0]
+    cover.uncovered = start + np.flatnonzero(worth)
     return cover
 
 
@@ -188,7 +196,7 @@ class _Pool:
     def fill(cls, evidence: Evidence, anchors: Columns, target: tuple[int, int], rest: Pieces, tell: Progress) -> _Pool:
         """Examine all candidates; those without a positive limit are left out."""
         total = target[1] - target[0]
-        size = max(1, min(LARGEST_BLOCK, HEIGHTS_AT_ONCE // total))
+        size = max(1, min(getattr(evidence, "pace", HERE).largest_block, HEIGHTS_AT_ONCE // total))
         parts = []
         everyone = evidence.select(slice(*target))
         for low in range(0, len(anchors), size):
@@ -207,33 +215,34 @@ def _pack(claims: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def _drain(pool: _Pool, evidence: Evidence, cover: Cover, waiting: NDArray[np.bool_], start: int) -> None:
+def _drain(pool: _Pool, evidence: Evidence, cover: Cover, worth: Sizes, start: int) -> None:
     """Take the best candidate until none gains anything.
 
     Gains only fall, so an outdated gain is an upper bound: the first candidate that
     keeps the lead after being counted anew is the best, and the lowest such column.
     """
-    uncovered = _pack(waiting[None, :])[0]
+    planes = np.concatenate([_pack((worth >> bit & 1 > 0)[None, :]) for bit in range(int(worth.max()).bit_length())])
     stale = np.empty(len(pool.anchors), dtype=np.int64)
-    count_gains(pool.rows, uncovered, np.arange(len(stale)), stale)
+    count_gains(pool.rows, planes, np.arange(len(stale)), stale)
     while len(stale) and stale.max() > 0:
         best = np.array([stale.argmax()])
         before = int(stale[best[0]])
-        count_gains(pool.rows, uncovered, best, fresh := np.empty(1, dtype=np.int64))
+        count_gains(pool.rows, planes, best, fresh := np.empty(1, dtype=np.int64))
         stale[best] = fresh
         if int(fresh[0]) < before:
             continue
-        _take(pool, int(best[0]), evidence, cover, waiting, start)
-        uncovered &= ~pool.rows[best[0]]
+        _take(pool, int(best[0]), evidence, cover, worth, start)
+        planes &= ~pool.rows[best]
         stale[best] = 0
 
 
-def _take(pool: _Pool, k: int, evidence: Evidence, cover: Cover, waiting: NDArray[np.bool_], start: int) -> None:
-    bits = np.unpackbits(pool.rows[k].view(np.uint8), bitorder="little", count=len(waiting)).astype(bool)
-    columns = start + np.flatnonzero(bits & waiting)
-    waiting[columns - start] = False
+def _take(pool: _Pool, k: int, evidence: Evidence, cover: Cover, worth: Sizes, start: int) -> None:
+    bits = np.unpackbits(pool.rows[k].view(np.uint8), bitorder="little", count=len(worth)).astype(bool)
+    places = np.flatnonzero(bits & (worth > 0))
+    claimed = worth[places].sum()
+    worth[places] = 0
     # The anchor may be covered already; its own detector has to fire on it all the same.
     own = slice(k, k + 1)
-    highest = evidence.heights(pool.anchors[own], evidence.select(np.append(columns, pool.anchors[own]))).max(axis=1)
-    stored = evidence.stored_limits(pool.limits[own], highest)
-    cover.accept(pool.anchors[own], stored, pool.witnesses[own], np.array([len(columns)]))
+    seen = evidence.select(np.append(start + places, pool.anchors[own]))
+    stored = evidence.stored_limits(pool.limits[own], evidence.heights(pool.anchors[own], seen).max(axis=1))
+    cover.accept(pool.anchors[own], stored, pool.witnesses[own], np.array([claimed]))

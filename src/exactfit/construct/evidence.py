@@ -69,6 +69,16 @@ def joined(pieces: Iterable[tuple[int, int]]) -> Pieces:
     return found
 
 
+class Pace(NamedTuple):
+    """How many candidates to ask about at once: nothing but speed depends on it."""
+
+    call_words: int  # what asking costs by itself, in words that could have been counted meanwhile
+    largest_block: int
+
+
+HERE = Pace(2**19, 64)  # where the patterns are in this memory
+
+
 class Evidence(Protocol):
     """What a cover is built from; columns are numbered by :class:`ClassOrder`."""
 

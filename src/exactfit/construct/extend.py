@@ -25,7 +25,7 @@ from .._support.options import check_whole
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
-from ..data import Digest
+from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
@@ -232,8 +232,7 @@ class _Passes:
                 for (start, points, own), (lows, where) in zip(wave, found, strict=True):
                     better = lows < limits
                     limits[better], witnesses[better] = lows[better], n_rows + start + where[better]
-                    digest.add_points(points)
-                    digest.add_labels(self.stream.named(own))
+                    digest.add(points, self.stream.named(own))
             n_rows += len(codes)
             self.progress("limits", n_rows, None)
         return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
@@ -257,10 +256,9 @@ class _Passes:
             for wave in _waves(X, codes, self.threads):
                 found = self.threads.map(partial(self._on_targets, detectors), wave)
                 for (start, points, own), firsts in zip(wave, found, strict=True):
-                    check.add_points(points)
-                    check.add_labels(self.stream.named(own))
-                    digest.add_points(points)
-                    digest.add_labels(self.stream.named(own))
+                    rows = row_digests(points, self.stream.named(own))
+                    check.join(rows)
+                    digest.join(rows)
                     coverage += np.bincount(firsts[firsts >= 0], minlength=len(coverage))
                     n_to_claim += int((firsts >= -1).sum())
                     here = n_rows + start + np.flatnonzero(firsts == -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
@@ -17,9 +17,10 @@ from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .construction import Construction, Trace
-from .cover import Cover, greedy_cover, pool_capacity, random_cover
+from .cover import SMALL, Cover, greedy_cover, pool_capacity, random_cover
+from .distinct import Distinct, candidates_of
 from .evidence import ClassOrder, Columns, Counts, Evidence, foresee
-from .hyperplanes import ORDER, Hyperplanes, stream
+from .hyperplanes import Hyperplanes
 from .patterns import Patterns
 from .recipe import Options
 from .values import Values
@@ -35,56 +36,60 @@ def cover_classes(
     """One cover for every target class, over the same first layer (Section 4.4).
 
     ``turns`` is the seed of the candidates' order, or all rows in that order.
+    """
+    candidates = candidates_of(order, targets, turns)
+    if isinstance(evidence, Counts) and _worth_grouping(evidence, order, candidates, options):
+        return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
+    return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
+
+
+def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns], options: Options) -> bool:
+    """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
+    if options.detectors == "weighted":
+        return True
+    return counts.cost([(0, int(order.starts[-1]))]) > SMALL and (
+        options.selection == "random" or all_at_once(candidates, options)
+    )
+
+
+def cover_distinct(distinct: Distinct, options: Options, progress: Progress = silent) -> list[Cover]:
+    """One cover for every target class, in points.
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
     """
-    threads = evidence.threads
-    sizes = {k: order.starts[k + 1] - order.starts[k] for k in targets}
-    tally = _Tally(progress, threads, int(sum(sizes.values())))
-    candidates = {k: _candidates(order, k, turns) for k in targets}
-    if options.detectors == "weighted":
-        assert isinstance(evidence, Counts)  # options refuse real-valued activations
-        work = weighted_covers(evidence, order, candidates, tally.of)
-    else:
-        work = _mask_covers(evidence, order, candidates, options, tally)
+    evidence, targets = distinct.evidence, list(distinct.turns)
+    sizes = {k: int(distinct.target_sizes(k).sum()) for k in targets}
+    tally = _Tally(progress, evidence.threads, sum(sizes.values()))
+    weighted = options.detectors == "weighted"
+    work = weighted_covers(distinct, tally.of) if weighted else _mask_covers(distinct, options, tally)
+    anchors = distinct.order.rows if weighted or options.selection == "greedy" else distinct.leaders
     queue = sorted(targets, key=lambda k: -sizes[k])
-    heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
-    covers = dict(zip(queue, (threads if heavy else SERIAL).map(work, queue), strict=True))
-    return [covers[k] for k in targets]
+    heavy = evidence.cost(distinct.order.rest(queue[0])) >= WORTH_A_THREAD
+    covers = dict(zip(queue, (evidence.threads if heavy else SERIAL).map(work, queue), strict=True))
+    return [distinct.in_points(covers[k], anchors) for k in targets]
 
 
-def _candidates(order: ClassOrder, k: int, turns: np.random.SeedSequence | Rows) -> Columns:
-    """The columns of a class in the order in which they become candidates."""
-    start, stop = order.target(k)
-    if isinstance(turns, np.random.SeedSequence):
-        return start + stream(turns, ORDER, k).permutation(stop - start)
-    columns = np.argsort(order.rows)[turns]
-    return columns[(columns >= start) & (columns < stop)]
-
-
-def _mask_covers(
-    evidence: Evidence, order: ClassOrder, candidates: dict[int, Columns], options: Options, tally: _Tally
-) -> Callable[[int], Cover]:
-    """From a class to its cover with the masks of anchors."""
-    if len(candidates) == len(order.starts) - 1:
-        classes = [order.target(k) for k in candidates]
-        evidence = foresee(evidence, classes, tally.progress, _examined(candidates, options))
+def _mask_covers(distinct: Distinct, options: Options, tally: _Tally) -> Callable[[int], Cover]:
+    """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
+    evidence, order, turns = distinct.evidence, distinct.order, distinct.turns
+    if len(turns) == len(order.starts) - 1:
+        orders = None if options.selection == "greedy" and all_at_once(turns, options) else list(turns.values())
+        evidence = foresee(evidence, [order.target(k) for k in turns], tally.progress, orders)
 
     def work(k: int) -> Cover:
-        target, rest = order.target(k), order.rest(k)
+        target, rest, sizes = order.target(k), order.rest(k), distinct.target_sizes(k)
         if options.selection == "greedy":
-            return greedy_cover(evidence, target, rest, candidates[k], options.greedy_memory, tally.of(k))
-        return random_cover(evidence, target, rest, candidates[k], tally.of(k))
+            return greedy_cover(evidence, target, rest, turns[k], options.greedy_memory, tally.of(k), sizes)
+        return random_cover(evidence, target, rest, turns[k], tally.of(k), sizes)
 
     return work
 
 
-def _examined(candidates: dict[int, Columns], options: Options) -> list[Columns] | None:
-    """The candidates of each class in order; None if all of them will be examined."""
+def all_at_once(candidates: Mapping[int, Columns], options: Options) -> bool:
+    """Whether greed may look at all candidates of every class together."""
     largest = max(map(len, candidates.values()))
-    all_at_once = options.selection == "greedy" and largest <= pool_capacity(options.greedy_memory, largest)
-    return None if all_at_once else list(candidates.values())
+    return largest <= pool_capacity(options.greedy_memory, largest)
 
 
 class _Tally:

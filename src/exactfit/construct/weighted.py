@@ -16,8 +16,10 @@ import numpy as np
 
 from .._kernels.weighted import hash_columns
 from .._support.console import Progress, silent
+from ..exceptions import TooLargeError
 from .cover import Cover
-from .evidence import ClassOrder, Columns, Counts
+from .distinct import Distinct
+from .evidence import Counts
 from .halfspaces import (
     HARD_TARGET,
     UNIT,
@@ -29,7 +31,6 @@ from .halfspaces import (
     Machine,
     Support,
     Weights,
-    Words,
     fit,
     judge,
     masks,
@@ -58,6 +59,19 @@ class WeightedCover:
     detectors: list[Detector] = field(default_factory=list)
     uncovered: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     n_rejected: int = 0
+
+    def as_cover(self) -> Cover:
+        """The same, column by column."""
+        return Cover(
+            anchors=[one.anchor for one in self.detectors],
+            limits=[one.limit for one in self.detectors],
+            witnesses=[one.witness for one in self.detectors],
+            coverage=[one.coverage for one in self.detectors],
+            uncovered=self.uncovered,
+            n_rejected=self.n_rejected,
+            weights=[one.weights for one in self.detectors],
+            supports=[one.support for one in self.detectors],
+        )
 
 
 def lost(cube: Cube) -> Ints:
@@ -182,92 +196,21 @@ def weighted_cover(
     return cover.made
 
 
-@dataclass(frozen=True, eq=False)
-class Distinct:
-    """Every pattern of a class once; columns are numbered class by class.
-
-    Attributes
-    ----------
-    firsts : ndarray
-        The first column of each pattern.
-    places : ndarray
-        For every column, the place of its pattern in ``firsts``.
-    starts : ndarray
-        Where the patterns of each class begin.
-    """
-
-    firsts: Ints
-    places: Ints
-    starts: Ints
-
-    @classmethod
-    def of(cls, words: Words, order: ClassOrder) -> Distinct:
-        """The distinct patterns of word-major columns in class order."""
-        hashes = np.empty(words.shape[1], dtype=np.uint64)
-        hash_columns(words, 0, words.shape[1], hashes)
-        firsts, places, starts = [], np.empty(words.shape[1], dtype=np.int64), [0]
-        for k in range(len(order.starts) - 1):
-            start, stop = order.target(k)
-            own, inverse = _distinct_columns(words[:, start:stop], hashes[start:stop])
-            places[start:stop] = starts[-1] + inverse
-            firsts.append(start + own)
-            starts.append(starts[-1] + len(own))
-        return cls(np.concatenate(firsts), places, np.array(starts))
-
-    def counts(self, start: int, stop: int) -> Ints:
-        """How many columns have each of some patterns."""
-        return np.bincount(self.places, minlength=len(self.firsts))[start:stop]
-
-
-def _distinct_columns(words: Words, hashes: Words) -> tuple[Ints, Ints]:
-    """The first of equal columns, ascending, and for every column the place of its first among them.
-
-    Columns are sorted by their hashes; if two different ones share a hash, by their words.
-    """
-    order = np.argsort(hashes, kind="stable")
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = hashes[order[1:]] != hashes[order[:-1]]
-    if any(bool((line[order[1:]] != line[order[:-1]])[~new[1:]].any()) for line in words):
-        order = np.lexsort(words)
-        new[1:] = (words[:, order[1:]] != words[:, order[:-1]]).any(axis=0)
-    firsts = order[np.flatnonzero(new)]
-    ranks = np.empty(len(firsts), dtype=np.int64)
-    ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = ranks[np.cumsum(new) - 1]
-    return np.sort(firsts).astype(np.int64), places
-
-
-def weighted_covers(
-    counts: Counts, order: ClassOrder, candidates: dict[int, Columns], progress: Callable[[int], Progress]
-) -> Callable[[int], Cover]:
-    """From a class to its cover with weighted detectors; ``candidates`` are each class's columns in random order."""
-    on, maybe = counts.patterns, counts.highest
-    both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
-    distinct = Distinct.of(both, order)
-    few = on.take(distinct.firsts).words
-    most = few if maybe is on else maybe.take(distinct.firsts).words
+def weighted_covers(distinct: Distinct, progress: Callable[[int], Progress]) -> Callable[[int], Cover]:
+    """From a class to its cover with weighted detectors, whose columns are distinct patterns."""
+    counts = distinct.evidence
+    if not isinstance(counts, Counts):  # options refuse real-valued activations
+        raise TooLargeError(
+            'detectors="weighted" looks at all distinct patterns in one memory, which they exceed: '
+            'raise memory_limit, choose a smaller width, or use detectors="mask"'
+        )
 
     def work(k: int) -> Cover:
-        start, stop = int(distinct.starts[k]), int(distinct.starts[k + 1])
-        cube = Cube(few, most, on.n_bits, start, stop, counts.threads)
-        seeds = distinct.places[candidates[k]]  # a pattern's later columns find it claimed or given up
-        made = weighted_cover(cube, distinct.counts(start, stop), seeds, progress=progress(k))
-        return _in_columns(made, distinct)
+        cube = Cube(
+            counts.patterns.words, counts.highest.words, counts.patterns.n_bits, *distinct.order.target(k),
+            counts.threads,
+        )  # fmt: skip
+        made = weighted_cover(cube, distinct.target_sizes(k), distinct.turns[k], progress=progress(k))
+        return made.as_cover()
 
     return work
-
-
-def _in_columns(made: WeightedCover, distinct: Distinct) -> Cover:
-    """The cover of patterns as one of columns."""
-    detectors, firsts = made.detectors, distinct.firsts
-    return Cover(
-        anchors=[int(firsts[one.anchor]) for one in detectors],
-        limits=[one.limit for one in detectors],
-        witnesses=[int(firsts[one.witness]) for one in detectors],
-        coverage=[one.coverage for one in detectors],
-        uncovered=np.flatnonzero(np.isin(distinct.places, made.uncovered)),
-        n_rejected=made.n_rejected,
-        weights=[one.weights for one in detectors],
-        supports=[Support(firsts[one.support.columns], one.support.shares) for one in detectors],
-    )

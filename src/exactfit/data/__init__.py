@@ -6,6 +6,7 @@ can be sorted; behind the gate they are class codes 0..K-1. Whoever computes tak
 and checks nothing again.
 """
 
+from .digest import Digest, as_labels, data_digest, is_digest_of, row_digests
 from .equal import (
     conflict_pairs,
     conflicts,
@@ -17,12 +18,9 @@ from .equal import (
 )
 from .labelled import (
     Codes,
-    Digest,
     Labelled,
-    as_labels,
     choose_targets,
     class_indices,
-    data_digest,
     labelled_for,
     target_code,
 )
@@ -66,6 +64,7 @@ __all__ = [
     "distinct_rows",
     "exact_sum",
     "finite_points",
+    "is_digest_of",
     "is_mapped",
     "labelled_for",
     "majority_labels",
@@ -74,6 +73,7 @@ __all__ = [
     "overruled_rows",
     "refuse_conflicts",
     "resolve_conflicts",
+    "row_digests",
     "target_code",
     "validated",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,14 +13,24 @@ from numpy.typing import NDArray
 
 from .._support.threads import usable_memory
 from ..construct.hyperplanes import nearest, radius
-from ..data import Digest, ExactSum, Floats, Matrix, PartedPoints, Points, as_matrix, exact_sum, finite_points
+from ..data import (
+    Digest,
+    ExactSum,
+    Floats,
+    Matrix,
+    PartedPoints,
+    Points,
+    as_matrix,
+    exact_sum,
+    finite_points,
+    row_digests,
+)
+from ..data.digest import DIGEST_BYTES
 from ..data.equal import hashes_of
 from ..exceptions import DataError
 from ..network.bits import BitMatrix
 from ..network.sides import dense_rows, sides
 from .runner import Runner, dask_module
-
-STREAMED = 2**26  # bytes of points, as float64, that come at once (64 MB, and a chunk) when all points go by here
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +95,13 @@ def nearest_of_chunk(chunk: Any, points: Floats, candidates: list[NDArray[np.int
         nearest(matrix, point, rows) if len(rows) else (np.inf, -1)
         for point, rows in zip(points, candidates, strict=True)
     ]
+
+
+def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Digests of its rows with their labels."""
+    points = Points(as_matrix(chunk))
+    parts = [row_digests(points.tile(low, high), labels[low:high]) for low, high in points.ranges()]
+    return np.concatenate([np.empty((0, DIGEST_BYTES), dtype=np.uint8), *parts])
 
 
 def answers_of_chunk(chunk: Any, how: tuple[Any, str, NDArray[Any]]) -> NDArray[Any]:
@@ -203,20 +220,15 @@ class Shards(PartedPoints):
         return self.runner.run([_task(work)(chunk, shared) for chunk in self.chunks], what)
 
     def digest(self, y: NDArray[Any]) -> str:
-        """As :func:`exactfit.data.data_digest`: all points go by here once, some megabytes at a time."""
+        """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
+        tasks = [
+            _task(digests_of_chunk)(chunk, y[low:high])
+            for chunk, (low, high) in zip(self.chunks, pairwise(self.starts), strict=True)
+        ]
         digest = Digest(self.shape)
-        for matrix in self._matrices():
-            points = Points(matrix)
-            for piece in points.ranges():
-                digest.add_points(points.tile(*piece))
-        digest.add_labels(y)
+        for part in self.runner.run(tasks, "digest"):
+            digest.join(part)
         return digest.hexdigest()
-
-    def _matrices(self) -> Iterator[Matrix]:
-        begin = self.starts[:-1] * (8 * self.shape[1]) // STREAMED
-        edges = [0, *(np.flatnonzero(np.diff(begin)) + 1).tolist(), len(self.chunks)]
-        for low, high in pairwise(edges):
-            yield from map(as_matrix, self.runner.run(self.chunks[low:high], "digest"))
 
 
 def _task(work: Callable[..., Any]) -> Any:

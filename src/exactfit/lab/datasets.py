@@ -53,7 +53,7 @@ class Dataset:
     target : int or None
         The one class that gets detectors; None: all of them do.
     digest : str
-        SHA-256 of points and labels, as ``exactfit.data.data_digest`` gives it.
+        Version 1 of ``exactfit.data.data_digest``: seeds of trials, and so all stores, come from it.
     published : bool or None
         Whether these are the files as published; None for data made by a formula, or a user's.
     source : str
@@ -91,7 +91,7 @@ class Dataset:
     def reordered(self, rows: NDArray[np.intp]) -> Dataset:
         """Some rows, in the given order, as a data set of its own."""
         X, y = self.X[rows], self.y[rows]
-        return replace(self, X=X, y=y, digest=data_digest(X, y))
+        return replace(self, X=X, y=y, digest=data_digest(X, y, version=1))
 
 
 def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Dataset:
@@ -208,7 +208,7 @@ def scale_images(images: Images, name: str, y: Codes, classes: tuple[str, ...] |
     return Dataset(
         X=X, y=y, name=name, classes=classes or tuple(map(str, range(int(y.max()) + 1))),
         target=None if classes is None else 0,
-        digest=data_digest(X, y), published=images.published, source=images.source,
+        digest=data_digest(X, y, version=1), published=images.published, source=images.source,
     )  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def _parallel_lines() -> Dataset:
 
 
 def _made(name: str, X: Floats, y: Codes, classes: tuple[str, ...], target: int, source: str) -> Dataset:
-    digest = data_digest(X, y)
+    digest = data_digest(X, y, version=1)
     return Dataset(X=X, y=y, name=name, classes=classes, target=target, digest=digest, published=None, source=source)
 
 
@@ -345,7 +345,7 @@ def _own(spec: Mapping[str, Any], base: Path) -> Dataset:
         raise DataError(f"{name}: there must be at least two classes")
     y = y.reshape(-1).astype(np.int64)
     names = tuple(map(str, classes.tolist()))
-    digest = data_digest(X, y)
+    digest = data_digest(X, y, version=1)
     return Dataset(X=X, y=y, name=name, classes=names, target=None, digest=digest, published=None, source=source)
 
 

@@ -31,6 +31,7 @@ from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
 from ..construct.cover import Cover, random_cover
+from ..construct.distinct import Distinct
 from ..construct.evidence import (
     ClassOrder,
     Columns,
@@ -261,9 +262,9 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     everyone = np.concatenate([np.arange(*piece) for piece in columns])
     starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
-    counts = Counts(patterns.take(everyone), SERIAL)
-    work = weighted_covers(counts, ClassOrder(everyone, starts), seeds, lambda _: silent)
-    return [_named(work(k), everyone) for k in orders]
+    distinct = Distinct.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
+    work = weighted_covers(distinct, lambda _: silent)
+    return [_named(distinct.in_points(work(k), distinct.order.rows), everyone) for k in orders]
 
 
 def _named(cover: Cover, columns: Columns) -> Cover:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.options import check_whole
-from ..data import as_labels, as_points, class_indices, data_digest
+from ..data import as_labels, as_points, class_indices, is_digest_of
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
@@ -382,7 +382,7 @@ def _lines(network: Network, count: int) -> Floats:
 def _anchors(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
     """Rows that detectors are built on, if these are the data that the model was fitted on."""
     rows = getattr(model, "anchors_", None)
-    if rows is None or model.certificate_.data_digest != data_digest(X, y):
+    if rows is None or not is_digest_of(model.certificate_.data_digest, X, y):
         return np.empty(0, dtype=np.intp)
     return np.asarray(rows, dtype=np.intp)
 

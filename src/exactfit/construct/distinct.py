@@ -1,0 +1,222 @@
+"""Points of equal class and pattern as one column that stands for all of them.
+
+Nothing that the cover step decides tells such points apart: they have the same limit, and whoever claims one claims
+all. The first of them in the order of candidates is examined for all; of several columns that attain a limit, the
+one whose first point comes first is the witness. So a cover of distinct patterns is that of all points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.weighted import hash_columns
+from .._support.threads import Threads
+from ..data import Rows
+from ..network.bits import BitMatrix, Words
+from .cover import Cover
+from .evidence import ClassOrder, Columns, Counts, Evidence
+from .halfspaces import Support
+from .hyperplanes import ORDER, stream
+
+Ints = NDArray[np.int64]
+
+NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
+
+
+def candidates_of(
+    order: ClassOrder, targets: Sequence[int], turns: np.random.SeedSequence | Rows
+) -> dict[int, Columns]:
+    """The columns of each target class in the order in which they become candidates; see ``cover_classes``."""
+    if isinstance(turns, np.random.SeedSequence):
+        ends = {k: order.target(k) for k in targets}
+        return {k: start + stream(turns, ORDER, k).permutation(stop - start) for k, (start, stop) in ends.items()}
+    columns = np.argsort(order.rows)[turns]
+    classes = np.searchsorted(order.starts, columns, side="right") - 1
+    return {k: columns[classes == k] for k in targets}
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Points of equal class and pattern, together: what parts of the data tell, and what is joined from them.
+
+    Attributes
+    ----------
+    words : ndarray of uint64, shape (n_words, n_groups)
+    codes : ndarray of int64, shape (n_groups,)
+        The class of each.
+    sizes, firsts, ranks : ndarray of int64, shape (n_groups,)
+        How many points each has, the first of them, and the place of the first candidate among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct.distinct import Groups
+    >>> words, codes = np.array([[5, 6, 5, 5]], dtype=np.uint64), np.array([0, 0, 1, 0])
+    >>> groups, places = Groups.of(words, codes, np.arange(4), np.array([3, 2, 1, 0]))
+    >>> groups.words, groups.codes, places
+    (array([[5, 6, 5]], dtype=uint64), array([0, 0, 1]), array([0, 1, 2, 0]))
+    >>> groups.sizes, groups.firsts, groups.ranks
+    (array([2, 1, 1]), array([0, 1, 2]), array([0, 2, 1]))
+    """
+
+    words: Words
+    codes: Ints
+    sizes: Ints
+    firsts: Ints
+    ranks: Ints
+
+    @classmethod
+    def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[Groups, Ints]:
+        """Points as groups, and the group of each; groups are sorted by class, then by their first point."""
+        return cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)._merged()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Groups]) -> Groups:
+        """The groups of all parts."""
+        words = np.concatenate([part.words for part in parts], axis=1)
+        columns = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
+        )
+        return cls(words, *columns)._merged()[0]
+
+    def _merged(self) -> tuple[Groups, Ints]:
+        by_class = np.lexsort((self.firsts, self.codes))
+        keys = np.concatenate([self.words[:, by_class], self.codes[by_class].view(np.uint64)[None, :]])
+        chosen, places = distinct_columns(keys)
+        sizes = np.zeros(len(chosen), dtype=np.int64)
+        ranks = np.full(len(chosen), NO_RANK)
+        np.add.at(sizes, places, self.sizes[by_class])
+        np.minimum.at(ranks, places, self.ranks[by_class])
+        own = np.empty_like(places)
+        own[by_class] = places
+        keep = by_class[chosen]
+        return Groups(np.ascontiguousarray(keys[:-1, chosen]), self.codes[keep], sizes, self.firsts[keep], ranks), own
+
+    def head(self, n_bits: int) -> Groups:
+        """The groups that there are by the first bits alone."""
+        words = BitMatrix(self.words, 64 * len(self.words)).head(n_bits).words
+        return replace(self, words=words)._merged()[0]
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory they take."""
+        return self.words.nbytes + 4 * self.codes.nbytes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def distinct_columns(words: Words) -> tuple[Ints, Ints]:
+    """The first of equal columns, ascending, and for every column the place of its first among them.
+
+    Columns are sorted by their hashes; if two different ones share a hash, by their words.
+    """
+    hashes = np.empty(words.shape[1], dtype=np.uint64)
+    hash_columns(words, 0, words.shape[1], hashes)
+    order = np.argsort(hashes, kind="stable")
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = hashes[order[1:]] != hashes[order[:-1]]
+    if any(bool((line[order[1:]] != line[order[:-1]])[~new[1:]].any()) for line in words):
+        order = np.lexsort(words)
+        new[1:] = (words[:, order[1:]] != words[:, order[:-1]]).any(axis=0)
+    firsts = order[np.flatnonzero(new)]
+    ranks = np.empty(len(firsts), dtype=np.int64)
+    ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = ranks[np.cumsum(new) - 1]
+    return np.sort(firsts).astype(np.int64), places
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """What the cover step works on: evidence whose columns stand for one or more points.
+
+    Attributes
+    ----------
+    evidence : Evidence
+    order : ClassOrder
+        Of the evidence's columns; their ``rows`` are their first points, numbered class by class.
+    sizes : ndarray of int64
+        How many points each column stands for.
+    turns : dict
+        The columns of each target class in the order in which they become candidates.
+    leaders : ndarray of int64
+        The point of each that becomes a candidate first.
+    members : callable
+        From some columns to their points, ascending.
+    """
+
+    evidence: Evidence
+    order: ClassOrder
+    sizes: Ints
+    turns: Mapping[int, Columns]
+    leaders: Ints
+    members: Callable[[Columns], Columns]
+
+    @classmethod
+    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: Mapping[int, Columns]) -> Distinct:
+        """Every point is a column of its own."""
+        everyone = np.arange(int(order.starts[-1]))
+        alone = ClassOrder(everyone, order.starts)
+        return cls(evidence, alone, np.ones(len(everyone), np.int64), candidates, everyone, lambda columns: columns)
+
+    @classmethod
+    def of(cls, counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns]) -> Distinct:
+        """Equal patterns of a class become one; bits that may be on count as much as those that are."""
+        on, maybe = counts.patterns, counts.highest
+        both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
+        codes = np.repeat(np.arange(len(order.starts) - 1), np.diff(order.starts))
+        groups, places = Groups.of(both, codes, np.arange(len(codes)), ranks_of(candidates, len(codes)))
+        few = BitMatrix(groups.words[: len(on.words)], on.n_bits)
+        most = few if maybe is on else BitMatrix(groups.words[len(on.words) :], on.n_bits)
+        return cls.of_groups(
+            groups, Counts(few, counts.threads, most), candidates, len(order.starts) - 1,
+            lambda columns: np.flatnonzero(np.isin(places, columns)),
+        )  # fmt: skip
+
+    @classmethod
+    def of_groups(
+        cls, groups: Groups, evidence: Evidence, candidates: Mapping[int, Columns], n_classes: int,
+        members: Callable[[Columns], Columns],
+    ) -> Distinct:  # fmt: skip
+        """Groups, sorted by class and first point, with the evidence about them."""
+        starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
+        turns: dict[int, Columns] = {}
+        leaders = groups.firsts.copy()
+        for k, points in candidates.items():
+            own = slice(starts[k], starts[k + 1])
+            turns[k] = starts[k] + np.argsort(groups.ranks[own], kind="stable")
+            leaders[own] = points[groups.ranks[own]]
+        return cls(evidence, ClassOrder(groups.firsts, starts), groups.sizes, turns, leaders, members)
+
+    def target_sizes(self, k: int) -> Ints:
+        """How many points each column of a class stands for."""
+        return self.sizes[slice(*self.order.target(k))]
+
+    def in_points(self, cover: Cover, anchors: Columns) -> Cover:
+        """A cover of columns as one of points; ``anchors`` says which point stands for a column as anchor."""
+        firsts = self.order.rows
+        return replace(
+            cover,
+            anchors=anchors[cover.anchors].tolist(),
+            witnesses=firsts[cover.witnesses].tolist(),
+            uncovered=self.members(cover.uncovered) if len(cover.uncovered) else cover.uncovered,
+            supports=None if cover.supports is None else [Support(firsts[c], shares) for c, shares in cover.supports],
+        )
+
+
+def ranks_of(candidates: Mapping[int, Columns], n_points: int) -> Ints:
+    """The place of every point among the candidates of its class."""
+    ranks = np.full(n_points, NO_RANK)
+    for points in candidates.values():
+        ranks[points] = np.arange(len(points))
+    return ranks
+
+
+def counts_of(groups: Groups, n_bits: int, threads: Threads) -> Counts:
+    """Evidence from the patterns of groups that are in this memory."""
+    return Counts(BitMatrix(groups.words, n_bits), threads)
