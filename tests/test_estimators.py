@@ -565,8 +565,10 @@ from exactfit import InterpolatingClassifier
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
 rng = np.random.default_rng(0)
-X, y = rng.standard_normal((20_000, 200)), rng.integers(0, 3, 20_000)
-model = InterpolatingClassifier(4000, n_jobs=int(sys.argv[1]), random_state=0).fit(X[:200], y[:200])
+n, d, width = (20_000, 200, 4000) if sys.argv[2] == "mask" else (8_000, 50, 500)
+X, y = rng.standard_normal((n, d)), rng.integers(0, 3, n)
+options = {"detectors": sys.argv[2], "n_jobs": int(sys.argv[1]), "random_state": 0}
+model = InterpolatingClassifier(width, **options).fit(X[:200], y[:200])
 check_is_fitted(model)
 print("fitting", flush=True)
 try:
@@ -581,9 +583,9 @@ except NotFittedError:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for one child process")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs):
-    command = [sys.executable, "-c", LONG_FIT, str(n_jobs)]
+@pytest.mark.parametrize(("n_jobs", "detectors"), [(1, "mask"), (2, "mask"), (2, "weighted")])
+def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs, detectors):
+    command = [sys.executable, "-c", LONG_FIT, str(n_jobs), detectors]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -220,6 +220,24 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
     assert "has no row 9" in error_of(["explain", model, "fruit.csv", "--row", "9"], capsys, ExitCode.USAGE)
 
 
+def test_weighted_detectors_from_fit_to_info_and_explain(capsys: Capture) -> None:
+    write("t.csv", "x,z,y\n" + "".join(f"{k},{k * k % 7},{'abc'[k % 3]}\n" for k in range(30)))
+    options = ["--detectors", "weighted", "--width", "200", "--seed", "0"]
+    output_of(["fit", "t.csv", "--label", "y", "-o", "m", *options], capsys)
+    fitted = exactfit.load("m").classifier_
+    out, _ = output_of(["info", "m"], capsys)
+    assert f"\n  detectors      {fitted.n_detectors_}, weighted\n" in out
+    assert json.loads(output_of(["info", "m", "--json"], capsys)[0])["options"]["detectors"] == "weighted"
+    out, _ = output_of(["explain", "m", "t.csv", "--row", "4"], capsys)
+    assert re.search(r"^ +rests on rows \d+ \(\+0\.\d+\), .* \(-0\.\d+\)", out, re.MULTILINE)
+    (one,) = json.loads(output_of(["explain", "m", "t.csv", "--row", "4", "--json"], capsys)[0])
+    found = one["fires"][0]
+    trace = fitted.trace_
+    rows = trace.support[slice(*trace.support_starts[found["detector"] : found["detector"] + 2])].tolist()
+    assert {part["row"] for part in found["support"]} <= set(rows)
+    assert all((part["share"] > 0) == (part["row"] % 3 == 1) for part in found["support"])
+
+
 def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
     write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k >= 20]}\n" for k in range(40)) + "5.5,b\n")
     out, _ = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--noise", "0.05", "--seed", "0"], capsys)

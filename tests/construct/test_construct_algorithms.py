@@ -506,10 +506,12 @@ def test_a_network_without_detectors_says_so():
     assert made.network.decide(X).tolist() == [0, 0, 0]
 
 
-def test_progress_is_told_of_given_width():
+@pytest.mark.parametrize("detectors", ["mask", "weighted"])
+def test_progress_is_told_of_given_width(detectors):
     told = []
     X, y = PROBLEMS["two moons"]()
-    fixed_width(X, y, 100, Recipe(target="all"), random_state=0, progress=lambda *step: told.append(step))
+    recipe = Recipe(target="all", detectors=detectors)
+    fixed_width(X, y, 100, recipe, random_state=0, progress=lambda *step: told.append(step))
     done = [step[1] for step in told]
     assert done == sorted(done)
     assert told[-1] == ("detectors", 60, 60), "over both classes"

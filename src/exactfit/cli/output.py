@@ -130,7 +130,7 @@ def print_model(name: str, model: TableModel) -> None:
             "scale": model.scale,
             **({"networks": len(classifier.networks_)} if len(classifier.networks_) > 1 else {}),
             "hyperplanes": network.widths[0],
-            "detectors": network.widths[1],
+            "detectors": f"{network.widths[1]}{', weighted' if classifier.detectors == 'weighted' else ''}",
             "neurons": network.n_neurons,
             "parameters": network.n_parameters,
             "outcome": classifier.outcome_.value,

@@ -185,12 +185,13 @@ def weighted_cover(
     """
     if cube.start == cube.stop:
         return WeightedCover()
-    cover = _Cover(cube, counts, effort or Effort())
+    cover, total = _Cover(cube, counts, effort or Effort()), int(counts.sum())
     cover.at_once()
+    progress("detectors", total - int(cover.worth.sum()), total)
     for seed in order.tolist():
         while cover.is_open(seed):
             cover.around(seed)
-            progress("detectors", int(counts.sum() - cover.worth.sum()), int(counts.sum()))
+            progress("detectors", total - int(cover.worth.sum()), total)
     cover.made.uncovered = cube.start + np.flatnonzero(cover.worth > 0)
     cover.made.n_rejected = int(np.count_nonzero(cover.hopeless))
     return cover.made
