@@ -32,22 +32,25 @@ def detectors(n_points, kind):
 
 
 with style():
-    figure, panels = plt.subplots(1, 3, figsize=(12.5, 3.8))
-    X, y = make_parallel_lines(30, distance=0.1)
-    for ax, (kind, name) in zip(panels, LINES.items(), strict=False):
+    figure, panels = plt.subplot_mosaic(
+        [["mask", "growth"], ["weighted", "growth"]], figsize=(12.5, 4.6), width_ratios=[2, 1], layout="constrained"
+    )
+    X, y = make_parallel_lines(30, distance=0.2)
+    for kind, name in LINES.items():
         made = fixed_width(X, y, WIDTH, Recipe(detectors=kind), 0)
-        plot_regions(made.network, X, y, ax=ax, detectors=True)
+        plot_regions(made.network, X, y, ax=panels[kind], detectors=True, equal=True, legend=kind == "weighted")
         n_detectors = made.network.widths[1]
-        ax.set_title(f"{name}: {n_detectors} detector{'s' if n_detectors > 1 else ''}")
+        panels[kind].set_title(f"{name}: {n_detectors} detector{'s' if n_detectors > 1 else ''}")
+    growth = panels["growth"]
     for index, (kind, name) in enumerate(LINES.items()):
         counts = [detectors(n, kind) for n in SIZES]
         print(name, dict(zip(SIZES, counts, strict=True)))
-        panels[2].plot(SIZES, counts, color=color(index), marker=marker(index), label=name)
-    panels[2].set(xlabel="points N", ylabel="detectors", xscale="log", yscale="log")
-    panels[2].set_xticks(SIZES, map(str, SIZES))
-    panels[2].minorticks_off()
-    panels[2].set_title(f"random labels, n = {WIDTH}")
-    panels[2].legend()
+        growth.plot(SIZES, counts, color=color(index), marker=marker(index), label=name)
+    growth.set(xlabel="points N", ylabel="detectors", xscale="log", yscale="log")
+    growth.set_xticks(SIZES, map(str, SIZES))
+    growth.minorticks_off()
+    growth.set_title(f"random labels, n = {WIDTH}")
+    growth.legend()
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1], metadata={"Software": None})
     else:
