@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "exactfit"
 ROOMS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("demo", "lab"),
+    ("demo", "lab", "playground"),
     ("plots",),
     ("suspects",),
     ("persistence",),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = {".py", ".toml", ".typed"}
+SHIPPED = {".css", ".html", ".js", ".py", ".toml", ".typed"}
 
 
 def run(*arguments: str | Path, cwd: Path, **environment: str) -> str:

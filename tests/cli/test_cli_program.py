@@ -169,6 +169,7 @@ def test_the_commands_are_these() -> None:
         "export",
         "fit",
         "info",
+        "playground",
         "predict",
         "reproduce",
     ]

@@ -281,6 +281,16 @@ def demo_command(
         raise typer.Exit(ExitCode.FAILS)
 
 
+def playground_command(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
+    from ..playground import serve
+
+    serve(port, browser=browser, tell=tell)
+
+
 def warm_up_command() -> None:
     """Compile what fitting, certifying and explaining need, so that the first run of all need not wait for it."""
     import numpy as np
@@ -312,4 +322,5 @@ COMMANDS: dict[Callable[..., None], str] = {
     info_command: "exactfit info model.exactfit",
     warm_up_command: "exactfit warm-up",
     demo_command: "exactfit demo -o pictures --seed 3",
+    playground_command: "exactfit playground --port 8000 --no-browser",
 }

@@ -1,0 +1,36 @@
+/**
+ * Builds networks beside the page, so that it stays responsive.
+ */
+
+import { asArrays } from "./datasets.js";
+import { construct } from "./engine/construct.js";
+import { firstFiring, pixelBits } from "./raster.js";
+
+/** @typedef {import("./engine/construct.js").Construction} Construction */
+/** @typedef {import("./datasets.js").Point} Point */
+
+/** @typedef {{id: number, points: Point[], recipe: import("./engine/construct.js").Recipe, size: number}} Request */
+/**
+ * @typedef {{
+ *   id: number, error?: string, milliseconds: number, size: number, made?: Construction,
+ *   bits?: import("./engine/bits.js").Bits, first?: Uint16Array[],
+ * }} Reply
+ */
+
+/** @param {Request} request @returns {Reply} */
+export function work({ id, points, recipe, size }) {
+  const began = performance.now();
+  try {
+    const made = construct(asArrays(points), recipe);
+    const milliseconds = performance.now() - began;
+    const bits = pixelBits(made.planes, size);
+    return { id, milliseconds, size, made, bits, first: firstFiring(bits, made.detectors, made.classes) };
+  } catch (error) {
+    return { id, milliseconds: performance.now() - began, size, error: error instanceof Error ? error.message : "failed" };
+  }
+}
+
+self.addEventListener("message", (event) => {
+  if (event.data.id === undefined) return;
+  self.postMessage(work(event.data));
+});

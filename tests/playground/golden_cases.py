@@ -1,0 +1,159 @@
+"""Cases for the playground's engine: points, hyperplanes and order, and what Python makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+from exactfit.construct.hyperplanes import ORDER, stream
+from exactfit.network import Masks
+
+Case = dict[str, Any]
+
+
+def network_of(made: Construction, X: np.ndarray) -> dict[str, Any]:
+    """Everything that a page and Python must agree on."""
+    first, detectors, _ = made.network.layers
+    masks = detectors.weights
+    weights = masks.bits.to_bool().astype(int) if isinstance(masks, Masks) else masks.values
+    trace = made.trace
+    starts = trace.support_starts.tolist()
+    return {
+        "bits": ["".join(map(str, row)) for row in first(X).to_bool().astype(int).tolist()],
+        "weights": weights.tolist(),
+        "limits": detectors.bias.tolist(),
+        "anchors": trace.anchors.tolist(),
+        "witnesses": trace.witnesses.tolist(),
+        "coverage": trace.coverage.tolist(),
+        "labels": trace.detector_classes.tolist(),
+        "support": [trace.support[a:b].tolist() for a, b in pairwise(starts)],
+        "shares": [trace.shares[a:b].tolist() for a, b in pairwise(starts)],
+        "uncovered": trace.uncovered.tolist(),
+        "narrow": trace.narrow.tolist(),
+        "outcome": made.outcome.value,
+        "answers": made.network.decide(X).tolist(),
+    }
+
+
+def case(name: str, X: Any, y: Any, planes: Any, recipe: Recipe, seed: int) -> Case:
+    """A case for Algorithm 2 with given hyperplanes, in a random order."""
+    X, y = np.asarray(X, float), np.asarray(y, int)
+    weights, biases = np.asarray(planes[0], float), np.asarray(planes[1], float)
+    order = np.random.default_rng(seed).permutation(len(y))
+    made = fixed_width(X, y, recipe=recipe, hyperplanes=(weights, biases), order=order)
+    return {
+        "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order.tolist(),
+        "planes": np.column_stack([weights, biases]).tolist(),
+        "detectors": recipe.detectors, "greedy": recipe.selection == "greedy", "margin": made.trace.margin,
+        "expected": network_of(made, X),
+    }  # fmt: skip
+
+
+def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
+    """A case for Algorithm 1: the page gets the hyperplanes that were drawn, and has to stop where Python did."""
+    X, y = np.asarray(X, float), np.asarray(y, int)
+    made = adaptive_width(X, y, recipe, seed)
+    root, order = np.random.SeedSequence(seed), []
+    for k in range(int(y.max()) + 1):
+        rows = np.flatnonzero(y == k)
+        order += rows[stream(root, ORDER, k).permutation(len(rows))].tolist()
+    first = made.network.layers[0]
+    planes = np.column_stack([first.weights.values, first.bias]).astype(float)
+    drawn = planes[: made.trace.n_drawn].tolist()
+    return {
+        "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order, "adaptive": True, "planes": drawn,
+        "detectors": recipe.detectors, "greedy": False, "margin": 0.0,
+        "expected": {**network_of(made, X), "planes": planes.tolist()},
+    }  # fmt: skip
+
+
+def draw_planes(rng: np.random.Generator, width: int, reach: float) -> Any:
+    return rng.standard_normal((width, 2)).astype(np.float32), reach * rng.uniform(-1, 1, width)
+
+
+def without_conflicts(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal points get the label of the first; then labels are made 0..K-1 again."""
+    _, first, inverse = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    y = y[first][inverse.reshape(-1)]
+    if len(np.unique(y)) < 2:
+        y = (X[0] == X).all(axis=1).astype(int)
+    return X, np.unique(y, return_inverse=True)[1].reshape(-1)
+
+
+def clouds(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarray, Any]]:
+    """Small problems of every kind, with hyperplanes."""
+    n, classes, width = int(rng.integers(4, 40)), int(rng.integers(2, 5)), int(rng.integers(1, 90))
+    y = rng.integers(0, classes, n)
+    X = rng.standard_normal((n, 2))
+    yield "plain", *without_conflicts(X, y), draw_planes(rng, width, 2.0)
+    X = rng.integers(-3, 4, (n, 2)) / 2
+    yield "grid with duplicates", *without_conflicts(X, y), draw_planes(rng, width, 2.0)
+    weights = rng.integers(-2, 3, (width, 2))
+    biases = -(weights * X[rng.integers(0, n, width)]).sum(axis=1)
+    yield "on hyperplanes", *without_conflicts(X, y), (weights, biases)
+    X = rng.standard_normal((n, 2)) * 2.0 ** rng.integers(-3, 4)
+    weights = rng.standard_normal((width, 2))
+    biases = -(weights * X[rng.integers(0, n, width)]).sum(axis=1)
+    yield "nearly on hyperplanes", *without_conflicts(X, y), (weights, np.nextafter(biases, rng.choice([-9, 9, 0])))
+    scale = 10.0 ** rng.integers(-150, 150)
+    X = rng.standard_normal((n, 2)) * scale
+    yield "far scales", *without_conflicts(X, y), draw_planes(rng, width, 2 * scale)
+    X = rng.standard_normal((classes, 2))
+    yield "one point a class", X, np.arange(classes), draw_planes(rng, width, 2.0)
+    X = np.column_stack([np.linspace(-1, 1, n), np.zeros(n)])
+    yield "alternating line", X, np.arange(n) % min(classes, n), draw_planes(rng, width, 1.0)
+
+
+def recipes(rng: np.random.Generator) -> Iterator[tuple[str, Recipe]]:
+    yield "mask", Recipe()
+    yield "greedy", Recipe(selection="greedy")
+    yield "weighted", Recipe(detectors="weighted")
+    share = f"{float(rng.integers(1, 90))}%"
+    yield "margin", Recipe(margin=share)
+    yield "weighted margin", Recipe(detectors="weighted", margin=share)
+
+
+def larger(rng: np.random.Generator) -> Iterator[Case]:
+    """Problems in which one weighted detector is not enough, and a class has more patterns than neighbours."""
+    for n, width, classes in ((1200, 60, 2), (700, 30, 2), (300, 40, 3), (400, 300, 4), (900, 250, 2)):
+        X = rng.uniform(-1, 1, (n, 2))
+        y = (np.floor(X * 3).astype(int).sum(axis=1) % classes).astype(int)
+        flips = rng.integers(0, n, n // 50)
+        y[flips] = (y[flips] + 1) % classes
+        planes = draw_planes(rng, width, 1.5)
+        for name, recipe in (("mask", Recipe()), ("weighted", Recipe(detectors="weighted"))):
+            yield case(f"{n} points, {width} hyperplanes, {name}", X, y, planes, recipe, n)
+    turn = np.linspace(0.5, 3.5, 150)[:, None] * math.pi
+    arm = np.column_stack([turn * np.cos(turn), turn * np.sin(turn)]) / 12
+    X, y = np.concatenate([arm, -arm]), np.repeat([0, 1], 150)
+    for recipe in (Recipe(detectors="weighted"), Recipe(detectors="weighted", margin="20%")):
+        yield case("spirals", X, y, draw_planes(rng, 120, 1.0), recipe, 3)
+
+
+def adaptive(rng: np.random.Generator) -> Iterator[Case]:
+    for seed in range(12):
+        n = int(rng.integers(3, 40))
+        X, y = without_conflicts(rng.integers(-5, 6, (n, 2)) / 4, rng.integers(0, 2 + seed % 3, n))
+        law = ("gaussian", "bisector", "near-bisector")[seed % 3]
+        recipe = Recipe(hyperplanes=law, detectors=("mask", "weighted")[seed % 2])
+        yield adaptive_case(f"adaptive, {law}", X, y, recipe, seed)
+    close = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5], [1.0, np.nextafter(0.5, 0.0)], [0.3, 0.2], [0.1, 0.9]])
+    for seed in range(3):
+        yield adaptive_case("adaptive, with cuts", close, np.array([0, 1, 1, 0, 1]), Recipe(), seed)
+
+
+def all_cases(seed: int, rounds: int = 12) -> list[Case]:
+    """Several hundred cases, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    cases = [
+        case(f"{kind}, {name}, {turn}", X, y, planes, recipe, turn)
+        for turn in range(rounds)
+        for kind, X, y, planes in clouds(rng)
+        for name, recipe in recipes(rng)
+    ]
+    return [*cases, *larger(rng), *adaptive(rng)]
