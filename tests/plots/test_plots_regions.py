@@ -252,7 +252,7 @@ def test_a_model_of_other_features_is_refused() -> None:
     X = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     model = fitted((X, [0, 1]))
     for given in (model, model.network_):
-        with pytest.raises(DataError, match="need a model of 2 features, this one has 3"):
+        with pytest.raises(DataError, match="a model of 2 features, and this one has 3"):
             plot_regions(given, X, [0, 1])
 
 

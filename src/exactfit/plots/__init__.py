@@ -5,22 +5,32 @@ matplotlib is loaded when something is drawn, not before.
 
 from __future__ import annotations
 
+from .animation import animate_construction
 from .answers import plot_anchors, plot_coverage, plot_explanation, plot_suspects
+from .firing import plot_detector, plot_limit_shape, plot_masks_and_weights
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
+from .moving import plot_margins
 from .points import frame, plot_points
 from .regions import DecisionRegionDisplay, plot_regions
 from .style import style
+from .tessellation import plot_cells
 
 __all__ = [
     "DecisionRegionDisplay",
+    "animate_construction",
     "frame",
     "plot_anchors",
+    "plot_cells",
     "plot_coverage",
     "plot_covering",
     "plot_description",
+    "plot_detector",
     "plot_distances",
     "plot_explanation",
     "plot_limit",
+    "plot_limit_shape",
+    "plot_margins",
+    "plot_masks_and_weights",
     "plot_points",
     "plot_regions",
     "plot_sizes",

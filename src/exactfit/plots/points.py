@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import DataError
-from .regions import LEGEND_DROP, SQUARE_UP_TO
+from .plane import LEGEND_DROP, SQUARE_UP_TO
 from .style import INK, axes_for, color, marker, shade
 
 if TYPE_CHECKING:

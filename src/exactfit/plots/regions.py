@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +10,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.options import check_whole
-from ..data import as_labels, as_points, class_indices, is_digest_of
-from ..exceptions import DataError, ParameterError
-from ..network import Dense, Masks, Network, WeightedMasks
+from ..construct import Construction
+from ..data import class_indices
+from ..exceptions import ParameterError
+from ..network import Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
-from ..network.sides import dense_rows
-from .style import GREY, INK, color, marker, need_matplotlib, shade, style, tint
+from .plane import (
+    LEGEND_DROP,
+    PICTURE_WIDTH,
+    Codes,
+    Floats,
+    anchors_of,
+    centres,
+    check_data,
+    comparable,
+    extent_of,
+    grid_of,
+    hyperplanes_of,
+    names_of,
+    network_of,
+)
+from .style import GREY, INK, axes_for, color, marker, need_matplotlib, shade, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
-
-MARGIN = 0.06  # around the points, as a share of their range
 GRID_TILE = 2**15  # grid points evaluated at a time
 REGION_TINT = 0.25  # how strong a class's colour is where it is the answer
 DETECTOR_TINT = 0.45  # how much of a class's colour one detector adds
@@ -33,9 +43,6 @@ WHITE = 1.0, 1.0, 1.0
 HATCH = "////"  # where a network is undecided
 # Of the palette and of its lighter half, neighbours unlike in hue; black is for points and outlines.
 DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5, 8, 9, 10, 14, 12, 11, 13)
-SQUARE_UP_TO = 4.0
-PICTURE_WIDTH = 6.0  # inches
-LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
 
 
 def plot_regions(
@@ -47,8 +54,8 @@ def plot_regions(
 
     Parameters
     ----------
-    model : InterpolatingClassifier, Network or other fitted classifier
-        Of two features. For a network, ``y`` holds class indices.
+    model : InterpolatingClassifier, Construction, Network or other fitted classifier
+        Of two features.
     X : array or frame of shape (n_samples, 2)
     y : array of shape (n_samples,)
     ax : matplotlib axes, optional
@@ -151,33 +158,30 @@ class DecisionRegionDisplay:
         need_matplotlib()
         resolution = check_whole("resolution", resolution, at_least=2)
         hyperplanes = check_whole("hyperplanes", hyperplanes, at_least=0)
-        points, codes, classes = _check_data(model, X, y)
-        extent = _extent(points, _comparable(np.ptp(points, axis=0)) if equal is None else equal)
+        points, codes, classes = check_data(model, X, y)
+        extent = extent_of(points, comparable(np.ptp(points, axis=0)) if equal is None else equal)
         if equal is None:
-            equal = _comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
-        grid = _grid(extent, resolution)
+            equal = comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
+        grid = grid_of(extent, resolution)
         square = (resolution, resolution)
         display = cls(
             classes=classes,
-            regions=class_indices(_decide(model, grid), classes).reshape(square),
+            regions=_decide(model, grid, classes).reshape(square),
             extent=extent,
             points=points,
             codes=codes,
-            names=_names(model, X),
-            anchors=_anchors(model, X, y) if anchors else np.empty(0, dtype=np.intp),
-            fires=_fires(_network(model), grid).reshape(-1, *square) if detectors else None,
-            lines=_lines(_network(model), hyperplanes) if hyperplanes else np.empty((0, 3)),
+            names=names_of(model, X),
+            anchors=anchors_of(model, X, y) if anchors else np.empty(0, dtype=np.intp),
+            fires=_fires(network_of(model), grid).reshape(-1, *square) if detectors else None,
+            lines=_lines(network_of(model), hyperplanes) if hyperplanes else np.empty((0, 3)),
             equal=equal,
         )
         return display.plot(ax=ax, legend=legend, outlines=outlines)
 
     def plot(self, *, ax: Axes | None = None, legend: bool = True, outlines: bool = True) -> DecisionRegionDisplay:
         """Draw; a new figure in exactfit's style without ``ax``."""
-        need_matplotlib()
-        from matplotlib import pyplot as plt
-
-        with style() if ax is None else nullcontext():
-            self.ax_: Axes = plt.subplots(figsize=self._figure_size())[1] if ax is None else ax
+        with axes_for(ax, self._figure_size()) as own:
+            self.ax_: Axes = own
             self.figure_: Figure | SubFigure = self.ax_.figure
             self._draw_plane()
             if outlines:
@@ -222,7 +226,7 @@ class DecisionRegionDisplay:
     def _axes(self) -> tuple[Floats, Floats]:
         """Coordinates of the grid's columns and rows."""
         rows, columns = self.regions.shape
-        return _centres(self.extent[:2], columns), _centres(self.extent[2:], rows)
+        return centres(self.extent[:2], columns), centres(self.extent[2:], rows)
 
     def _outline(self, where: NDArray[np.bool_], line_color: str) -> None:
         if where.any() and not where.all():
@@ -284,76 +288,15 @@ class DecisionRegionDisplay:
         )
 
 
-def _network(model: Any) -> Network:
-    network = model if isinstance(model, Network) else getattr(model, "network_", None)
-    if not isinstance(network, Network):
-        raise ParameterError(f"detectors and hyperplanes are those of a network, and {type(model).__name__} has none")
-    return network
-
-
-def _n_features(model: Any) -> int:
-    if isinstance(model, Network):
-        return model.n_features
-    if not (hasattr(model, "fit") and hasattr(model, "predict")):
-        raise ParameterError(
-            f"decision regions are those of a fitted classifier or a network, got {type(model).__name__}"
-        )
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
-    return int(model.n_features_in_)
-
-
-def _check_data(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
-    """Points, the positions of their labels, and the labels of the classes."""
-    if (n := _n_features(model)) != 2:
-        raise DataError(f"decision regions need a model of 2 features, this one has {n}: fit it on two columns")
-    points = dense_rows(as_points(X), slice(None))
-    if points.shape[1] != 2:
-        raise DataError(f"X must have 2 columns, got shape {points.shape}")
-    labels = as_labels(y, len(points))
-    classes = sorted(model.decoder.classes) if isinstance(model, Network) else model.classes_.tolist()
-    codes = class_indices(labels, classes)
-    if (codes < 0).any():
-        unknown = np.unique(labels[codes < 0]).tolist()
-        raise DataError(f"y holds labels that the model does not know: {', '.join(map(repr, unknown[:5]))}")
-    return points, codes, tuple(classes)
-
-
-def _comparable(size: Floats) -> bool:
-    """Whether the ranges of both features are of one order, so that equal scales show something."""
-    return bool(size.max() <= SQUARE_UP_TO * size.min())
-
-
-def _extent(points: Floats, equal: bool) -> tuple[float, float, float, float]:
-    """The points' bounding box with a margin, the same on all sides where scales are equal."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    size = high - low
-    pad = MARGIN * np.where(equal, size.max(), size) * (1 if _comparable(size) else 1.5)
-    pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
-    (left, bottom), (right, top) = low - pad, high + pad
-    return float(left), float(right), float(bottom), float(top)
-
-
-def _centres(ends: tuple[float, float], count: int) -> Floats:
-    """Middles of ``count`` equal pieces."""
-    low, high = ends
-    return low + (high - low) * (np.arange(count) + 0.5) / count
-
-
-def _grid(extent: tuple[float, float, float, float], resolution: int) -> Floats:
-    """All points of the grid, row by row from below."""
-    x, y = np.meshgrid(_centres(extent[:2], resolution), _centres(extent[2:], resolution))
-    return np.column_stack([x.ravel(), y.ravel()])
-
-
-def _decide(model: Any, grid: Floats) -> NDArray[Any]:
-    if isinstance(model, Network):
-        return model.decide(grid)
+def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
+    """Positions in ``classes`` of what the model answers, -1 where a network leaves it undecided."""
+    if isinstance(model, Network | Construction):
+        network = network_of(model)
+        return class_indices(network.decide(grid), sorted(network.decoder.classes))
     with warnings.catch_warnings():
         # The grid's columns are the model's own two, in order, without their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(model.predict(grid))
+        return class_indices(np.asarray(model.predict(grid)), classes)
 
 
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
@@ -371,23 +314,6 @@ def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
 
 
 def _lines(network: Network, count: int) -> Floats:
-    """Weights and bias of the first hyperplanes."""
-    first = network.layers[0]
-    if not isinstance(first.weights, Dense) or network.input_map != "identity":
-        raise ParameterError("hyperplanes can be drawn for a dense first layer on the features themselves only")
-    table = np.column_stack([first.weights.values, first.bias]).astype(np.float64)[:count]
+    """Weights and bias of the first hyperplanes that are lines."""
+    table = np.column_stack(hyperplanes_of(network)).astype(np.float64)[:count]
     return table[np.flatnonzero((table[:, :2] != 0).any(axis=1))]
-
-
-def _anchors(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
-    """Rows that detectors are built on, if these are the data that the model was fitted on."""
-    rows = getattr(model, "anchors_", None)
-    if rows is None or not is_digest_of(model.certificate_.data_digest, X, y):
-        return np.empty(0, dtype=np.intp)
-    return np.asarray(rows, dtype=np.intp)
-
-
-def _names(model: Any, X: ArrayLike) -> tuple[str, str]:
-    given = getattr(model, "feature_names_in_", getattr(X, "columns", None))
-    first, second = ("$x_1$", "$x_2$") if given is None else (str(name) for name in given)
-    return first, second

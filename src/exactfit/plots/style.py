@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import MissingDependencyError
+from ..exceptions import MissingDependencyError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,6 +157,9 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterat
     """The given axes, or new ones in exactfit's style."""
     need_matplotlib()
     from matplotlib import pyplot as plt
+    from matplotlib.axes import Axes
 
+    if ax is not None and not isinstance(ax, Axes):
+        raise ParameterError(f"ax must be matplotlib axes, as plt.subplots() makes them, got {type(ax).__name__}")
     with style() if ax is None else nullcontext():
         yield plt.subplots(figsize=size)[1] if ax is None else ax

@@ -1,0 +1,237 @@
+"""The plane that a picture is drawn in: what it is of, its labelled points, and the grid around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._support.options import check_whole
+from ..construct import Construction, Trace
+from ..data import as_labels, as_points, class_indices, is_digest_of
+from ..exceptions import DataError, ParameterError
+from ..network import Dense, Network
+from ..network.sides import dense_rows
+from .style import GREY, color, marker, shade
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Extent = tuple[float, float, float, float]
+
+MARGIN = 0.06  # around the points, as a share of their range
+SQUARE_UP_TO = 4.0  # ranges of both features that differ by more have no scale in common
+PICTURE_WIDTH = 6.0  # inches
+LEGEND_DROP = 3.6  # in units of the font: below ticks and labels
+
+
+def network_of(model: Any) -> Network:
+    """The network in what a picture is of."""
+    for found in (model, getattr(model, "network_", None), getattr(model, "network", None)):
+        if isinstance(found, Network):
+            return found
+    check_fitted(model)
+    raise ParameterError(f"this is drawn of a network, and {type(model).__name__} has none")
+
+
+def check_fitted(model: Any) -> None:
+    """Refuse what is no fitted classifier."""
+    if not (hasattr(model, "fit") and hasattr(model, "predict")) or isinstance(model, type):
+        raise ParameterError(
+            f"pictures are of a fitted classifier, a construction or a network, got {type(model).__name__}"
+        )
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+
+
+def trace_of(model: Any, X: ArrayLike, y: ArrayLike) -> Trace | None:
+    """How the network came about, if these are the data that it was built on."""
+    if isinstance(model, Construction):
+        return model.trace
+    trace = getattr(model, "trace_", None)
+    same = trace is not None and is_digest_of(model.certificate_.data_digest, X, y)
+    return trace if same else None
+
+
+def anchors_of(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
+    """Rows that detectors are built on, if these are the data that the model was fitted on."""
+    trace = trace_of(model, X, y)
+    return np.asarray(() if trace is None else trace.anchors, dtype=np.intp)
+
+
+def check_data(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
+    """Points, the positions of their labels, and the labels of the classes, for a model of two features."""
+    if (n := _n_features(model)) != 2:
+        raise DataError(f"this is drawn of a model of 2 features, and this one has {n}: fit it on two columns")
+    points = dense_rows(as_points(X), slice(None))
+    if points.shape[1] != 2:
+        raise DataError(f"X must have 2 columns, got shape {points.shape}")
+    return points, *_classes(model, as_labels(y, len(points)))
+
+
+def _n_features(model: Any) -> int:
+    if isinstance(model, Network | Construction):
+        return network_of(model).n_features
+    check_fitted(model)
+    return int(model.n_features_in_)
+
+
+def _classes(model: Any, labels: NDArray[Any]) -> tuple[Codes, tuple[Any, ...]]:
+    """Networks know class indices only: as many other labels stand for them in their order."""
+    bare = isinstance(model, Network | Construction)
+    classes = sorted(network_of(model).decoder.classes) if bare else model.classes_.tolist()
+    codes = class_indices(labels, classes)
+    if (codes < 0).any():
+        found = np.unique(labels)
+        if bare and len(found) == len(classes):
+            return np.searchsorted(found, labels), tuple(found.tolist())
+        unknown = np.unique(labels[codes < 0]).tolist()
+        raise DataError(f"y holds labels that the model does not know: {', '.join(map(repr, unknown[:5]))}")
+    return codes, tuple(classes)
+
+
+def comparable(size: Floats) -> bool:
+    """Whether the ranges of both features are of one order, so that equal scales show something."""
+    return bool(size.max() <= SQUARE_UP_TO * size.min())
+
+
+def extent_of(points: Floats, equal: bool) -> Extent:
+    """The points' bounding box with a margin, the same on all sides where scales are equal."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    size = high - low
+    pad = MARGIN * np.where(equal, size.max(), size) * (1 if comparable(size) else 1.5)
+    pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
+    (left, bottom), (right, top) = low - pad, high + pad
+    return float(left), float(right), float(bottom), float(top)
+
+
+def centres(ends: tuple[float, float], count: int) -> Floats:
+    """Middles of ``count`` equal pieces."""
+    low, high = ends
+    return low + (high - low) * (np.arange(count) + 0.5) / count
+
+
+def grid_of(extent: Extent, resolution: int) -> Floats:
+    """All points of the grid, row by row from below."""
+    x, y = np.meshgrid(centres(extent[:2], resolution), centres(extent[2:], resolution))
+    return np.column_stack([x.ravel(), y.ravel()])
+
+
+def names_of(model: Any, X: ArrayLike) -> tuple[str, str]:
+    """Of the two features."""
+    given = getattr(model, "feature_names_in_", getattr(X, "columns", None))
+    first, second = ("$x_1$", "$x_2$") if given is None else (str(name) for name in given)
+    return first, second
+
+
+def hyperplanes_of(network: Network) -> tuple[NDArray[Any], Floats]:
+    """Weights and biases of the first layer."""
+    first = network.layers[0]
+    if not isinstance(first.weights, Dense) or network.input_map != "identity":
+        raise ParameterError("hyperplanes can be drawn for a dense first layer on the features themselves only")
+    return first.weights.values, np.asarray(first.bias, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Labelled points in the plane with a grid around them, and how they are drawn.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n_samples, 2)
+    codes : ndarray of int, shape (n_samples,)
+        Positions of the points' labels in ``classes``.
+    classes : tuple
+        The labels.
+    names : tuple of str
+        Of the two features.
+    extent : tuple of float
+        Left, right, bottom and top of the grid.
+    equal : bool
+        Whether both axes have the same scale.
+    resolution : int
+        Points of the grid along each axis.
+    """
+
+    points: Floats
+    codes: Codes
+    classes: tuple[Any, ...]
+    names: tuple[str, str]
+    extent: Extent
+    equal: bool
+    resolution: int
+
+    @classmethod
+    def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int) -> Picture:
+        """The picture that a model's parts are drawn into."""
+        resolution = check_whole("resolution", resolution, at_least=2)
+        points, codes, classes = check_data(model, X, y)
+        equal = comparable(np.ptp(points, axis=0))
+        return cls(points, codes, classes, names_of(model, X), extent_of(points, equal), equal, resolution)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Inches of a figure: room for the axes at their aspect, then for labels, title and legend."""
+        left, right, bottom, top = self.extent
+        aspect = (right - left) / (top - bottom) if self.equal else 4 / 3
+        return PICTURE_WIDTH, min((PICTURE_WIDTH - 0.8) / aspect, PICTURE_WIDTH) + 1.2
+
+    @property
+    def grid(self) -> Floats:
+        """All points of the grid, row by row from below."""
+        return grid_of(self.extent, self.resolution)
+
+    def square(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values at the points of the grid, as rows and columns."""
+        return values.reshape(self.resolution, self.resolution, *values.shape[1:])
+
+    def show(self, ax: Axes, colors: Floats) -> None:
+        """The plane in the given colours, and its frame."""
+        ax.imshow(self.square(colors), origin="lower", extent=self.extent, interpolation="antialiased", zorder=0)
+        left, right, bottom, top = self.extent
+        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
+        ax.set_aspect("equal" if self.equal else "auto")
+
+    def contour(self, ax: Axes, values: NDArray[Any], level: float, **style: Any) -> None:
+        """The line along which values cross a level, if they do."""
+        if values.min() < level < values.max():
+            across, up = (centres(ends, self.resolution) for ends in (self.extent[:2], self.extent[2:]))
+            ax.contour(across, up, self.square(values), levels=[level], **style)
+
+    def lines(self, ax: Axes, weights: NDArray[Any], biases: Floats) -> None:
+        """Hyperplanes as thin lines, the thinner the more there are."""
+        width = float(np.clip(12 / max(len(biases), 1), 0.15, 0.8))
+        for w, b in zip(np.asarray(weights, dtype=np.float64), biases, strict=True):
+            if w.any():
+                nearest = -b * w / (w @ w)
+                along = nearest + np.array([-w[1], w[0]])
+                ax.axline(tuple(nearest), tuple(along), color=GREY, linewidth=width, zorder=0.5)
+
+    def points_by_class(self, ax: Axes, rows: Codes | None = None, **style: Any) -> None:
+        """The points, or some of them, each class in its colour and marker unless the style says otherwise."""
+        some = np.arange(len(self.points)) if rows is None else rows
+        size = float(np.clip(12000 / len(self.points), 9, 36))
+        for k in range(len(self.classes)):
+            own = self.points[some[self.codes[some] == k]]
+            look = {"color": color(k), "edgecolors": [shade(k)], "linewidths": 0.3, "zorder": 2.0, **style}
+            ax.scatter(*own.T, s=size, marker=marker(k), **look)
+
+    def legend(self, ax: Axes, more: Sequence[tuple[str, str, str]] = ()) -> None:
+        """The labels themselves, then further marks: marker, colour, text."""
+        from matplotlib.lines import Line2D
+
+        marks = [(marker(k), color(k), str(label)) for k, label in enumerate(self.classes)]
+        handles = [
+            Line2D([], [], linestyle="", marker=shape, color=face, markersize=10 if shape == "*" else 6, label=text)
+            for shape, face, text in [*marks, *more]
+        ]
+        ax.legend(
+            handles=handles, ncols=min(4, len(handles)), loc="upper center", bbox_to_anchor=(0.5, 0.0),
+            borderaxespad=LEGEND_DROP,
+        )  # fmt: skip
