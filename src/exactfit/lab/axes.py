@@ -44,7 +44,12 @@ def check_axis(name: str, *, among: Sequence[str] = AXES) -> str:
 
 def cells_of(records: Any) -> Cells:
     """Records of cells; refuses an empty table."""
-    cells = per_cell(records)
+    try:
+        cells = per_cell(records)
+    except (TypeError, KeyError, IndexError, ValueError) as error:
+        raise ParameterError(
+            f"this is drawn of trials or cells, as read_trials and per_cell give them, got {type(records).__name__}"
+        ) from error
     if not len(cells):
         raise DataError("there are no trials to draw")
     return cells

@@ -11,13 +11,13 @@ import numpy as np
 
 from .._support.options import check_choice
 from ..exceptions import DataError
-from ..plots.style import GREY, INK, axes_for, color, marker, shade
+from ..plots.style import GREY, INK, axes_for, check_kind, color, marker, shade
+from .comparison import Comparison, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-    from .comparison import Comparison, Row
 
 SIZES = {
     "total_bits": "bits of all weights and biases",
@@ -65,6 +65,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str
     >>> [text.get_text() for text in ax.texts]
     ['baum']
     """
+    check_kind(comparison, Comparison, "compare")
     check_choice("size", size, tuple(SIZES))
     rows = [row for row in comparison.rows if getattr(row, size) and (row.robust_radius or row.radius_upper)]
     if not rows:

@@ -112,7 +112,7 @@ def _pixels(draw: Draw, size: tuple[float, float]) -> Any:
 
     with style():
         figure = Figure(figsize=size, dpi=DPI)
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)
         draw(ax=figure.subplots())
         canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3]

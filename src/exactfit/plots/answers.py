@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exceptions import DataError
+from ..data import as_points
+from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
+from ..network.sides import dense_rows
 from ..suspects import NOBODY, Suspects
+from .plane import check_fitted
 from .regions import plot_regions
-from .style import GREY, INK, axes_for, color, marker
+from .style import GREY, INK, axes_for, check_kind, color, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,9 +65,13 @@ def plot_explanation(
     >>> ax.get_title().startswith("class 0" if model.predict([[0.0, 0.5]])[0] == 0 else "class 1")
     True
     """
-    here, known = np.asarray(point, dtype=np.float64), np.asarray(X, dtype=np.float64)
+    check_fitted(model)
+    if not hasattr(model, "explain"):
+        raise ParameterError(f"answers of an InterpolatingClassifier can be explained, got {type(model).__name__}")
+    here = dense_rows(as_points([point], "point"), slice(None))[0]
     if here.shape != (2,):
         raise DataError(f"a point of two features can be drawn, got shape {here.shape}")
+    known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
     own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
     for found in (one.fires or one.nearest)[:detectors]:
@@ -112,6 +119,11 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     >>> ax.get_xlabel()
     'share of points answered'
     """
+    if not isinstance(models, Mapping):
+        raise ParameterError(f"models must map names to fitted classifiers, got {type(models).__name__}")
+    for model in models.values():
+        check_fitted(model)
+    as_points(X)
     with axes_for(ax, SIZE) as own:
         for k, (name, model) in enumerate(models.items()):
             right = np.asarray(model.predict(X) == np.asarray(y))
@@ -204,12 +216,18 @@ def plot_anchors(
     >>> len(ax.images) >= 6
     True
     """
+    if not all(isinstance(one, Explanation) for one in _some(explanations)):
+        raise ParameterError("this picture is of Explanations, as model.explain makes them")
     seen, known = _as_images(points, shape), _as_images(X, shape)
     lines = [
         [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
         for one, image in zip(explanations, seen, strict=True)
     ]
     return _draw(lines, ax)
+
+
+def _some(explanations: Any) -> list[Any]:
+    return list(explanations) if isinstance(explanations, Sequence) and len(explanations) else [None]
 
 
 def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
@@ -250,6 +268,7 @@ def plot_suspects(
     >>> len(ax.images)
     6
     """
+    check_kind(suspects, Suspects, "find_suspects")
     images, rows = _as_images(X, shape), suspects.top(m)
     tiles = [_Tile(images[row], _doubt(suspects, int(row))) for row in rows]
     return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
@@ -262,8 +281,8 @@ def _doubt(suspects: Suspects, row: int) -> str:
 
 
 def _as_images(points: ArrayLike, shape: Shape) -> Floats:
-    rows: Floats = np.asarray(points, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != shape[0] * shape[1]:
+    rows: Floats = dense_rows(as_points(points, "images"), slice(None))
+    if rows.shape[1] != shape[0] * shape[1]:
         raise DataError(f"images of shape {shape} have {shape[0] * shape[1]} pixels, got points of shape {rows.shape}")
     return rows.reshape(-1, *shape)
 

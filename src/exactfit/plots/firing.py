@@ -63,7 +63,7 @@ def plot_detector(
     >>> from exactfit.plots import plot_detector
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
     >>> made = adaptive_width(X, y, random_state=0)
-    >>> plot_detector(made, X, y, resolution=50).get_title().startswith("detector 1 of")
+    >>> plot_detector(made, X, y, resolution=50).get_title("left").startswith("detector 1 of")
     True
     """
     picture, found, trace = _read(model, X, y, resolution)
@@ -115,7 +115,7 @@ def _shaded(heights: NDArray[Any], limit: Any, floor: int, k: int) -> Floats:
     low, high = SHADES
     depth = np.clip((limit - heights) / max(limit - floor, 1), 0.0, 1.0)
     strength = np.where(heights < limit, low + (high - low) * depth, 0.0)
-    return 1 - strength[:, None] * (1 - np.array(tint(k, 1.0)))
+    return np.asarray(1 - strength[:, None] * (1 - np.array(tint(k, 1.0))))
 
 
 def _draw_claims(
@@ -134,9 +134,14 @@ def _mark(ax: Axes, picture: Picture, trace: Trace | None, k: int) -> list[tuple
     if trace is None:
         return []
     anchor, witness = picture.points[trace.anchors[k]], picture.points[trace.witnesses[k]]
-    ax.scatter(*anchor, marker="*", s=190, color=INK, edgecolors="white", linewidths=0.9, zorder=5)
-    ax.scatter(*witness, s=110, facecolors="none", edgecolors=INK, linewidths=1.6, zorder=5)
+    draw_star(ax, anchor)
+    ax.scatter(witness[0], witness[1], s=110, facecolors="none", edgecolors=INK, linewidths=1.6, zorder=5)
     return [("*", INK, "anchor"), ("$\u25cb$", INK, "witness")]
+
+
+def draw_star(ax: Axes, anchor: Floats) -> None:
+    """An anchor."""
+    ax.scatter(anchor[0], anchor[1], marker="*", s=190, color=INK, edgecolors="white", linewidths=0.9, zorder=5)
 
 
 def plot_limit_shape(
@@ -193,7 +198,7 @@ def plot_limit_shape(
     with axes_for(ax, picture.size) as own:
         picture.show(own, np.ones((len(picture.grid), 3)))
         picture.points_by_class(own)
-        own.scatter(*picture.points[anchor], marker="*", s=190, color=INK, edgecolors="white", zorder=5)
+        draw_star(own, picture.points[anchor])
         more = [("*", INK, "anchor")]
         for j, n in enumerate(numbers):
             line = color((2, 6, 4, 0, 3)[j % 5])
@@ -274,8 +279,8 @@ def plot_masks_and_weights(
     >>> from exactfit.geometry import make_parallel_lines
     >>> from exactfit.plots import plot_masks_and_weights
     >>> X, y = make_parallel_lines(10, distance=0.2)
-    >>> plot_masks_and_weights(fixed_width(X, y, 300, random_state=0), X, y, resolution=50).get_title()
-    'masks need 10 detectors, weights 1'
+    >>> plot_masks_and_weights(fixed_width(X, y, 300, random_state=0), X, y, resolution=50).get_title("left")
+    'masks need 6 detectors, weights 1'
     """
     picture, network = Picture.of(model, X, y, resolution), network_of(model)
     found = Detectors.of(network)

@@ -15,7 +15,7 @@ from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.report import Description
 from ..network.sides import dense_rows, row_tiles
-from .style import GREY, INK, LINES, axes_for, color, marker, need_matplotlib, shade, style
+from .style import GREY, INK, LINES, axes_for, check_kind, color, marker, need_matplotlib, shade, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +82,7 @@ def plot_covering(
     >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.5)
     >>> ax = plot_covering(exactfit.geometry.mutual_covering(X, y), X, y)
     """
+    check_kind(covering, MutualCovering, "mutual_covering")
     problem = Labelled.of(X, y)
     middle, directions = principal_plane(problem.X)
     with axes_for(ax) as own:
@@ -146,13 +147,6 @@ def _draw_balls(ax: Axes, radii: Floats, centers: Floats, k: int) -> None:
     ax.autoscale_view()
 
 
-def _check_description(description: Any) -> None:
-    if not isinstance(description, Description):
-        raise ParameterError(
-            f"this picture is of a Description, as describe makes it, got {type(description).__name__}"
-        )
-
-
 def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     """Draw how far the points are from the nearest one of another label.
 
@@ -174,7 +168,7 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'distance to the nearest point of another label'
     """
-    _check_description(description)
+    check_kind(description, Description, "describe")
     with axes_for(ax) as own:
         own.set(xlabel="distance to the nearest point of another label", ylabel="points")
         if description.distances is None or description.separation is None:
@@ -211,7 +205,7 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
     >>> ax.get_xscale()
     'log'
     """
-    _check_description(description)
+    check_kind(description, Description, "describe")
     need_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
@@ -282,7 +276,7 @@ def plot_description(
     >>> len(axes)
     3
     """
-    _check_description(description)
+    check_kind(description, Description, "describe")
     if axes is None:
         need_matplotlib()
         import matplotlib.pyplot as plt
@@ -335,6 +329,8 @@ def plot_limit(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['$\\lambda$ = 1', 'limit forecast']
     """
+    if not isinstance(fits, Mapping) or not all(isinstance(numbers, Mapping) for numbers in fits.values()):
+        raise ParameterError("fits must map each max_bias to a mapping of widths to numbers of detectors")
     need_matplotlib()
     from matplotlib.ticker import MaxNLocator
 

@@ -49,7 +49,7 @@ def plot_margins(
     >>> from exactfit.plots import plot_margins
     >>> X, y = make_moons(60, noise=0.05, random_state=0)
     >>> model = InterpolatingClassifier(margin="25%", random_state=0).fit(X, y)
-    >>> plot_margins(model, X, y, resolution=50).get_title().startswith("every point may move by 0.0")
+    >>> plot_margins(model, X, y, resolution=50).get_title("left").startswith("every point may move by 0.0")
     True
     """
     picture = Picture.of(model, X, y, resolution)
@@ -75,5 +75,5 @@ def _draw_balls(ax: Axes, picture: Picture, radii: Floats, *, fill: bool = True)
     balls = [Circle((float(p[0]), float(p[1])), float(r)) for p, r in zip(picture.points, radii, strict=True)]
     faces = [(*tint(int(k), 1.0), BALL_ALPHA) for k in picture.codes] if fill else "none"
     edges = [color(int(k)) for k in picture.codes] if fill else INK
-    line = {"linewidths": 0.6, "linestyles": "solid" if fill else "dashed", "zorder": 1.5}
+    line: Any = {"linewidths": 0.6, "linestyles": "solid" if fill else "dashed", "zorder": 1.5}
     ax.add_collection(PatchCollection(balls, facecolors=faces, edgecolors=edges, **line))

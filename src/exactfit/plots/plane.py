@@ -219,8 +219,14 @@ class Picture:
         size = float(np.clip(12000 / len(self.points), 9, 36))
         for k in range(len(self.classes)):
             own = self.points[some[self.codes[some] == k]]
-            look = {"color": color(k), "edgecolors": [shade(k)], "linewidths": 0.3, "zorder": 2.0, **style}
-            ax.scatter(*own.T, s=size, marker=marker(k), **look)
+            look: dict[str, Any] = {
+                "color": color(k),
+                "edgecolors": [shade(k)],
+                "linewidths": 0.3,
+                "zorder": 2.0,
+                **style,
+            }
+            ax.scatter(own[:, 0], own[:, 1], s=size, marker=marker(k), **look)
 
     def legend(self, ax: Axes, more: Sequence[tuple[str, str, str]] = ()) -> None:
         """The labels themselves, then further marks: marker, colour, text."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data import as_labels, as_points
 from ..exceptions import DataError
+from ..network.sides import dense_rows
 from .plane import LEGEND_DROP, SQUARE_UP_TO
 from .style import INK, axes_for, color, marker, shade
 
@@ -48,8 +50,9 @@ def plot_points(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['lower', 'upper']
     """
-    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if points.ndim != 2 or points.shape[1] != 2 or labels.shape != (len(points),):
+    points = dense_rows(as_points(X), slice(None))
+    labels = as_labels(y, len(points))
+    if points.shape[1] != 2:
         raise DataError(
             f"points of two features with a label each can be drawn, got shapes {points.shape}, {labels.shape}"
         )

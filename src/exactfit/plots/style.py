@@ -163,3 +163,19 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterat
         raise ParameterError(f"ax must be matplotlib axes, as plt.subplots() makes them, got {type(ax).__name__}")
     with style() if ax is None else nullcontext():
         yield plt.subplots(figsize=size)[1] if ax is None else ax
+
+
+def check_kind(value: Any, kind: type, maker: str) -> None:
+    """Refuse a picture of anything but what it is made for.
+
+    Examples
+    --------
+    >>> from exactfit import Suspects
+    >>> from exactfit.plots.style import check_kind
+    >>> check_kind(3, Suspects, "find_suspects")
+    Traceback (most recent call last):
+    ...
+    exactfit.exceptions.ParameterError: this picture is of a Suspects, as find_suspects makes it, got int
+    """
+    if not isinstance(value, kind):
+        raise ParameterError(f"this picture is of a {kind.__name__}, as {maker} makes it, got {type(value).__name__}")

@@ -56,9 +56,9 @@ def plot_cells(
     >>> from exactfit.plots import plot_cells
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
     >>> made = adaptive_width(X, y, random_state=0)
-    >>> plot_cells(made, X, y, hyperplanes=4, resolution=50).get_title()
-    '4 hyperplanes: 98 points in mixed cells'
-    >>> plot_cells(made, X, y, resolution=50).get_title().endswith(" no point in a mixed cell")
+    >>> plot_cells(made, X, y, hyperplanes=4, resolution=50).get_title("left")
+    '4 hyperplanes: 50 points in mixed cells'
+    >>> plot_cells(made, X, y, resolution=50).get_title("left").endswith(" no point in a mixed cell")
     True
     """
     picture = Picture.of(model, X, y, resolution)
@@ -73,7 +73,7 @@ def plot_cells(
         picture.lines(own, weights[:drawn], biases[:drawn])
         picture.points_by_class(own)
         rings = picture.points[np.flatnonzero(mixed)[:MOST_RINGS]]
-        own.scatter(*rings.T, s=52, facecolors="none", edgecolors=INK, linewidths=0.9, zorder=4)
+        own.scatter(rings[:, 0], rings[:, 1], s=52, facecolors="none", edgecolors=INK, linewidths=0.9, zorder=4)
         said = f"{mixed.sum():,} points in mixed cells" if mixed.any() else "no point in a mixed cell"
         own.set_title(f"{drawn:,} hyperplane{'s' if drawn > 1 else ''}: {said}")
         if legend:

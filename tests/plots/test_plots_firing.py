@@ -1,0 +1,170 @@
+"""Pictures of a network's parts: what is drawn is what the network does, and unfit input ends in a short error."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+
+from exactfit import ExactfitError, InterpolatingClassifier, adaptive_width, certify, fixed_width, lab, plots
+from exactfit.geometry import make_parallel_lines
+from exactfit.network.detectors import Detectors
+from exactfit.plots import (
+    animate_construction,
+    plot_cells,
+    plot_detector,
+    plot_limit_shape,
+    plot_margins,
+    plot_masks_and_weights,
+)
+from exactfit.plots.firing import _prefix_counts
+from exactfit.plots.plane import Picture
+from exactfit.plots.tessellation import _cells
+
+matplotlib.use("Agg")
+plt: Any = pytest.importorskip("matplotlib.pyplot")
+
+COARSE = 40
+IN_THE_PLANE = (plot_cells, plot_detector, plot_limit_shape, plot_masks_and_weights, plot_margins)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def moons() -> tuple[Any, Any]:
+    X, y = make_moons(80, noise=0.1, random_state=0)
+    return X, np.array(["lower", "upper"])[y]
+
+
+@pytest.fixture(scope="module")
+def model(moons: tuple[Any, Any]) -> InterpolatingClassifier:
+    return InterpolatingClassifier(random_state=0).fit(*moons)
+
+
+def texts(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def bits_one_by_one(points: Any, weights: Any, biases: Any) -> list[tuple[bool, ...]]:
+    lines = list(zip(weights.astype(np.float64), biases, strict=True))
+    return [tuple(bool(w @ x + b > 0) for w, b in lines) for x in points]
+
+
+@pytest.mark.parametrize("drawn", [1, 5, 70])
+def test_cells_are_those_of_points_with_the_same_bits(model: Any, moons: Any, drawn: int) -> None:
+    X, y = moons
+    picture, first = Picture.of(model, X, y, COARSE), model.network_.layers[0]
+    weights, biases = first.weights.values[:drawn], first.bias[:drawn]
+    counts, here, of_grid = _cells(picture, weights, biases)
+    rows = bits_one_by_one(np.concatenate([X, picture.grid]), weights, biases)
+    for cell in np.unique(here):
+        assert len({rows[i] for i in np.flatnonzero(here == cell)}) == 1
+    assert len(set(rows)) == len(np.unique(np.concatenate([here, of_grid])))
+    assert counts.sum() == len(X)
+
+
+def test_no_cell_of_a_finished_first_layer_is_mixed(model: Any, moons: Any) -> None:
+    assert plot_cells(model, *moons, resolution=COARSE).get_title("left").endswith("no point in a mixed cell")
+    assert plot_cells(model, *moons, hyperplanes=1, resolution=COARSE).get_title("left").startswith("1 hyperplane: ")
+
+
+@pytest.mark.parametrize("options", [{}, {"selection": "greedy"}, {"target": "all"}, {"activation": "relu"}])
+def test_a_detector_claims_as_many_new_points_as_its_trace_says(options: Any, moons: Any) -> None:
+    fitted = InterpolatingClassifier(random_state=0, **options).fit(*moons)
+    for k, claimed in enumerate(fitted.trace_.coverage[:3].tolist()):
+        title = plot_detector(fitted, *moons, detector=k, resolution=COARSE).get_title("left")
+        label = fitted.classes_[fitted.trace_.detector_classes[k]]
+        assert title.startswith(f"detector {k + 1} of {fitted.n_detectors_}, for {label}: limit ")
+        assert title.endswith(f" {claimed} new")
+
+
+def test_prefixes_of_all_hyperplanes_are_the_network(moons: Any) -> None:
+    X, y = moons
+    made = fixed_width(X, (y == "upper").astype(int), 200, random_state=0)
+    found, points = Detectors.of(made.network), np.asarray(X)
+    anchor = points[made.trace.anchors[0]]
+    few, all_of_them = _prefix_counts(points, found, anchor, [50, 200])
+    assert all_of_them.tolist() == found.heights(points)[0].tolist()
+    rows = bits_one_by_one(np.concatenate([[anchor], points]), found.planes[:50], found.first.bias[:50])
+    assert few.tolist() == [sum(on and not at for on, at in zip(row, rows[0], strict=True)) for row in rows[1:]]
+
+
+def test_masks_and_weights_stand_over_the_same_hyperplanes() -> None:
+    X, y = make_parallel_lines(10, distance=0.2)
+    masks = fixed_width(X, y, 300, random_state=0)
+    title = plot_masks_and_weights(masks, X, y, resolution=COARSE).get_title("left")
+    assert title == f"masks need {masks.network.widths[1]} detectors, weights 1"
+
+
+def test_balls_have_the_certified_radii(model: Any, moons: Any) -> None:
+    ax = plot_margins(model, *moons, resolution=COARSE)
+    radii = certify(model, *moons, radii=True).radii
+    assert radii is not None
+    (balls,) = [found for found in ax.collections if type(found).__name__ == "PatchCollection"]
+    drawn = [path.get_extents().width / 2 for path in balls.get_paths()]
+    assert drawn == pytest.approx(radii.tolist(), rel=1e-3)
+
+
+@pytest.mark.parametrize("draw", IN_THE_PLANE)
+def test_legends_show_the_labels_themselves(draw: Any, model: Any, moons: Any) -> None:
+    assert texts(draw(model, *moons, resolution=COARSE))[:2] == ["lower", "upper"]
+    X, y = moons
+    made = adaptive_width(X, (y == "upper").astype(int), random_state=0)
+    assert texts(draw(made, X, y, resolution=COARSE))[:2] == ["lower", "upper"]
+
+
+@pytest.mark.parametrize("draw", IN_THE_PLANE)
+def test_it_draws_where_it_is_told(draw: Any, model: Any, moons: Any) -> None:
+    ax = plt.subplots()[1]
+    assert draw(model, *moons, ax, resolution=COARSE) is ax
+    blobs = make_blobs(60, centers=3, cluster_std=2.0, random_state=0)
+    draw(InterpolatingClassifier(random_state=0).fit(*blobs), *blobs, ax, resolution=COARSE)
+
+
+def test_an_animation_is_a_gif_with_a_picture_for_every_step(model: Any, moons: Any, tmp_path: Path) -> None:
+    path = animate_construction(model, *moons, tmp_path / "moons.gif", detectors=2, resolution=20)
+    with Image.open(path) as film:
+        assert (film.format, film.n_frames > 5) == ("GIF", True)
+    assert plt.get_fignums() == []
+    with pytest.raises(ExactfitError, match=r"must end in \.gif"):
+        animate_construction(model, *moons, tmp_path / "moons.png")
+
+
+UNFIT = (None, "abc", 3, object(), [1, 2, 3], {"a": 1}, np.zeros((3, 5)), [["a", "b"]], np.full((3, 2), np.nan))
+DRAWN = [
+    (home, name)
+    for home in (plots, lab)
+    for name in home.__all__
+    if name.startswith("plot_") and name not in {"plot_growth"}
+]
+
+
+@pytest.mark.parametrize(("home", "name"), DRAWN, ids=[name for _, name in DRAWN])
+def test_unfit_input_ends_in_a_short_error(home: Any, name: str, model: Any, moons: Any) -> None:
+    draw = getattr(home, name)
+    known = {"model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "shape": (1, 2)}
+    needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]
+    for what in needed:
+        for unfit in UNFIT if what.name not in {"y", "shape", "forecast"} else ():
+            given = {each.name: known.get(each.name) for each in needed} | {what.name: unfit}
+            with pytest.raises((ExactfitError, NotFittedError)) as caught:
+                draw(**given)
+            assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("draw", IN_THE_PLANE)
+def test_axes_of_another_kind_are_refused(draw: Any, model: Any, moons: Any) -> None:
+    with pytest.raises(ExactfitError, match="ax must be matplotlib axes"):
+        draw(model, *moons, ax="here")
