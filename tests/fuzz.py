@@ -1,13 +1,15 @@
 """Changed model files, tables, sweeps and stores until the time is up: ``make fuzz SECONDS=600``.
 
-Every case runs in a process of its own, with limits on time and memory. It may be answered or refused with an
-error that exactfit documents; a crash, a hang or any other exception is a finding, and is printed with the kind and
-the seed that make it again: ``python tests/fuzz.py --kind model --seed 123``.
+Cases run in processes of their own, :data:`BATCH` in each, with limits on the time of a case and on memory. A case
+may be answered, or refused with an error that exactfit documents; a crash, a hang or any other exception is a finding,
+and is printed with the kind and the seed that make it again: ``python tests/fuzz.py --kind model --seed 123``.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
 import resource
 import signal
@@ -17,9 +19,9 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -35,7 +37,9 @@ from exactfit.lab.experiment import load_experiment
 from exactfit.persistence import container
 
 SECONDS = 10  # for a case
+BATCH = 64  # cases in a process: a fork costs more than most cases
 ROOM = 2**31  # bytes that a case may take beside what is there already
+MEMORY = "/dev/shm"  # where Linux keeps files in memory
 FINE = (exactfit.ExactfitError, OSError)
 WILD: list[Any] = [
     None, True, 0, 1, -1, 2**31, 2**33, 2**63 - 1, 2**63, 2**70, 10**30, 0.5, -0.0, 1e308, "", "a", "0x1p0", "inf",
@@ -220,30 +224,42 @@ KINDS = {
 }
 
 
-def run_case(kind: str, bases: Bases, seed: int, folder: Path) -> str:
-    """How a case ends: "fine", or what is wrong; in a child that shares what is loaded already."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        said = in_child(kind, bases, seed, folder)
-        os.write(writing, said.encode()[:4000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code == -signal.SIGALRM:
-        return f"took longer than {SECONDS} seconds"
-    return said if code == 0 and said else f"ended with code {code}"
+def run_cases(kind: str, bases: Bases, seeds: range, folder: Path) -> Iterator[tuple[int, str]]:
+    """Seeds, and how their cases end: "fine", or what is wrong.
+
+    Cases run in a child that shares what is loaded already; after one that ends the child, the others get a new child.
+    """
+    while seeds:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            in_child(kind, bases, seeds, folder, writing)
+        os.close(writing)
+        with os.fdopen(reading, encoding="utf-8") as pipe:
+            for line in pipe:
+                yield seeds[0], json.loads(line)
+                seeds = seeds[1:]
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if seeds:
+            late = code == -signal.SIGALRM
+            yield seeds[0], f"took longer than {SECONDS} seconds" if late else f"ended with code {code}"
+            seeds = seeds[1:]
 
 
-def in_child(kind: str, bases: Bases, seed: int, folder: Path) -> str:
-    signal.alarm(SECONDS)
+def in_child(kind: str, bases: Bases, seeds: range, folder: Path, writing: int) -> NoReturn:
+    """Say how each case ended as soon as it has."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
+    for seed in seeds:
+        signal.alarm(SECONDS)
+        os.write(writing, (json.dumps(outcome(kind, bases, seed, folder)[:4000]) + "\n").encode())
+    os._exit(0)
+
+
+def outcome(kind: str, bases: Bases, seed: int, folder: Path) -> str:
     try:
         KINDS[kind][1](bases, np.random.default_rng(seed), folder)
     except FINE as error:
@@ -254,7 +270,7 @@ def in_child(kind: str, bases: Bases, seed: int, folder: Path) -> str:
 
 
 def main() -> int:
-    """Run cases of all kinds in turn; 1 if anything was found."""
+    """Run batches of cases of all kinds in turn; 1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--kind", choices=KINDS)
@@ -262,22 +278,23 @@ def main() -> int:
     given = parser.parse_args()
     kinds = [given.kind] if given.kind else list(KINDS)
     counts, found = Counter[str](), Counter[str]()
-    with tempfile.TemporaryDirectory() as name:
+    os.fsync = lambda _: None  # nobody needs these files after a power cut
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as name:
         folder = Path(name)
         bases = {kind: KINDS[kind][0](folder) for kind in kinds}
-        first = int(time.time()) * 10**6 if given.seed is None else given.seed
-        end, seed = time.monotonic() + given.seconds, first
-        while time.monotonic() < end:
-            kind = kinds[seed % len(kinds)]
-            counts[kind] += 1
-            said = run_case(kind, bases[kind], seed, folder)
-            if said != "fine":
-                found[said.strip().splitlines()[-1][:100]] += 1
-                if found[said.strip().splitlines()[-1][:100]] <= 3:
+        first, size = (int(time.time()) * 10**6, BATCH) if given.seed is None else (given.seed, 1)
+        end, turns = time.monotonic() + given.seconds, itertools.count()
+        while time.monotonic() < end and (given.seed is None or not counts):
+            turn = next(turns)
+            kind, start = kinds[turn % len(kinds)], first + turn * size
+            for seed, said in run_cases(kind, bases[kind], range(start, start + size), folder):
+                counts[kind] += 1
+                if said == "fine":
+                    continue
+                what = said.strip().splitlines()[-1][:100]
+                found[what] += 1
+                if found[what] <= 3:
                     print(f"--kind {kind} --seed {seed}: {said}", flush=True)
-            if given.seed is not None:
-                break
-            seed += 1
     print(
         ", ".join(f"{count:,} changed {kind}s" for kind, count in counts.items()), f"- {sum(found.values())} findings"
     )

@@ -153,6 +153,17 @@ def test_no_unit_changes_its_sign_within_reach(seed):
                 assert (moved != signs).any() == changes
 
 
+@pytest.mark.parametrize("c", [5e-324, -5e-324, 1e-200, -1e-200, 1e160, -1e160])
+@pytest.mark.parametrize("value", [1e-300, 1.0, -1.0, 1e308, -1e308])
+def test_nothing_is_claimed_of_a_sphere_whose_numbers_leave_the_range(c, value):
+    reach = np.full(1, np.inf)
+    with np.errstate(all="ignore"):
+        chains.nearest_sphere(
+            np.full((1, 1), value), np.zeros((1, 1)), np.full(1, 1e154), np.full(1, c), np.full(1, -value), reach
+        )
+    assert reach[0] == 0.0
+
+
 def test_a_flat_unit_without_slope_never_changes():
     reach = np.full(1, np.inf)
     chains.nearest_flat(np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), reach)

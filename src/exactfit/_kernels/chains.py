@@ -18,6 +18,7 @@ from .rounding import ENLARGE, FLOAT64, gamma
 LINEAR, STEP, RAMP = 0, 1, 2
 INEXACT = -(2**40)  # a quantum below every format's lowest exponent, also after a few of them are added
 LARGEST_EXPONENT = 400  # two such powers and 53 digits multiply without overflow
+SMALL_SQUARE = 2.0**-960  # squares above it are right to the last bit: float64 loses digits below 2^-1022 only
 SPLIT = 2.0**27 + 1.0  # Dekker's: splits 53 digits into 26 and 26 and a sign
 
 
@@ -178,10 +179,15 @@ def nearest_sphere(values, errors, norms, curvatures, bias, reach):
             else:
                 slope = square + 4.0 * c * (value - bias[j])
                 slope += 2.0**-48 * (square + 4.0 * abs(c) * (abs(value) + abs(bias[j]))) + 4.0 * abs(c) * error
-                distance = max(slope, 0.0) / (4.0 * c * c)
+                # The square of a tiny curvature is not right to the last bits, that of a huge one infinite: then
+                # nothing is claimed.
+                quarter = 4.0 * c * c
+                usable = quarter > SMALL_SQUARE and quarter < np.inf and slope < np.inf
+                distance = max(slope, 0.0) / quarter if usable else np.inf
                 left = distance - value / c + error / abs(c)
                 left += 2.0**-48 * (distance + abs(value / c))
-                away = gap / abs(c) / (math.sqrt(distance) + math.sqrt(left)) if left > 0.0 else np.inf
+                # What overflowed is infinite or NaN here, and then so is what is divided by, or the quotient.
+                away = np.inf if left <= 0.0 else gap / abs(c) / (math.sqrt(distance) + math.sqrt(left))
             if not away >= reach[i]:
                 reach[i] = away if away > 0.0 else 0.0
 

@@ -58,6 +58,7 @@ PAPER = (
 )
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
 FULL = "paper"
+LONGEST_AXIS = 10**6  # values: far beyond any sweep that ends, and made in a moment
 TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
 READING = ("missing", "missing_values", "drop", "categorical", "separator", "decimal", "date_parts")  # of read_table
 DATA = {"name", "file", "loader", "label", "scale", "order", "families", "target", "arguments", *READING}
@@ -188,7 +189,7 @@ def load_experiment(path: Path, extent: str = FULL) -> Experiment:
 def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
     try:
         table = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, ArithmeticError) as error:  # also what int and Decimal say to digits without end
         raise DataError(f"{name}.toml is not valid TOML: {error}") from error
     for key in ("data", "grid"):
         _several(table, key, name)
@@ -279,6 +280,8 @@ def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
         _finite((first, last, step), where)
         if step <= 0 or last < first:
             raise ParameterError(f"{where}: a range needs step > 0 and first <= last")
+        if (last - first) / step > LONGEST_AXIS:
+            raise ParameterError(f"{where}: more than {LONGEST_AXIS:,} values: use a larger step")
         values = [first + step * k for k in range(int((last - first) / step) + 1)]
         return tuple(values if values[-1] == last else [*values, last])
     values = value if isinstance(value, list) else [value]
