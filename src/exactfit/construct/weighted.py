@@ -4,7 +4,8 @@ A detector has integer weights v and the limit m = min over rest of <v, Phi(x)>;
 <v, Phi(x)> < m, so never on rest. Points with equal patterns are one pattern with a multiplicity.
 First one detector is tried for the whole class; then seeds, in random order, get one for the
 patterns around them; where weights claim nobody, the paper's mask or the signed mask
-1 - 2 Phi(seed) is taken, which claims the seed whenever any detector can.
+1 - 2 Phi(seed) is taken, which claims the seed whenever any detector can. The playground does the same in
+JavaScript (``playground/page/engine``), number by number, and a test compares the two.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ const GOLDEN_LOW = 0x7f4a7c15;
 
 /** How detectors are looked for; the defaults of `Effort` in Python, where each is explained. */
 export const EFFORT = {
-  neighbours: 300, soft: 5, firm: 20, enough: 97, fresh: 2000, rounds: 20, stale: 4, epochs: 20, tolerance: 20,
+  neighbours: 300, fewest: 10, soft: 5, firm: 20, enough: 97, fresh: 2000, freshEach: 10, rounds: 20, stale: 4,
+  epochs: 20, tolerance: 20,
 };
 
 /**
@@ -219,7 +220,7 @@ export class Machine {
     const taken = new Set(this.columns);
     const { start, stop } = this.cube;
     const inside = range(0, scores.length).filter((c) => scores[c] < near && (c < start || c >= stop) && !taken.has(c));
-    const found = lowest(scores, inside, EFFORT.fresh);
+    const found = lowest(scores, inside, Math.min(EFFORT.fresh, EFFORT.freshEach * this.poolSize));
     this.joinRest(found);
     return found.length > 0;
   }

@@ -15,6 +15,10 @@ import { EFFORT, fit, HARD_TARGET, judge, Machine, masks, nearest, refuseTooLarg
 /** @typedef {import("./halfspaces.js").Found} Found */
 /** @typedef {import("./patterns.js").Patterns} Patterns */
 
+/** Tenths of its neighbours: below and above, the next detector gets fewer and more of them. */
+const MISFIT = 4;
+const GOOD_FIT = 8;
+
 /** Every pattern of a class once; columns are numbered class by class. */
 class Distinct {
   /** @param {Patterns} patterns @param {ClassOrder} order */
@@ -54,6 +58,7 @@ class Making {
     this.worth = counts.slice();
     this.hopeless = new Uint8Array(counts.length);
     for (const column of lost(cube)) this.hopeless[column - cube.start] = 1;
+    this.neighbours = EFFORT.neighbours;
     /** @type {{found: Found, anchor: number}[]} */
     this.made = [];
     /** What of the rest the last detector rests on, to start the next from. @type {number[]} */
@@ -122,11 +127,21 @@ class Making {
 
   /** A detector from the neighbours of a seed, or else from its mask; or the seed is given up. @param {number} seed */
   around(seed) {
-    const pool = nearest(this.cube, seed, this.openColumns(), EFFORT.neighbours);
+    const pool = nearest(this.cube, seed, this.openColumns(), this.neighbours);
     let found = this.fit(this.machine(pool, EFFORT.soft));
+    this.learn(found.judged.claimed.reduce((sum, is) => sum + is, 0), pool.length);
     if (!found.judged.coverage) found = this.masked(seed);
     if (found.judged.coverage) this.accept(found);
     else this.hopeless[seed - this.cube.start] = 1;
+  }
+
+  /** How many neighbours the next detector is fitted to: those that one can claim, or somewhat more. */
+  /** @param {number} claimed @param {number} fitted */
+  learn(claimed, fitted) {
+    if (10 * claimed < MISFIT * fitted) this.neighbours = Math.max(Math.floor(this.neighbours / 2), EFFORT.fewest);
+    else if (10 * claimed > GOOD_FIT * fitted) {
+      this.neighbours = Math.min(this.neighbours + Math.floor(this.neighbours / 2), EFFORT.neighbours);
+    }
   }
 
   /** The better of the two masks, the paper's on a tie. @param {number} seed @returns {Found} */
