@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -255,8 +256,61 @@ def test_a_memory_limit_is_kept() -> None:
     with pytest.raises(TooLargeError, match="smaller width"):
         DaskInterpolatingClassifier(5000, memory_limit=2**20).fit(in_chunks(X, 300), y)
     noisy = np.random.default_rng(0).integers(0, 2, 300)
-    with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a fixed width"):
+    with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a fixed width, which may miss"):
         DaskInterpolatingClassifier(memory_limit=2**12, max_bias=0.0, random_state=0).fit(in_chunks(X, 300), noisy)
+
+
+def moons(n: int = 1500):
+    return make_moons(n, noise=0.15, random_state=0)
+
+
+@pytest.mark.parametrize("options", [{"width": 300}, {"width": 20}, {"width": 200, "selection": "greedy"}], ids=str)
+@pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
+def test_patterns_may_stay_where_they_are(options, caplog) -> None:
+    """The same data gathered and kept, each path forced: one network."""
+    X, y = moons()
+    local = InterpolatingClassifier(random_state=3, **options).fit(X, y)
+    for memory_limit, stays in ((None, False), (10_000, True)):
+        caplog.clear()
+        model = DaskInterpolatingClassifier(random_state=3, memory_limit=memory_limit, **options)
+        with caplog.at_level(logging.INFO, logger="exactfit"):
+            model.fit(in_chunks(X, 700, 0, 799, 1), y)
+        assert ("they stay in" in caplog.text) == stays
+        assert_same(model, local)
+
+
+def test_what_needs_all_patterns_in_one_memory_says_so() -> None:
+    X, y = moons()
+    with pytest.raises(TooLargeError, match=r"weighted.*raise memory_limit"):
+        DaskInterpolatingClassifier(300, detectors="weighted", memory_limit=10_000).fit(in_chunks(X, 1500), y)
+    with pytest.raises(ParameterError, match=r"greedy_memory to as much"):
+        DaskInterpolatingClassifier(300, selection="greedy", greedy_memory=1000).fit(in_chunks(X, 1500), y)
+
+
+def test_hashes_come_in_parts_where_they_are_many() -> None:
+    X, y = moons()
+    X, y = np.concatenate([X, X[[7, 7, 1250]]]), np.concatenate([y, 1 - y[[7, 7, 1250]]])
+    model = DaskInterpolatingClassifier(300, random_state=0, memory_limit=20_000)
+    with pytest.raises(ContradictoryLabelsError) as there:
+        model.fit(in_chunks(X, 700, 800, 3), y)
+    with pytest.raises(ContradictoryLabelsError) as here:
+        InterpolatingClassifier(300).fit(X, y)
+    assert there.value.pairs == here.value.pairs
+
+
+@given(st.integers(0, 10**6), st.integers(1, 1500))
+@settings(max_examples=15, deadline=None)
+def test_cells_with_many_points_are_one_column(seed: int, cut: int) -> None:
+    """Few hyperplanes on a grid: equal points, equal patterns, and points that none claims."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, (1500, 2)).astype(np.float64)
+    y = (X.sum(axis=1) % 5 > 2).astype(int)
+    for options in ({}, {"width": 6}, {"width": 12, "selection": "greedy"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InterpolationWarning)
+            local = InterpolatingClassifier(random_state=seed, **options).fit(X, y)
+            model = DaskInterpolatingClassifier(random_state=seed, **options).fit(in_chunks(X, cut, 1500 - cut), y)
+        assert_same(model, local)
 
 
 def test_it_is_an_estimator_with_a_client() -> None:

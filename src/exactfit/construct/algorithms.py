@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from .._support.options import Seed, seed_sequence
 from .._support.threads import Threads, Work
-from ..data import Codes, Matrix
+from ..data import Codes, Matrix, PartedPoints, Rows
 from ..exceptions import NoGapError, WidthLimitError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
 from .construction import Construction
 from .cover import Cover
+from .distinct import Groups, candidates_of, ranks_of
 from .evidence import ClassOrder, Counts
 from .given import Given
 from .hyperplanes import (
@@ -36,11 +38,11 @@ from .hyperplanes import (
     stream,
 )
 from .margins import claim_without_margin, open_bisectors
-from .one_vs_rest import assemble, cover_classes, gather_evidence
+from .one_vs_rest import assemble, cover_classes, cover_distinct, gather_evidence, refuse_small_pool
 from .patterns import FORMATS, Line, Patterns, patterns_of
 from .recipe import Options
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
-from .separation import OpenPairs, SurePairs
+from .separation import Crowds, OpenPairs, SurePairs
 from .values import Values
 
 
@@ -73,6 +75,12 @@ def algorithm_2(
     planes = given.planes or hyperplane_source(X, y, targets, options, root).first(width)  # line 1
     turns = root if given.order is None else given.order
     order = ClassOrder.of(y)
+    if isinstance(X, PartedPoints) and not options.has_open_bits:
+        candidates = candidates_of(order, targets, turns)
+        refuse_small_pool(candidates, options)
+        distinct = X.distinct(planes, order, candidates, work.threads)
+        covers = cover_distinct(distinct, options, work.progress)
+        return assemble(planes, distinct, order, targets, covers, options.s)
     patterns = patterns_of(X, planes, options, work.threads, order.rows)
     evidence = gather_evidence(X, order, planes, patterns, options, work.threads)
     covers = cover_classes(evidence, order, targets, options, turns, work.progress)  # lines 2-10
@@ -83,6 +91,9 @@ def algorithm_2(
     return assemble(planes, masked, order, targets, covers, options.s)  # lines 11-12
 
 
+Take = Callable[[OpenPairs], tuple[Hyperplanes, Line]]
+
+FOLLOWING = "near-bisector"  # the law whose draws follow the pairs that are open
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
 MARGIN_STEP = 128
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
@@ -99,6 +110,8 @@ def algorithm_1(
     """
     source = hyperplane_source(X, y, targets, options, root)
     order = ClassOrder.of(y)
+    if isinstance(X, PartedPoints) and not options.has_open_bits and options.hyperplanes != FOLLOWING:
+        return _in_parts(X, order, targets, options, source, work)
     layer = _FirstLayer(X, options, work)
     layer.separate(y, targets, source)  # lines 1-8
     covers = _cover(layer, order, targets, root)  # lines 9-14
@@ -136,21 +149,9 @@ class _FirstLayer:
     def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
         make = SurePairs if self.options.has_open_bits else OpenPairs
-        pairs, stall = make(y, targets, threads=self.threads), Stall(self.widths.smallest, *self._patience)
-        blocks: list[Hyperplanes] = []
-        lines: list[Line] = []
+        pairs = make(y, targets, threads=self.threads)
         batches = _Batches(self.X, source, self.options, self.threads)
-        while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
-            n = WORD_BITS * len(lines)
-            if n >= self.widths.largest:
-                self._refuse(n, pairs)
-            if self.options.rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
-                break
-            block, line = batches.take(pairs)
-            blocks.append(block)
-            lines.append(line)
-            pairs.add(*line)
-            self.progress("hyperplanes", n + WORD_BITS, None)
+        blocks, lines = self._draw(pairs, batches.take)
         n_drawn = WORD_BITS * len(lines)
         if self.options.has_margin:
             self._bisect(blocks, lines, pairs, stream(source.root, BISECTORS))
@@ -158,6 +159,24 @@ class _FirstLayer:
         self.n_rescued = max(0, self.planes.count - n_drawn)
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    def _draw(self, pairs: OpenPairs, take: Take) -> tuple[list[Hyperplanes], list[Line]]:
+        """Blocks until nothing is open and the width is large enough, or drawing on is no use."""
+        stall = Stall(self.widths.smallest, *self._patience)
+        blocks: list[Hyperplanes] = []
+        lines: list[Line] = []
+        while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
+            n = WORD_BITS * len(lines)
+            if n >= self.widths.largest:
+                self._refuse(n, pairs)
+            if self.options.rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
+                break
+            block, line = take(pairs)
+            blocks.append(block)
+            lines.append(line)
+            pairs.add(*line)
+            self.progress("hyperplanes", n + WORD_BITS, None)
+        return blocks, lines
 
     @property
     def _patience(self) -> tuple[int, int]:
@@ -183,16 +202,18 @@ class _FirstLayer:
 
     def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
         """Cut off what the last block drew beyond the width (line 8)."""
-        n = WORD_BITS * len(lines)
-        if pairs.closed:
-            n = max(pairs.needed_width(), self.widths.smallest)
-            if n > self.widths.largest:
-                self._refuse(self.widths.largest, None)
-        planes = Hyperplanes(
-            np.concatenate([block.weights for block in blocks]), np.concatenate([block.biases for block in blocks])
-        )
-        self.planes = planes.head(n)
+        n = self._width(len(lines), pairs)
+        self.planes = Hyperplanes.joined(blocks).head(n)
         self.patterns = Patterns.from_lines(lines, n)
+
+    def _width(self, n_blocks: int, pairs: OpenPairs) -> int:
+        """How many of the hyperplanes drawn are needed."""
+        if not pairs.closed:
+            return WORD_BITS * n_blocks
+        n = max(pairs.needed_width(), self.widths.smallest)
+        if n > self.widths.largest:
+            self._refuse(self.widths.largest, None)
+        return n
 
     def add_cuts(self, cuts: Cuts) -> None:
         """Append coordinate cuts; for real values scaled so that rounding cannot hide them."""
@@ -210,10 +231,12 @@ class _FirstLayer:
             if self.options.s.is_threshold:
                 remedy = f"scale the data so that {self.options.exact_in} holds them, or use exact_in=None"
             raise NoGapError(f"points lie too close for their size: a cut overflows: {remedy}")
-        n = self.planes.count
-        self.patterns = self.patterns.append(patterns_of(self.X, added, self.options, self.threads))
-        self.planes = self.planes.append(added)
-        self.n_rescued += self.planes.count - n
+        self.n_rescued += added.count
+        self._add(added)
+
+    def _add(self, planes: Hyperplanes) -> None:
+        self.patterns = self.patterns.append(patterns_of(self.X, planes, self.options, self.threads))
+        self.planes = self.planes.append(planes)
 
     def _scales(self, cuts: Cuts) -> NDArray[np.float64]:
         """Powers of two that lift each cut's smallest positive value well above the rounding errors.
@@ -260,7 +283,7 @@ class _Batches:
 
     def __init__(self, X: Matrix, source: Source, options: Options, threads: Threads) -> None:
         self.X, self.source, self.options, self.threads = X, source, options, threads
-        self.follow = options.hyperplanes == "near-bisector"
+        self.follow = options.hyperplanes == FOLLOWING
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
@@ -268,9 +291,7 @@ class _Batches:
         if not self.ready:
             blocks = [self._block(pairs, self.drawn + k) for k in range(1 if self.follow else BATCH_BLOCKS)]
             self.drawn += len(blocks)
-            weights = np.concatenate([block.weights for block in blocks])
-            biases = np.concatenate([block.biases for block in blocks])
-            patterns = patterns_of(self.X, Hyperplanes(weights, biases), self.options, self.threads)
+            patterns = patterns_of(self.X, Hyperplanes.joined(blocks), self.options, self.threads)
             self.ready = list(zip(blocks, patterns.lines, strict=True))[::-1]
         return self.ready.pop()
 
@@ -279,6 +300,80 @@ class _Batches:
             return self.source.block(index)
         drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, index))
         return in_format_of(drawn, self.options.exact_in)
+
+
+class _Drained(Exception):  # noqa: N818  (a finding, not an error)
+    """More hyperplanes are wanted than points have been held against."""
+
+
+class _PartedLayer(_FirstLayer):
+    """As :class:`_FirstLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
+
+    def __init__(self, X: PartedPoints, options: Options, work: Work, order: ClassOrder, ranks: Rows) -> None:
+        super().__init__(X, options, work)
+        self.order, self.ranks = order, ranks
+        self.groups: Groups
+
+    def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
+        """Algorithm 1, lines 3-7."""
+        drawn = [source.block(k) for k in range(BATCH_BLOCKS)]
+        while True:
+            self._look(Hyperplanes.joined(drawn))
+            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
+            try:
+                blocks, lines = self._draw(pairs, self._taking(drawn))
+                break
+            except _Drained:
+                drawn += [source.block(len(drawn) + k) for k in range(len(drawn))]
+        self._keep(blocks, lines, pairs)
+        self.n_rescued = 0
+        if not pairs.closed:
+            self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    def _look(self, planes: Hyperplanes) -> None:
+        """Go over all points."""
+        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.ranks)
+        if self.groups is None:
+            raise WidthLimitError(
+                f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
+                f"({self.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, which "
+                "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
+            )
+
+    def _crowds(self) -> Crowds:
+        planes, groups = self.planes, self.groups
+        return Crowds(groups.sizes, lambda some: self.X.members(planes, self.order, groups.take(some)))
+
+    def _taking(self, drawn: list[Hyperplanes]) -> Take:
+        ready = iter(zip(drawn, self.groups.words, strict=True))
+
+        def take(_pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
+            for block, words in ready:
+                return block, (words, words)
+            raise _Drained
+
+        return take
+
+    def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
+        n = self._width(len(lines), pairs)
+        self.planes = Hyperplanes.joined(blocks).head(n)
+        self.groups = self.groups.head(n)
+
+    def _add(self, planes: Hyperplanes) -> None:
+        self._look(self.planes.append(planes))
+
+
+def _in_parts(
+    X: PartedPoints, order: ClassOrder, targets: tuple[int, ...], options: Options, source: Source, work: Work
+) -> Construction:
+    """Algorithm 1 for points that lie in parts."""
+    candidates = candidates_of(order, targets, source.root)
+    refuse_small_pool(candidates, options)
+    layer = _PartedLayer(X, options, work, order, ranks_of(candidates, len(order.rows)))
+    layer.separate(order.codes(), targets, source)  # lines 1-8
+    distinct = X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
+    covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
+    return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
 
 
 def _cover(

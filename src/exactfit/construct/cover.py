@@ -244,5 +244,7 @@ def _take(pool: _Pool, k: int, evidence: Evidence, cover: Cover, worth: Sizes, s
     # The anchor may be covered already; its own detector has to fire on it all the same.
     own = slice(k, k + 1)
     seen = evidence.select(np.append(start + places, pool.anchors[own]))
-    stored = evidence.stored_limits(pool.limits[own], evidence.heights(pool.anchors[own], seen).max(axis=1))
+    exact = getattr(evidence, "exact", False)
+    highest = pool.limits[own] if exact else evidence.heights(pool.anchors[own], seen).max(axis=1)
+    stored = evidence.stored_limits(pool.limits[own], highest)
     cover.accept(pool.anchors[own], stored, pool.witnesses[own], np.array([claimed]))

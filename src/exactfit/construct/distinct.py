@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.weighted import hash_columns
-from .._support.threads import Threads
 from ..data import Rows
 from ..network.bits import BitMatrix, Words
 from .cover import Cover
@@ -100,6 +99,13 @@ class Groups:
         """The groups that there are by the first bits alone."""
         words = BitMatrix(self.words, 64 * len(self.words)).head(n_bits).words
         return replace(self, words=words)._merged()[0]
+
+    def take(self, places: Ints) -> Groups:
+        """Some of them."""
+        return Groups(
+            np.ascontiguousarray(self.words[:, places]), self.codes[places], self.sizes[places], self.firsts[places],
+            self.ranks[places],
+        )  # fmt: skip
 
     @property
     def n_bytes(self) -> int:
@@ -193,6 +199,18 @@ class Distinct:
             leaders[own] = points[groups.ranks[own]]
         return cls(evidence, ClassOrder(groups.firsts, starts), groups.sizes, turns, leaders, members)
 
+    @property
+    def n_bits(self) -> int:
+        """How many hyperplanes there are."""
+        return int(self.evidence.highest.n_bits)  # type: ignore[attr-defined]
+
+    def take(self, points: Columns) -> BitMatrix:
+        """The patterns of points that are first of their group, or lead it."""
+        named, columns = np.concatenate([self.order.rows, self.leaders]), np.arange(len(self.leaders))
+        by_point = np.argsort(named, kind="stable")
+        found = np.concatenate([columns, columns])[by_point][np.searchsorted(named[by_point], points)]
+        return self.evidence.highest.take(found)  # type: ignore[attr-defined, no-any-return]
+
     def target_sizes(self, k: int) -> Ints:
         """How many points each column of a class stands for."""
         return self.sizes[slice(*self.order.target(k))]
@@ -215,8 +233,3 @@ def ranks_of(candidates: Mapping[int, Columns], n_points: int) -> Ints:
     for points in candidates.values():
         ranks[points] = np.arange(len(points))
     return ranks
-
-
-def counts_of(groups: Groups, n_bits: int, threads: Threads) -> Counts:
-    """Evidence from the patterns of groups that are in this memory."""
-    return Counts(BitMatrix(groups.words, n_bits), threads)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from threading import local
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,17 @@ class ClassOrder:
         """The order for class codes 0..K-1."""
         starts = np.concatenate([[0], np.cumsum(np.bincount(y))])
         return cls(np.argsort(y, kind="stable"), starts)
+
+    def codes(self) -> NDArray[np.int64]:
+        """The class of every row."""
+        codes = np.empty(len(self.rows), dtype=np.int64)
+        codes[self.rows] = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return codes
+
+    def columns(self, rows: NDArray[np.int64], k: int) -> Columns:
+        """The columns of some rows of class k."""
+        start, stop = self.target(k)
+        return np.asarray(start + np.searchsorted(self.rows[start:stop], rows))
 
     def target(self, k: int) -> tuple[int, int]:
         """The columns of class k."""
@@ -133,6 +144,7 @@ class Counts:
     patterns: BitMatrix
     threads: Threads
     maybe: BitMatrix | None = None
+    exact: ClassVar[bool] = True  # limits are stored as they are, whatever the heights of those claimed
 
     @property
     def highest(self) -> BitMatrix:
@@ -214,6 +226,8 @@ class Foreseen:
     counts: Counts
     all_limits: NDArray[np.int64]
     all_witnesses: Columns
+
+    exact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self.threads = self.counts.threads

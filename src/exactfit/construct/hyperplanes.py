@@ -8,7 +8,7 @@ computed in one fixed order. The stored numbers are the network.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,14 +46,18 @@ class Hyperplanes:
         """How many hyperplanes."""
         return len(self.biases)
 
+    @classmethod
+    def joined(cls, blocks: Sequence[Hyperplanes]) -> Hyperplanes:
+        """All of them, in order."""
+        return cls(np.concatenate([one.weights for one in blocks]), np.concatenate([one.biases for one in blocks]))
+
     def head(self, count: int) -> Hyperplanes:
         """The first ``count`` of them."""
         return Hyperplanes(self.weights[:count], self.biases[:count])
 
     def append(self, other: Hyperplanes) -> Hyperplanes:
         """These, then the others; float32 as long as all weights fit it."""
-        weights = np.concatenate([self.weights, other.weights])
-        return Hyperplanes(weights, np.concatenate([self.biases, other.biases]))
+        return Hyperplanes.joined([self, other])
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
@@ -85,10 +89,7 @@ class Source:
 
     def first(self, count: int) -> Hyperplanes:
         """The first ``count`` hyperplanes."""
-        blocks = [self.block(index) for index in range(-(-count // WORD_BITS))]
-        weights = np.concatenate([block.weights for block in blocks])
-        biases = np.concatenate([block.biases for block in blocks])
-        return Hyperplanes(weights[:count], biases[:count])
+        return Hyperplanes.joined([self.block(index) for index in range(-(-count // WORD_BITS))]).head(count)
 
 
 def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
@@ -291,16 +292,21 @@ def bytes_for(width: int, n_points: int, d: int, open_bits: bool = False, detect
     return width * ((4 + filtered) * d + 8) + matrices * 8 * n_words(width) * n_points
 
 
+def _points_here(X: Any) -> int:
+    """Points whose patterns are all in this memory: of points in parts only distinct ones are, and counted later."""
+    return 0 if isinstance(X, PartedPoints) else int(X.shape[0])
+
+
 def largest_width(X: Any, open_bits: bool = False, detectors: str = "mask") -> int:
     """The width beyond which a first layer would fill half of the machine's memory, or weights would all be zero."""
-    per_word = bytes_for(64, X.shape[0], X.shape[1], open_bits, detectors)
+    per_word = bytes_for(64, _points_here(X), X.shape[1], open_bits, detectors)
     widest = WIDEST_WEIGHTED if detectors == "weighted" else _memory_for(X)
     return min(widest, max(64, 64 * (_memory_for(X) // 2 // per_word)))
 
 
 def refuse_too_large(width: int, X: Any, open_bits: bool = False, detectors: str = "mask") -> None:
     """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
-    needed, there = bytes_for(width, X.shape[0], X.shape[1], open_bits, detectors), _memory_for(X)
+    needed, there = bytes_for(width, _points_here(X), X.shape[1], open_bits, detectors), _memory_for(X)
     if detectors == "weighted" and width > WIDEST_WEIGHTED:
         raise TooLargeError(
             f'width={width} leaves no room for detectors="weighted", whose sums stay within 2^24: '

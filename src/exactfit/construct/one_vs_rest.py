@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Codes, Matrix, Rows
+from ..exceptions import ParameterError
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.activations import Activation
-from ..network.bits import BitMatrix
+from ..network.bits import BitMatrix, n_words
 from ..outcome import Outcome
 from .construction import Construction, Trace
 from .cover import SMALL, Cover, greedy_cover, pool_capacity, random_cover
@@ -92,6 +93,16 @@ def all_at_once(candidates: Mapping[int, Columns], options: Options) -> bool:
     return largest <= pool_capacity(options.greedy_memory, largest)
 
 
+def refuse_small_pool(candidates: Mapping[int, Columns], options: Options) -> None:
+    """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
+    if options.selection == "greedy" and not all_at_once(candidates, options):
+        largest = max(map(len, candidates.values()))
+        raise ParameterError(
+            f'selection="greedy" takes {largest * 8 * n_words(largest):,} bytes for a class of {largest} points that '
+            f'lie in parts: set greedy_memory to as much, or use selection="random"'
+        )
+
+
 class _Tally:
     """Progress over all classes, told from several threads; also where threads notice that they may stop."""
 
@@ -123,8 +134,8 @@ def gather_evidence(
 
 
 def assemble(
-    planes: Hyperplanes, patterns: BitMatrix, order: ClassOrder, targets: tuple[int, ...], covers: list[Cover],
-    activation: Activation, n_rescued: int = 0,
+    planes: Hyperplanes, patterns: BitMatrix | Distinct, order: ClassOrder, targets: tuple[int, ...],
+    covers: list[Cover], activation: Activation, n_rescued: int = 0,
 ) -> Construction:  # fmt: skip
     """Algorithm 2, lines 11-12: the network that the covers make, and how it came about.
 
@@ -156,7 +167,7 @@ def assemble(
     return Construction(Network((first, detectors, output), decoder), outcome, trace)
 
 
-def _counters(patterns: BitMatrix, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
+def _counters(patterns: BitMatrix | Distinct, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
     """What detectors count with: the masks of their anchors, or weights."""
     weights = [one for cover in covers for one in cover.weights or ()]
     if any(cover.weights is None for cover in covers):

@@ -20,7 +20,7 @@ block, and :class:`OpenPairs` serves for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -86,6 +86,12 @@ def _spread(begin: Ints, end: Ints) -> Ints:
     return np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
 
 
+def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
+    """Which of n numbers are in a run."""
+    ends = np.bincount(runs.first, minlength=n + 1) - np.bincount(runs.last, minlength=n + 1)
+    return np.asarray(np.cumsum(ends)[:n] > 0)
+
+
 def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
     """Every target class against all others: at most two runs each, however many classes."""
     n = len(classes)
@@ -122,6 +128,22 @@ def _last_bit_piece(scan: Scan, best: int, ids: Ints) -> int:
     return int(last_separating_bit(scan, ids, best))
 
 
+@dataclass(frozen=True, eq=False)
+class Crowds:
+    """Points that have one pattern as one.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64
+        How many points each is.
+    members : callable
+        From some of them to all their rows, ascending, and for each row the place of its own among them.
+    """
+
+    sizes: Ints
+    members: Callable[[Ints], tuple[Ints, Ints]]
+
+
 class OpenPairs:
     """The ordered pairs (a, b) of points, a in target and b in rest, not yet separated.
 
@@ -139,6 +161,8 @@ class OpenPairs:
         How many pairs of groups may be listed.
     pairs : Runs, optional
         The pairs of classes to look at instead, by their places in ascending order.
+    crowds : Crowds, optional
+        What "points" stand for, if not for themselves.
 
     Examples
     --------
@@ -156,16 +180,18 @@ class OpenPairs:
     """
 
     def __init__(
-        self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET, pairs: Runs | None = None
-    ) -> None:
-        self._threads, self._budget = threads, budget
+        self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET, pairs: Runs | None = None,
+        crowds: Crowds | None = None,
+    ) -> None:  # fmt: skip
+        self._threads, self._budget, self._crowds = threads, budget, crowds
         self._n_points, self._n_blocks = len(y), 0
         self._rows: Ints = np.arange(len(y))
         self._n_pairs: int | None
         self._cached_degrees: Ints | None
         self._width: int | None = None
-        classes, child, sizes = np.unique(y, return_inverse=True, return_counts=True)
-        self._begin_level(child.astype(np.int64), sizes.astype(np.int64), pairs or all_against_rest(classes, targets))
+        classes, child = np.unique(y, return_inverse=True)
+        sizes = np.bincount(child, None if crowds is None else crowds.sizes).astype(np.int64)
+        self._begin_level(child.astype(np.int64), sizes, pairs or all_against_rest(classes, targets))
         self._firsts: Ints = np.flatnonzero(self._level.runs_of[child])
         if self.closed:
             self._width = 0
@@ -216,11 +242,23 @@ class OpenPairs:
 
     def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
         """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
-        degrees = self._degrees()[self._child]
-        points = np.flatnonzero(degrees)
-        members = self._rows[np.argsort(self._child)]
+        rows, child = self._open_points()
+        degrees = self._degrees()[child]
+        points, families = np.flatnonzero(degrees), self._families(rows, child)
         for lo, hi in _cut(degrees[points], CHUNK):
-            yield self._point_pairs(points[lo:hi], members)
+            a, b = self._point_pairs(child[points[lo:hi]], *families)
+            yield rows[points[lo:hi][a]], b
+
+    def _open_points(self) -> tuple[Ints, Ints]:
+        """Rows that may be in open pairs, ascending, and the child of each."""
+        if self._crowds is None:
+            return self._rows, self._child
+        found = self._list(np.flatnonzero(self._degrees()), NO_LIMIT)
+        assert found is not None  # there is no such limit
+        used = _in_runs(found, len(self._sizes)) | (self._degrees() > 0)
+        crowds = np.flatnonzero(used[self._child])
+        rows, owner = self._crowds.members(self._rows[crowds])
+        return rows, self._child[crowds][owner]
 
     def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
         """``count`` random rows that are first in open pairs, in turn if they are too few; for each so many seconds.
@@ -230,10 +268,10 @@ class OpenPairs:
         """
         turn = rng.permutation(self._firsts)
         turn = np.searchsorted(self._rows, turn[np.isin(turn, self._rows)])
-        members = self._rows[np.argsort(self._child)]
-        firsts, seconds = list[int](), list[Ints]()
+        firsts, seconds, families = list[int](), list[Ints](), self._families(self._rows, self._child)
         for at in range(0, len(turn), count):
-            a, b = self._point_pairs(turn[at : at + count], members)
+            a, b = self._point_pairs(self._child[turn[at : at + count]], *families)
+            a = self._rows[turn[at : at + count][a]]
             begin = np.flatnonzero(np.r_[True, a[1:] != a[:-1]]) if len(a) else np.empty(0, np.int64)
             firsts += a[begin].tolist()
             seconds += np.split(b, begin[1:])[: len(begin)]
@@ -243,17 +281,26 @@ class OpenPairs:
         drawn = rng.integers(0, np.array([len(seconds[k]) for k in places])[:, None], (count, others))
         return np.array(firsts)[places], np.stack([seconds[k][own] for k, own in zip(places, drawn, strict=True)])
 
-    def _point_pairs(self, points: Ints, members: Ints) -> tuple[Ints, Ints]:
-        """The open pairs of some active points; ``members`` are all rows, ordered by child."""
-        found = self._list(self._child[points], NO_LIMIT)
+    def _families(self, rows: Ints, child: Ints) -> tuple[Ints, Ints]:
+        """Rows of points ordered by child, and where those of each child begin."""
+        return rows[np.argsort(child, kind="stable")], _offsets(np.bincount(child, minlength=len(self._sizes)))
+
+    def _point_pairs(self, children: Ints, members: Ints, offsets: Ints) -> tuple[Ints, Ints]:
+        """All points that are open against each of some children: places among these, and rows, both ascending."""
+        found = self._list(children, NO_LIMIT)
         assert found is not None  # there is no such limit
-        offsets = _offsets(self._sizes)
         begin, end = offsets[found.first], offsets[found.last]
-        a = np.repeat(np.repeat(np.arange(len(points)), found.runs_of), end - begin)
-        keys = a * self._n_points + members[_spread(begin, end)]
+        a = np.repeat(np.repeat(np.arange(len(children)), found.runs_of), end - begin)
+        span = int(members.max()) + 1
+        keys = a * span + members[_spread(begin, end)]
         keys.sort()
-        a, b = np.divmod(keys, self._n_points)
-        return self._rows[points[a]], b
+        return np.divmod(keys, span)
+
+    def _summed(self, order: Ints, begin: Ints) -> Ints:
+        """How many points there are in each run of these active ones."""
+        if self._crowds is None:
+            return np.diff(begin, append=len(order)).astype(np.int64)
+        return np.add.reduceat(self._crowds.sizes[self._rows[order]], begin).astype(np.int64)
 
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""
@@ -283,15 +330,14 @@ class OpenPairs:
         pending = word[None, begin]
         if self._n_blocks > self._level_blocks + 1:
             pending = np.concatenate([self._scan.words[:, parent], pending])
-        self._set_children(refined, np.diff(begin, append=len(order)), self._scan.group[parent], pending)
+        self._set_children(refined, self._summed(order, begin), self._scan.group[parent], pending)
 
     def _promote(self, found: Runs) -> None:
         """The children in open pairs become the groups; all other points leave."""
         n = len(self._sizes)
         runs_of = np.zeros(n, np.int64)
         runs_of[self._candidates()] = found.runs_of
-        ends = np.bincount(found.first, minlength=n + 1) - np.bincount(found.last, minlength=n + 1)
-        used = (runs_of > 0) | (np.cumsum(ends)[:n] > 0)
+        used = (runs_of > 0) | _in_runs(found, n)
         # Every child of a run is in use, so renumbering leaves the runs in one piece.
         rank = (np.cumsum(used) - 1).astype(np.int32)
         level = Runs(runs_of[used], rank[found.first], rank[found.last - 1] + np.int32(1), found.n_pairs)

@@ -21,8 +21,6 @@ COMPARED = 1024
 
 def hashes_of(X: Matrix) -> NDArray[np.uint64]:
     """A hash of every row: equal rows have equal ones."""
-    if isinstance(X, PartedPoints):
-        return X.hashes()
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     for tile in row_tiles(X):
         hash_rows(dense_rows(X, tile), hashes[tile])
@@ -34,20 +32,26 @@ def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
 
     Rows are hashed; where rows of one hash differ in label they are compared for real.
     """
-    hashes = hashes_of(X)
-    order = np.argsort(hashes, kind="stable")
-    ordered, labels = hashes[order], y[order]
-    same = ordered[1:] == ordered[:-1]
-    suspicious = np.unique(ordered[1:][same & (labels[1:] != labels[:-1])])
-    starts = np.searchsorted(ordered, suspicious, side="left")
-    stops = np.searchsorted(ordered, suspicious, side="right")
-    groups = [
+    parts = X.hashed_rows() if isinstance(X, PartedPoints) else iter([(np.arange(X.shape[0]), hashes_of(X))])
+    groups = [group for rows, hashes in parts for group in _conflicts_among(X, y, rows, hashes)]
+    return sorted(groups, key=lambda group: int(group[0]))
+
+
+def _conflicts_among(X: Matrix, y: Codes, rows: Rows, hashes: NDArray[np.uint64]) -> list[NDArray[np.intp]]:
+    """Groups among ascending rows that hold all of their hashes."""
+    by_hash = np.argsort(hashes, kind="stable")
+    hashes, order = hashes[by_hash], rows[by_hash]
+    labels = y[order]
+    same = hashes[1:] == hashes[:-1]
+    suspicious = np.unique(hashes[1:][same & (labels[1:] != labels[:-1])])
+    starts = np.searchsorted(hashes, suspicious, side="left")
+    stops = np.searchsorted(hashes, suspicious, side="right")
+    return [
         group
         for start, stop in zip(starts, stops, strict=True)
         for group in _really_equal(X, order[start:stop])
         if len(np.unique(y[group])) > 1
     ]
-    return sorted(groups, key=lambda group: int(group[0]))
 
 
 def _really_equal(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:

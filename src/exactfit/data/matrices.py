@@ -221,7 +221,7 @@ class Points:
 class PartedPoints(ABC):
     """Rows that lie in parts, elsewhere, and have passed the gate where they are.
 
-    Stands where a matrix stands. ``mean``, ``radius``, ``hashes_of`` and ``patterns_of``, which go over all
+    Stands where a matrix stands. ``mean``, ``radius``, ``conflicts`` and the constructions, which go over all
     points, leave that to the parts and join what comes back in the order of rows; everything else fetches
     rows by their number.
 
@@ -253,8 +253,24 @@ class PartedPoints(ABC):
         """Largest distance of a row from ``origin``."""
 
     @abstractmethod
-    def hashes(self) -> NDArray[np.uint64]:
-        """A hash of every row."""
+    def hashed_rows(self) -> Iterator[tuple[Rows, NDArray[np.uint64]]]:
+        """Rows and their hashes, those of one hash together: all at once, or in parts of bounded size."""
+
+    @abstractmethod
+    def groups(self, planes: Any, order: Any, ranks: Rows) -> Any:
+        """Rows by class and pattern, None if these are too many: see :class:`exactfit.construct.distinct.Groups`."""
+
+    @abstractmethod
+    def members(self, planes: Any, order: Any, groups: Any) -> tuple[Rows, Rows]:
+        """Rows that are in some groups, ascending, and the place of its group for each."""
+
+    @abstractmethod
+    def distinct(self, planes: Any, order: Any, candidates: Any, threads: Any) -> Any:
+        """What the cover step works on: see :class:`exactfit.construct.distinct.Distinct`."""
+
+    @abstractmethod
+    def as_distinct(self, planes: Any, order: Any, candidates: Any, groups: Any, threads: Any) -> Any:
+        """The same from groups that are here already."""
 
     @abstractmethod
     def sides(self, weights: NDArray[Any], biases: Floats) -> BitMatrix:

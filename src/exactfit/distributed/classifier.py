@@ -18,8 +18,10 @@ from ..data import Labelled, as_labels
 from ..estimators import InterpolatingClassifier, has_votes
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
+from .chunks import gathered_labels, is_collection, lazy_rows, row_chunks
 from .runner import Runner, dask_module
-from .shards import Shards, answers_of_chunk, gathered_labels, is_collection, lazy_rows, row_chunks
+from .shards import Shards
+from .tasks import answers_of_chunk
 
 # Options of the ordinary estimator that have to stay at these values, and what to do otherwise.
 LEFT_OUT = {"noise": 0.0, "exact_in": None}
@@ -72,9 +74,9 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         self._refuse_what_is_left_out()
         with progress_bar(bool(self.verbose)) as progress:
             runner = Runner(self.client, progress)
-            points = Shards.of(X, runner, self.memory_limit)
-            data = Labelled.checked(points, _labels(gathered_labels(y, runner), len(points)))
-            made = build(data, self, self.random_state, progress)
+            with Shards.of(X, runner, self.memory_limit) as points:
+                data = Labelled.checked(points, _labels(gathered_labels(y, runner), len(points)))
+                made = build(data, self, self.random_state, progress)
             digest = points.digest(data.y)
         self._remember_features(X, points.shape[1])
         self._keep(made, data.classes, made.certificate(len(data), digest, None))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import pickle
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from .._support.console import Progress, silent
@@ -15,6 +20,9 @@ POLL = 0.5  # seconds between two looks at the workers, while tasks run
 PATIENCE = 60.0  # seconds without any worker before giving up: a cluster may be replacing them
 # Bytes of a graph that Dask does not warn of: hyperplanes go in it, so that tasks can run again wherever they are.
 LARGE_GRAPH = 2**30
+AHEAD = 4  # tasks under way for every thread: nobody waits for the client, and few results wait for it
+
+logger = logging.getLogger(__name__)
 
 
 def dask_module(name: str) -> Any:
@@ -37,6 +45,16 @@ def current_client(client: Any) -> Any:
         return None
 
 
+def task(work: Callable[..., Any]) -> Any:
+    """A function as a task: named by what it is given, so that the same work has the same name."""
+    return dask_module("dask").delayed(work, pure=True, traverse=False)
+
+
+def shared(argument: Any) -> Any:
+    """What many tasks take, once in the graph: with it, tasks can run again wherever they are."""
+    return dask_module("dask").delayed(argument, pure=True, traverse=False)
+
+
 class Runner:
     """Computes lists of tasks, and counts how often it had to ask.
 
@@ -53,37 +71,101 @@ class Runner:
     def __init__(self, client: Any = None, progress: Progress = silent) -> None:
         self.client, self.progress, self.round_trips = current_client(client), progress, 0
 
-    def run(self, tasks: Sequence[Any], what: str = "chunks") -> list[Any]:
+    def run(self, tasks: Sequence[Any], what: str) -> list[Any]:
         """What all tasks come to, in order."""
-        self.round_trips += 1
-        if self.client is None:
-            return list(dask_module("dask").compute(*tasks))
-        with dask_module("dask").config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
-            futures = self.client.compute(list(tasks))
+        found = dict(self.stream(tasks, what))
+        return [found[place] for place in range(len(tasks))]
+
+    def stream(self, tasks: Sequence[Any], what: str) -> Iterator[tuple[int, Any]]:
+        """What each task comes to, with its place, as they end; no more wait for us than keep the workers busy."""
+        began = time.monotonic()
+        for done, found in enumerate(self._on_cluster(tasks) if self.client is not None else self._here(tasks)):
+            self.progress(what, done + 1, len(tasks))
+            yield found
+        logger.info("%s: %d tasks in %.1f s", what, len(tasks), time.monotonic() - began)
+
+    def _here(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        step = AHEAD * (os.cpu_count() or 1)
+        for low in range(0, len(tasks), step):
+            self.round_trips += 1
+            yield from enumerate(dask_module("dask").compute(*tasks[low : low + step]), low)
+
+    def _on_cluster(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        places: dict[Any, int] = {}
+        sent = 0
         try:
             with self.client.as_current(), _lost_workers_explained():
-                self._wait(futures, what)
-                return list(self.client.gather(futures))
+                while sent < len(tasks) or places:
+                    room = AHEAD * max(2, sum(self.client.nthreads().values()))  # workers may have joined
+                    if sent < len(tasks) and 2 * len(places) <= room:
+                        some = tasks[sent : sent + room - len(places)]
+                        places |= {future: sent + k for k, future in enumerate(self._submitted(some))}
+                        sent += len(some)
+                    ended = self._wait(list(places))
+                    for future, value in zip(ended, self.client.gather(ended), strict=True):
+                        yield places.pop(future), value
+                        future.release()
         finally:
-            for future in futures:  # whatever still runs is not wanted any more, and nothing is left on the workers
+            for future in places:  # whatever still runs is not wanted any more, and nothing is left on the workers
                 future.release()
 
-    def _wait(self, futures: list[Any], what: str) -> None:
-        """Until all futures have ended, or one has failed, as long as somebody works on them."""
+    def _submitted(self, tasks: Sequence[Any]) -> list[Any]:
+        self.round_trips += 1
+        with dask_module("dask").config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
+            return list(self.client.compute(list(tasks)))
+
+    def _wait(self, futures: list[Any]) -> list[Any]:
+        """The futures that have ended, at least one, as long as somebody works on them."""
         wait, seen = dask_module("distributed").wait, time.monotonic()
         while True:
-            states = [future.status for future in futures]
-            self.progress(what, states.count("finished"), len(futures))
-            if "error" in states or "pending" not in states:
-                return
+            ended = [future for future in futures if future.status != "pending"]
+            if ended:
+                return ended
             try:
-                wait(futures, timeout=POLL)
+                wait(futures, timeout=POLL, return_when="FIRST_COMPLETED")
             except TimeoutError:
                 seen = time.monotonic() if self.client.nthreads() else seen
             if time.monotonic() - seen > PATIENCE:
                 raise ClusterError(
                     f"the cluster has had no worker for {PATIENCE:.0f} seconds: start some, and try again"
                 )
+
+    @contextmanager
+    def kept(self, tasks: Sequence[Any], what: str) -> Iterator[list[Any]]:
+        """What tasks come to, kept where it is: on the workers, or in files; tasks take the handles as arguments.
+
+        Workers write to disk what exceeds their memory, and compute again what was lost with one of them.
+        """
+        if self.client is None:
+            with tempfile.TemporaryDirectory(prefix="exactfit-") as folder:
+                paths = [Path(folder) / str(place) for place in range(len(tasks))]
+                self.run([task(write_down)(one, path) for one, path in zip(tasks, paths, strict=True)], what)
+                yield [task(read_again)(path) for path in paths]
+            return
+        futures = self._submitted(tasks)
+        try:
+            with self.client.as_current(), _lost_workers_explained():
+                left = set(futures)
+                while left:
+                    left -= set(self._wait(list(left)))
+                    self.progress(what, len(futures) - len(left), len(futures))
+                self.client.gather([future for future in futures if future.status != "finished"])  # raises
+            yield futures
+        finally:
+            for future in futures:
+                future.release()
+
+
+def write_down(value: Any, path: Path) -> None:
+    """Keep a value in a file of our own, which nobody else reads."""
+    with path.open("wb") as file:
+        pickle.dump(value, file, protocol=5)
+
+
+def read_again(path: Path) -> Any:
+    """What :func:`write_down` kept."""
+    with path.open("rb") as file:
+        return pickle.load(file)
 
 
 @contextmanager

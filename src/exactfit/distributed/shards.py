@@ -3,112 +3,47 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.threads import usable_memory
-from ..construct.hyperplanes import nearest, radius
-from ..data import (
-    Digest,
-    ExactSum,
-    Floats,
-    Matrix,
-    PartedPoints,
-    Points,
-    as_matrix,
-    exact_sum,
-    finite_points,
-    row_digests,
-)
-from ..data.digest import DIGEST_BYTES
-from ..data.equal import hashes_of
+from .._support.threads import Threads, usable_memory
+from ..construct.distinct import Distinct, Groups, ranks_of
+from ..construct.evidence import ClassOrder, Columns, Counts
+from ..construct.hyperplanes import Hyperplanes
+from ..data import Digest, ExactSum, Floats, PartedPoints, Rows
 from ..exceptions import DataError
-from ..network.bits import BitMatrix
-from ..network.sides import dense_rows, sides
-from .runner import Runner, dask_module
+from ..network.bits import BitMatrix, n_words
+from .chunks import row_chunks
+from .kept import MOST_PARTS, PART, KeptCounts, join_parts, part_of, split_groups
+from .runner import Runner, shared, task
+from .tasks import (
+    SHORT_NO_RANK,
+    Own,
+    Survey,
+    bits_of_chunk,
+    digests_of_chunk,
+    groups_of_chunk,
+    hashes_of_chunk,
+    members_of_chunk,
+    nearest_of_chunk,
+    radius_of_chunk,
+    rows_of_chunk,
+    survey_chunk,
+)
 
 logger = logging.getLogger(__name__)
 
+Turns = Mapping[int, Columns]  # the candidates of every target class, in order
 
-class Survey(NamedTuple):
-    """What one look at a chunk tells."""
-
-    n_rows: int
-    n_features: int
-    not_finite: int  # the first row with NaN or infinity, or -1
-    total: ExactSum
-    hashes: NDArray[np.uint64]
-
-
-# Tasks: functions of a chunk and small things, which can run anywhere, any number of times.
-
-
-def checked(chunk: Any) -> Matrix:
-    """A chunk behind the gate; it may be empty."""
-    return finite_points(as_matrix(chunk))
-
-
-def survey_chunk(chunk: Any) -> Survey:
-    """Shape, sum and hashes of a chunk, if its numbers are finite."""
-    matrix = as_matrix(chunk)
-    n_rows, d = matrix.shape
-    bad = _first_not_finite(matrix)
-    if bad >= 0:
-        return Survey(n_rows, d, bad, ExactSum(0), np.empty(0, dtype=np.uint64))
-    matrix = finite_points(matrix)
-    return Survey(n_rows, d, bad, exact_sum(matrix), hashes_of(matrix))
-
-
-def _first_not_finite(matrix: Matrix) -> int:
-    points = Points(matrix)
-    for start, stop in points.ranges():
-        fine = np.isfinite(points.tile(start, stop)).all(axis=1)
-        if not fine.all():
-            return start + int(np.argmin(fine))
-    return -1
-
-
-def radius_of_chunk(chunk: Any, origin: Floats) -> float:
-    """Largest distance of its rows from ``origin``, 0 without any."""
-    return radius(checked(chunk), origin)
-
-
-def bits_of_chunk(chunk: Any, planes: tuple[NDArray[Any], Floats]) -> NDArray[np.uint64]:
-    """Packed sides of its rows."""
-    return sides(checked(chunk), *planes).words
-
-
-def rows_of_chunk(chunk: Any, rows: NDArray[np.intp]) -> Floats:
-    """Some of its rows."""
-    return dense_rows(checked(chunk), rows)
-
-
-def nearest_of_chunk(chunk: Any, points: Floats, candidates: list[NDArray[np.intp]]) -> list[tuple[float, int]]:
-    """For each point the nearest of those candidates that are its rows, with its square; row -1 without any."""
-    matrix = checked(chunk)
-    return [
-        nearest(matrix, point, rows) if len(rows) else (np.inf, -1)
-        for point, rows in zip(points, candidates, strict=True)
-    ]
-
-
-def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
-    """Digests of its rows with their labels."""
-    points = Points(as_matrix(chunk))
-    parts = [row_digests(points.tile(low, high), labels[low:high]) for low, high in points.ranges()]
-    return np.concatenate([np.empty((0, DIGEST_BYTES), dtype=np.uint8), *parts])
-
-
-def answers_of_chunk(chunk: Any, how: tuple[Any, str, NDArray[Any]]) -> NDArray[Any]:
-    """What a method of a model says of its rows; the third of ``how`` is that for none."""
-    model, method, nothing = how
-    matrix = as_matrix(chunk)
-    return np.asarray(getattr(model, method)(matrix)) if matrix.shape[0] else nothing
+SORTED_HASH = 40  # bytes that it takes to sort a hash with its row
+MERGED_PARTS = 4  # parts of patterns that are kept elsewhere, at least
+MERGED = 2**26  # bytes of groups that are joined at a time
 
 
 @dataclass(eq=False)
@@ -133,6 +68,14 @@ class Shards(PartedPoints):
     runner: Runner
     memory: int
     shape: tuple[int, int] = field(init=False)
+    held: ExitStack = field(init=False, default_factory=ExitStack)
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what was kept on the workers."""
+        self.held.close()
 
     def __post_init__(self) -> None:
         self.shape = int(self.starts[-1]), self.surveys[0].n_features
@@ -141,7 +84,10 @@ class Shards(PartedPoints):
     def of(cls, X: Any, runner: Runner, memory: int | None = None) -> Shards:
         """One pass over all chunks: their lengths, which Dask may not know, and whether their numbers will do."""
         chunks = row_chunks(X)
-        surveys = runner.run([_task(survey_chunk)(chunk) for chunk in chunks], "survey")
+        memory = usable_memory() if memory is None else memory
+        known = X.shape[0] if hasattr(X, "chunks") else np.nan
+        with_hashes = known * SORTED_HASH <= memory  # False for an unknown number
+        surveys = runner.run([task(survey_chunk)(chunk, with_hashes) for chunk in chunks], "survey")
         starts = np.concatenate([[0], np.cumsum([one.n_rows for one in surveys])]).astype(np.int64)
         for start, one in zip(starts, surveys, strict=False):
             if one.not_finite >= 0:
@@ -151,7 +97,7 @@ class Shards(PartedPoints):
             raise DataError(f"chunks of X must have the same features, got {sorted(features)} of them")
         if not starts[-1] or features == {0}:
             raise DataError(f"X must have at least one row and one column, got shape {(int(starts[-1]), *features)}")
-        return cls(chunks, starts, surveys, runner, usable_memory() if memory is None else memory)
+        return cls(chunks, starts, surveys, runner, memory)
 
     def __getitem__(self, rows: Any) -> Floats:
         wanted = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows)
@@ -159,7 +105,7 @@ class Shards(PartedPoints):
         there = np.unique(homes)
         places = [np.flatnonzero(homes == home) for home in there]
         tasks = [
-            _task(rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
+            task(rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
             for home, place in zip(there, places, strict=True)
         ]
         found = np.empty((len(wanted), self.shape[1]))
@@ -173,9 +119,11 @@ class Shards(PartedPoints):
     def nearest(self, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
         """The nearest of each chunk's nearest, the least row on a tie."""
         lines = [np.unique(rows) for rows in candidates]
-        shared = _shared(points)
+        targets = shared(points)
         homes = np.unique(self._homes(np.concatenate(lines)))
-        tasks = [_task(nearest_of_chunk)(self.chunks[k], shared, [self._own(rows, k) for rows in lines]) for k in homes]
+        tasks = [
+            task(nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines]) for k in homes
+        ]
         found = self.runner.run(tasks, "rows")
         firsts = self.starts[homes].tolist()
         return np.array(
@@ -189,7 +137,7 @@ class Shards(PartedPoints):
         """The chunk of each row; empty chunks have none."""
         return np.asarray(np.searchsorted(self.starts, rows, side="right") - 1)
 
-    def _own(self, rows: NDArray[np.intp], chunk: int) -> NDArray[np.intp]:
+    def _inside(self, rows: NDArray[np.intp], chunk: int) -> NDArray[np.intp]:
         """Those of some sorted rows that are in a chunk, numbered from its first."""
         low, high = np.searchsorted(rows, self.starts[chunk : chunk + 2])
         return np.asarray(rows[low:high] - self.starts[chunk])
@@ -205,9 +153,105 @@ class Shards(PartedPoints):
         """The largest of all chunks'."""
         return float(max(self._each(radius_of_chunk, origin, "radius")))
 
-    def hashes(self) -> NDArray[np.uint64]:
-        """As the survey found them."""
-        return np.concatenate([one.hashes for one in self.surveys])
+    def hashed_rows(self) -> Iterator[tuple[Rows, NDArray[np.uint64]]]:
+        """As the survey found them; where they are too many for this memory, in parts, with a pass for each."""
+        hashes = np.concatenate([one.hashes for one in self.surveys])
+        if len(hashes) == len(self):
+            self.surveys = [one._replace(hashes=hashes[:0]) for one in self.surveys]  # wanted once
+            yield np.arange(len(self)), hashes
+            return
+        n_parts = -(-len(self) * SORTED_HASH // self.memory)
+        for part in range(n_parts):
+            tasks = [task(hashes_of_chunk)(chunk, part, n_parts) for chunk in self.chunks]
+            rows, found = zip(*self.runner.run(tasks, f"hashes {part + 1} of {n_parts}"), strict=True)
+            firsts = self.starts[:-1].tolist()
+            yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
+
+    def _own(self, order: ClassOrder, ranks: Rows) -> list[Own]:
+        """What there is to know of the rows of every chunk, in few bytes."""
+        codes = order.codes().astype(np.min_scalar_type(len(order.starts)))
+        by_row = np.full(len(self) if len(ranks) else 0, SHORT_NO_RANK, dtype=np.uint32)
+        if len(ranks):
+            by_row[order.rows] = np.minimum(ranks, SHORT_NO_RANK)
+        return [Own(int(low), codes[low:high], by_row[low:high]) for low, high in pairwise(self.starts)]
+
+    def groups(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> Groups | None:
+        """All rows by class and pattern, if these fit in this memory; ``ranks`` of columns, see ``ranks_of``."""
+        waiting = list[Groups]()
+        for _, found in self.runner.stream(self._grouping(planes, order, ranks), "patterns"):
+            waiting.append(found)
+            if sum(part.n_bytes for part in waiting[1:]) > max(waiting[0].n_bytes, MERGED):
+                waiting = [Groups.joined(waiting)]
+                if waiting[0].n_bytes > self.memory:
+                    return None
+        groups = Groups.joined(waiting)
+        return groups if groups.n_bytes <= self.memory else None
+
+    def _grouping(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> list[Any]:
+        """A task for every chunk that gives its groups."""
+        one, owns = shared(planes), self._own(order, ranks)
+        return [task(groups_of_chunk)(chunk, one, own) for chunk, own in zip(self.chunks, owns, strict=True)]
+
+    def members(self, planes: Hyperplanes, order: ClassOrder, groups: Groups) -> tuple[Rows, Rows]:
+        """Rows that are in some groups, ascending, and the place of its group for each."""
+        one, wanted, nobody = shared(planes), shared(groups), np.empty(0, dtype=np.int64)
+        owns = self._own(order, nobody)
+        tasks = [task(members_of_chunk)(c, one, own, wanted) for c, own in zip(self.chunks, owns, strict=True)]
+        rows, places = zip(*self.runner.run(tasks, "rows"), strict=True)
+        return np.concatenate(rows), np.concatenate(places)
+
+    def distinct(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, threads: Threads) -> Distinct:
+        """Evidence from all patterns: here if they fit in this memory, else where they are."""
+        ranks = ranks_of(candidates, len(self))
+        groups = self.groups(planes, order, ranks)
+        if groups is not None:
+            return self.as_distinct(planes, order, candidates, groups, threads)
+        evidence = self._kept(planes, order, ranks)
+        return self._named(planes, order, candidates, evidence.groups, evidence)
+
+    def _kept(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> KeptCounts:
+        """Evidence from groups that stay where they are, equal ones together and once, until this is closed."""
+        size = len(self) * 8 * n_words(planes.count)
+        n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
+        logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
+        splits = [task(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, ranks)]
+        with self.runner.kept(splits, "patterns") as handles:
+            joins = [task(join_parts)(*(task(part_of)(one, k) for one in handles)) for k in range(n_parts)]
+            parts = self.held.enter_context(self.runner.kept(joins, "parts"))
+        return KeptCounts(parts, planes.count, self.runner)
+
+    def as_distinct(
+        self,
+        planes: Hyperplanes,
+        order: ClassOrder,
+        candidates: Turns,
+        groups: Groups,
+        threads: Threads,
+    ) -> Distinct:
+        """Evidence from groups that are here."""
+        evidence = Counts(BitMatrix(groups.words, planes.count), threads)
+        return self._named(planes, order, candidates, groups, evidence)
+
+    def _named(
+        self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, groups: Groups, evidence: Any
+    ) -> Distinct:
+        """Groups of rows as groups of columns."""
+        n_classes = len(order.starts) - 1
+        starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
+        firsts = [order.columns(groups.firsts[a:b], k) for k, (a, b) in enumerate(pairwise(starts))]
+
+        def members(columns: Columns) -> Columns:
+            wanted = groups.take(columns)
+            if not len(groups.words):
+                wanted = replace(wanted, words=evidence.highest.take(columns).words)
+            rows, places = self.members(planes, order, wanted)
+            codes = wanted.codes[places]
+            parts = [order.columns(rows[codes == k], int(k)) for k in np.unique(codes)]
+            return np.concatenate(parts)
+
+        return Distinct.of_groups(
+            replace(groups, firsts=np.concatenate(firsts)), evidence, candidates, n_classes, members
+        )
 
     def sides(self, weights: NDArray[Any], biases: Floats) -> BitMatrix:
         """Every chunk's, side by side."""
@@ -216,80 +260,19 @@ class Shards(PartedPoints):
 
     def _each(self, work: Callable[..., Any], argument: Any, what: str) -> list[Any]:
         """A function of every chunk and one argument, which is in the graph once."""
-        shared = _shared(argument)
-        return self.runner.run([_task(work)(chunk, shared) for chunk in self.chunks], what)
+        one = shared(argument)
+        return self.runner.run([task(work)(chunk, one) for chunk in self.chunks], what)
 
     def digest(self, y: NDArray[Any]) -> str:
         """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
+        digest, early, turn = Digest(self.shape), dict[int, NDArray[np.uint8]](), 0
         tasks = [
-            _task(digests_of_chunk)(chunk, y[low:high])
+            task(digests_of_chunk)(chunk, y[low:high])
             for chunk, (low, high) in zip(self.chunks, pairwise(self.starts), strict=True)
         ]
-        digest = Digest(self.shape)
-        for part in self.runner.run(tasks, "digest"):
-            digest.join(part)
+        for place, found in self.runner.stream(tasks, "digest"):
+            early[place] = found
+            while turn in early:
+                digest.join(early.pop(turn))
+                turn += 1
         return digest.hexdigest()
-
-
-def _task(work: Callable[..., Any]) -> Any:
-    """A function as a task: named by what it is given, so that the same work has the same name."""
-    return dask_module("dask").delayed(work, pure=True, traverse=False)
-
-
-def _shared(argument: Any) -> Any:
-    """What many tasks take, once in the graph: with it, tasks can run again wherever they are."""
-    return dask_module("dask").delayed(argument, pure=True, traverse=False)
-
-
-def is_collection(data: Any) -> bool:
-    """Whether Dask holds it."""
-    return bool(dask_module("dask").is_dask_collection(data))
-
-
-def row_chunks(X: Any) -> list[Any]:
-    """The chunks of an array or frame, each with all features of some rows."""
-    if not is_collection(X):
-        raise DataError(
-            f"X must be a Dask array or frame, got {type(X).__name__}: InterpolatingClassifier takes others"
-        )
-    if getattr(X, "ndim", 2) != 2:
-        raise DataError(f"X must have rows and columns, got {X.ndim} dimensions")
-    if hasattr(X, "columns"):
-        _refuse_words(X)
-    elif X.numblocks[1] > 1:
-        logger.info("features of X lie in %d chunks: they are joined", X.numblocks[1])
-        X = X.rechunk({1: -1})
-    return list(np.ravel(np.array(X.to_delayed(), dtype=object)))
-
-
-def _refuse_words(frame: Any) -> None:
-    """Columns of a frame must hold numbers."""
-    kinds = {name: getattr(dtype, "numpy_dtype", dtype) for name, dtype in frame.dtypes.items()}
-    words = [name for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
-    if words:
-        raise DataError(
-            f"columns {words} of X hold no numbers: encode them first, the same for all parts, or leave them out"
-        )
-
-
-def lazy_rows(X: Any, work: Callable[..., NDArray[Any]], argument: Any, like: NDArray[Any]) -> Any:
-    """A function of every chunk and one argument as a Dask array, one row for each; ``like`` is one without any."""
-    da = dask_module("dask.array")
-    chunks = row_chunks(X)
-    lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(chunks)
-    shared = _shared(argument)
-    parts = [
-        da.from_delayed(_task(work)(chunk, shared), shape=(length, *like.shape[1:]), dtype=like.dtype)
-        for chunk, length in zip(chunks, lengths, strict=True)
-    ]
-    return da.concatenate(parts, allow_unknown_chunksizes=True)
-
-
-def gathered_labels(y: Any, runner: Runner) -> Any:
-    """Labels of a Dask collection, all of them here; others as they are."""
-    if not is_collection(y):
-        return y
-    parts = runner.run(list(np.ravel(np.array(y.to_delayed(), dtype=object))), "labels")
-    if hasattr(parts[0], "iloc"):
-        return dask_module("pandas").concat(parts)
-    return np.concatenate(parts)
