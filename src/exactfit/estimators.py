@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
+from ._support.html import FactsBelow
 from .certificate import Certificate
 from .construct import Construction, Options
 from .construct.build import build
@@ -33,7 +34,7 @@ def has_votes(model: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
+class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
     """A classifier that fits every training point, by construction.
 
     Random hyperplanes cut space into cells until no cell mixes labels; then detectors,
@@ -124,6 +125,12 @@ class InterpolatingClassifier(ClassifierMixin, BaseEstimator, Options):  # type:
         with progress_bar(bool(self.verbose)) as progress:
             made = build(data, self, self.random_state, progress)
         self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
+
+    def _fitted_html(self) -> str:
+        """Size and certificate, once there are such."""
+        if not hasattr(self, "network_"):
+            return ""
+        return self.network_._repr_html_() + self.certificate_._repr_html_()
 
     def _points(self, X: Matrix) -> Matrix:
         """Points to be classified: checked, and rounded as those of ``fit`` were."""

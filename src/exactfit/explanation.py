@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._support.console import as_frame
+from ._support.html import element, html_table, joined
 from ._support.threads import Threads
 from .network import Network
 from .network.detectors import LOWEST, Detectors
@@ -362,6 +363,19 @@ class Explanations(Sequence[Explanation]):
         more = len(self) - SHOWN_POINTS
         lines = [f"point {k}: {self[k]}" for k in range(min(len(self), SHOWN_POINTS))]
         return "\n".join(lines + ([f"and {more} more points"] if more > 0 else []))
+
+    def _repr_html_(self) -> str:
+        head = ["point", "answer", "", "detector", "of", "anchor row", "limit set by row", "slack"]
+        lines = [
+            (k, one.label, role, at.detector, at.label, at.anchor, at.witness, f"{at.slack:.3g}")
+            for k, one in enumerate(self[:SHOWN_POINTS])
+            for role, at in one.roles()
+        ]
+        first = ["apart" if k and line[0] != lines[k - 1][0] else "" for k, line in enumerate(lines)]
+        title = element(
+            "strong", f"{len(self):,} points" + (f", the first {SHOWN_POINTS}" * (len(self) > SHOWN_POINTS))
+        )
+        return joined([title, html_table(head, lines, first)])
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""

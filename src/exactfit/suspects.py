@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._support.console import as_frame
+from ._support.html import element, html_table, joined
 from ._support.options import check_random_state, check_whole
 from ._support.threads import at_work
 from .construct.noise import Claims, drawn_patterns
@@ -98,6 +99,15 @@ class Suspects:
         head = _TABLE.format("row", "label", "score", "claims", "support", "ball ratio", "strangers", "nearest others")
         lines = [f"{len(self)} rows, the most suspicious first", head.rstrip()]
         return "\n".join(lines + [self._line(int(row)) for row in self.top(SHOWN)])
+
+    def _repr_html_(self) -> str:
+        head = ["row", "label", "score", "claims", "support", "ball ratio", "strangers", "nearest others"]
+        lines = (self._plain(int(row)) for row in self.top(SHOWN))
+        table = [
+            [*(one | {"conflicts": ", ".join(map(str, one["conflicts"][:SHOWN_CONFLICTS]))}).values()] for one in lines
+        ]
+        title = element("strong", f"{len(self):,} rows, the most suspicious first")
+        return joined([title, html_table(head, table)])
 
     def _line(self, row: int) -> str:
         one = self._plain(row)

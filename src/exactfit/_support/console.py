@@ -104,9 +104,15 @@ class Steps:
 
 @contextmanager
 def progress_bar(show: bool) -> Iterator[Progress]:
-    """A ``rich`` progress bar on standard error, or silence."""
+    """A ``rich`` progress bar on standard error, in a notebook one of its own; or silence."""
     if not show:
         yield silent
+        return
+    from .notebook import in_notebook, notebook_bars
+
+    if in_notebook():
+        with notebook_bars() as told:
+            yield told
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

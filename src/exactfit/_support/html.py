@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -90,6 +90,59 @@ def html_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], classes: Se
 
 # Notebooks show tables without the page's style.
 _AT_RIGHT = {"class_": "n", "style": "text-align:right"}
+
+
+def facts(title: str, named: Mapping[str, Any], *more: Markup) -> Markup:
+    """A headline and a line for each fact, as notebooks show a record.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import facts
+    >>> text = facts("2 points", {"radius": "1 < 2"})
+    >>> "<strong>2 points</strong>" in text, "1 &lt; 2" in text
+    (True, True)
+    """
+    left, mono = {"style": "text-align:left"}, {"style": "text-align:left;font-family:monospace"}
+    cells = ([element("th", name, **left), element("td", text, **mono)] for name, text in named.items())
+    lines = [element("tr", joined(line)) for line in cells]
+    return element("div", joined([element("strong", title), element("table", joined(lines)), *more]))
+
+
+class FactsBelow:
+    """Notebooks show an estimator as scikit-learn draws it, and below it what ``_fitted_html`` says of a fitted one."""
+
+    def _fitted_html(self) -> str:
+        raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        drawn: str = super()._repr_html_inner()  # type: ignore[misc]
+        return drawn + self._fitted_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return {kind: text + self._fitted_html() * (kind == "text/html") for kind, text in bundle.items()}
+
+
+def boxes(texts: Sequence[tuple[str, int]]) -> Markup:
+    """Boxes from left to right with arrows between them, the taller the larger their number.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import boxes
+    >>> boxes([("2 features", 2), ("64 hyperplanes", 64)]).count("<div")
+    3
+    """
+    arrow = element("span", "\u2192", style="margin:0 .4rem")
+    drawn = [element("div", text, style=_BOX.format(min(28 + 10 * size.bit_length(), 180))) for text, size in texts]
+    inner = [part for box in drawn for part in (arrow, box)][1:]
+    return element("div", joined(inner), style="display:flex;align-items:center;flex-wrap:wrap;margin:.4rem 0")
+
+
+# The colours are the notebook's own, light or dark. Height: pixels, growing with the logarithm of a layer's width.
+_BOX = (
+    "border:1px solid currentColor;border-radius:4px;padding:.2rem .6rem;min-height:{}px;display:flex;"
+    "align-items:center;text-align:center;max-width:9rem"
+)
 
 
 def picture(pixels: NDArray[Any], description: str) -> Markup:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, Steps, silent
+from .._support.html import facts
 from .._support.threads import Threads, single_threaded_blas
 from ..data import Floats, Points
 from ..network.activations import Activation
@@ -158,6 +159,9 @@ class Certificate:
     def __str__(self) -> str:
         lines = [f"  {name:<13}  {text}" for name, text in self._details().items()]
         return "\n".join([self._headline(), *lines])
+
+    def _repr_html_(self) -> str:
+        return facts(self._headline(), self._details())
 
     def _headline(self) -> str:
         claimed, kept = self.n_samples - len(self.given_up), " kept" if len(self.given_up) else ""

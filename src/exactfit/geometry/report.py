@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from .._support.console import Progress
+from .._support.html import facts
 from .._support.options import Seed, check_number, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
@@ -93,6 +94,10 @@ class Description:
         if self.left_out:
             lines.append(f"left out, the time budget was used up: {', '.join(self.left_out)}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        missing = {"left out": ", ".join(self.left_out)} if self.left_out else {}
+        return facts(self._data(), self._lines() | missing)
 
     def _data(self) -> str:
         return f"{self.n_samples:,} points, {self.n_features:,} features, {len(self.sizes)} labels"

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .._support.console import as_frame
+from .._support.html import element, html_table, joined
 from .contenders import Kind
 
 DEFAULT_WIDTH = 100  # letters of a line where there is no terminal
@@ -137,6 +138,13 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        table = [[row.name, *(cell(row) for _, cell in _COLUMNS)] for row in self.rows]
+        reasons = [f"{row.name}: {row.reason}" for row in self.rows if row.reason]
+        said = [element("div", line) for line in (*_winners(self), *reasons)]
+        header = ["", *(name for name, _ in _COLUMNS)]
+        return joined([element("strong", _headline(self)), html_table(header, table), *said])
 
     def to_text(self, width: int | None = None) -> str:
         """The table as text, at most ``width`` columns wide (as the terminal by default)."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import affine, count_all, masked_sums, sparse_affine
 from .._kernels.rows import squared_norms
+from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
 from .activations import Activation, as_activation
 from .bits import BitMatrix
@@ -258,6 +259,13 @@ class Network:
     def __repr__(self) -> str:
         widths = ", ".join(f"{width:,}" for width in self.widths)
         return f"<Network: {self.n_features:,} features, layers of {widths} units, {self.decoder!r}>"
+
+    def _repr_html_(self) -> str:
+        names = ("hyperplanes", "detectors", "outputs") if self.detectors else ("units",) * len(self.layers)
+        sizes = zip(self.widths, names, strict=True)
+        drawn = [(f"{self.n_features:,} features", self.n_features), *((f"{n:,} {name}", n) for n, name in sizes)]
+        about = f"{self.n_neurons:,} units, {self.n_parameters:,} parameters, {len(self.decoder.classes)} classes"
+        return joined([element("strong", about), boxes(drawn)])
 
     @property
     def n_features(self) -> int:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
+from .._support.html import FactsBelow
 from ..certificate import Certificate, certify
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
@@ -24,7 +25,7 @@ from .table import Table, speaking_of
 Floats = NDArray[np.float64]
 
 
-class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""A classifier for tables: numbers and categories in, labels out.
 
     Its points, which certificates speak of, are the encoded rows: numeric columns as they are,
@@ -89,6 +90,9 @@ class TableModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
+
+    def _fitted_html(self) -> str:
+        return self.classifier_._fitted_html() if hasattr(self, "classifier_") else ""
 
     def fit(self, X: Any, y: Any = None, *, label: str | None = None, **old: Any) -> TableModel:
         """Learn the encoding of a table, and build the network.
