@@ -141,8 +141,6 @@ def test_a_users_file(tmp_path: Path) -> None:
         (("width = [4, 8]", 'width = ["4"]'), "width: give a number"),
         (("width = [4, 8]", "width = { first = 1, last = 0, step = 1 }"), "first <= last"),
         (("width = [4, 8]", "width = { first = 1, last = 1e15, step = 1 }"), "larger step"),
-        (("width = [4, 8]", f"width = {'1' * 5000}"), "not valid TOML"),
-        (("width = [4, 8]", f"width = 1e{'1' * 5000}"), "not valid TOML"),
         (("width = [4, 8]", "width = { first = 1, last = 2, step = 0 }"), "step > 0"),
         (("width = [4, 8]", "width = { first = 1, last = 2 }"), "first, last and step"),
         (("width = [4, 8]", "width = { from = 1, last = 2 }"), "unknown from"),
@@ -164,11 +162,16 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], says: str) 
         load_experiment(path)
 
 
-def test_what_is_no_toml(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["runs =", f"runs = {'1' * 5000}", f"runs = 1e{'1' * 5000}"])
+def test_what_is_no_toml(tmp_path: Path, text: str) -> None:
     path = tmp_path / "own.toml"
-    path.write_text("runs =", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match="not valid TOML"):
         load_experiment(path)
+
+
+def test_what_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="UTF-8"):
         load_experiment(path)
