@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from command_line import Capture, output_of, write
 
+from exactfit.cli import ExitCode, main
+
 pytestmark = pytest.mark.usefixtures("at_fruit")
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_damaged_tables_are_one_line_and_exit_code_3(ending: str, capsys: Capture) -> None:
+    rng, frame = np.random.default_rng(1), pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40) % 2})
+    if ending == "npz":
+        np.savez_compressed("t.npz", X=frame[["x"]].to_numpy(), y=frame["y"].to_numpy())
+    else:
+        frame.to_parquet("t.parquet")
+    whole, codes = Path(f"t.{ending}").read_bytes(), set()
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[int(rng.integers(len(whole)))] ^= int(rng.integers(1, 256))
+        Path(f"t.{ending}").write_bytes(damaged)
+        codes.add(code := main(["fit", f"t.{ending}", "--label", "y", "--dry-run"]))
+        message = capsys.readouterr().err
+        assert code == ExitCode.FINE or (message.startswith("exactfit: ") and message.count("\n") == 1), message
+    assert ExitCode.DATA in codes
+    assert codes <= {ExitCode.FINE, ExitCode.DATA}
 
 
 def test_describe(capsys: Capture) -> None:
