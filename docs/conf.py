@@ -59,7 +59,7 @@ numpydoc_xref_param_type = False  # types are words, not names
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(plot_|sizes)",
+    "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

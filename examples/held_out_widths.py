@@ -8,6 +8,8 @@ Predictions of ``calibrate`` against networks of widths it has not seen: the tab
 defaults, then builds so many networks at each of five other widths.
 """
 
+# sphinx_gallery_thumbnail_path = "images/description.png"
+
 import sys
 
 from sklearn.datasets import load_digits, make_moons

@@ -8,6 +8,8 @@ The table of docs/sizes.md.
 seed 0, 1, ..., and prints the median over the runs of the number of hyperplanes, detectors and parameters.
 """
 
+# sphinx_gallery_thumbnail_path = "images/two-moons.png"
+
 import sys
 from statistics import median
 

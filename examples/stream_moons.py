@@ -9,6 +9,8 @@ noise that is uniform in a disc, streams further points through it, and prints w
 for some widths, with the most memory that arrays and objects took meanwhile.
 """
 
+# sphinx_gallery_thumbnail_path = "images/extend-moons.png"
+
 import sys
 import time
 import tracemalloc

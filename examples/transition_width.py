@@ -10,6 +10,8 @@ which fewer than half of the runs interpolate at the largest n are left out, as 
 ``python examples/transition_width.py results/two-moons.trials.csv.gz ...`` prints a line for each file.
 """
 
+# sphinx_gallery_thumbnail_path = "images/two-moons-heatmap.png"
+
 import sys
 
 import numpy as np

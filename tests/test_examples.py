@@ -11,13 +11,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+# Without data sets: those that want some show a picture of the repository, quickly.
+QUIET = {name: value for name, value in os.environ.items() if name != "EXACTFIT_DATA"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_runs(example: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(example), str(tmp_path / "picture.png")],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"},
+        env=QUIET | {"PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -26,5 +28,16 @@ def test_runs(example: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_film_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "film.gif"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "animate_construction.py"), str(path)],
+        env=QUIET | {"PYTHONPATH": str(ROOT / "src")}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes().startswith(b"GIF8")
+
+
 def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 15
     assert {"plot_close_pairs", "plot_two_moons"} <= {path.stem for path in EXAMPLES}
