@@ -2,9 +2,9 @@
 Hyperplanes that look through windows
 =====================================
 
-For images, ``hyperplanes="local"`` takes the difference of two images of different labels inside a random window. Above,
-some of these hyperplanes as images (blue and orange: weights of either sign); below, how often networks on the first 2,000
-digits of MNIST are right on the next 2,000, by law of hyperplanes and kind of detectors.
+For images, ``hyperplanes="local"`` takes the difference of two images of different labels inside a random window.
+Above, some of these hyperplanes as images (blue and orange: weights of either sign); below, how often networks on the
+first 2,000 digits of MNIST are right on the next 2,000, by law of hyperplanes and kind of detectors.
 
 MNIST's files are looked for in the folder that EXACTFIT_DATA names. Without them this shows the picture that is kept in
 the repository, and says so.
