@@ -40,6 +40,8 @@ const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 let state = { ...DEFAULT };
 /** @type {Scene | null} */
 let scene = null;
+/** What the network is being built for, while the page goes on. @type {import("./datasets.js").Point[]} */
+let askedFor = [];
 /** @type {Place | null} */
 let cursor = null;
 let milliseconds = 0;
@@ -77,7 +79,8 @@ function build(size) {
   asked += 1;
   const { algorithm, width, law, bias, order, detectors, margin, seed } = state;
   const recipe = { algorithm, width, law, maxBias: bias, order, detectors, margin, seed };
-  worker.postMessage({ id: asked, points: pointsOf(state), recipe, size });
+  askedFor = pointsOf(state);
+  worker.postMessage({ id: asked, points: askedFor, recipe, size });
   setTimeout(() => (byId("busy", HTMLParagraphElement).hidden = asked === answered), 150);
 }
 
@@ -107,7 +110,7 @@ function showError(error) {
 function showNetwork({ made, bits, first, size }) {
   if (!made || !bits || !first) return;
   made.exact = Bits.revived(made.exact);
-  scene = { points: pointsOf(state), made, bits: Bits.revived(bits), first, size };
+  scene = { points: askedFor, made, bits: Bits.revived(bits), first, size };
   outcome.className = made.outcome === "points missed" ? "bad" : "good";
   const text = outcomeText(made, scene.points.length);
   if (outcome.textContent !== text) outcome.textContent = text;

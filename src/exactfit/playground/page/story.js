@@ -6,6 +6,8 @@ import { byId } from "./dom.js";
 
 /** Milliseconds after a scroll during which further ones count as the same. */
 const CALM = 120;
+/** Milliseconds after a button during which a scroll is the browser's, not the reader's. */
+const AFTER_BUTTON = 500;
 
 /** @returns {HTMLElement[]} */
 function chapters() {
@@ -15,14 +17,20 @@ function chapters() {
 /** @param {(chapter: string) => void} show */
 export function followStory(show) {
   const story = byId("story", HTMLElement);
-  for (const chapter of chapters()) {
-    chapter.querySelector("button")?.addEventListener("click", () => show(chapter.dataset.show ?? ""));
-  }
   /** @type {number | undefined} */
   let calm;
   let last = "";
+  let pressed = -Infinity;
+  for (const chapter of chapters()) {
+    chapter.querySelector("button")?.addEventListener("click", () => {
+      clearTimeout(calm);
+      pressed = performance.now();
+      show((last = chapter.dataset.show ?? ""));
+    });
+  }
   story.addEventListener("scroll", () => {
     clearTimeout(calm);
+    if (performance.now() - pressed < AFTER_BUTTON) return;
     calm = setTimeout(() => {
       const name = nearestChapter(story)?.dataset.show ?? "";
       if (name !== last) show((last = name));
