@@ -74,6 +74,8 @@ fuzz: .venv/.installed-test fresh-kernels
 
 .venv/.installed-site: .venv/.installed-test
 	$(INSTALL) ".[test,site]"
+	npm install --silent --no-audit --no-fund --prefix .venv typescript || \
+		echo "TypeScript is not to be had here: the test of types is skipped"
 	@touch $@
 
 .venv/.installed-docs: .venv/bin/pip pyproject.toml
