@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import answers, clusters, comparison, files, fits, geometry, growth, weighted, weighted_growth
+from . import accuracy, answers, clusters, comparison, files, fits, geometry, growth, weighted, weighted_growth
 from .cases import Case, Options, Row
 
-GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted, files, weighted_growth)
+GROUPS = (fits, growth, geometry, answers, clusters, comparison, weighted, files, weighted_growth, accuracy)
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
 

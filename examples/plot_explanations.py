@@ -18,7 +18,7 @@ from exactfit import InterpolatingClassifier
 from exactfit.plots import plot_anchors, plot_explanation, style
 
 X, y = load_digits(return_X_y=True)
-model = InterpolatingClassifier(min_width=2000, random_state=0).fit(X[:1500], y[:1500])
+model = InterpolatingClassifier(random_state=0).fit(X[:1500], y[:1500])
 unseen = X[1500:1797:60]
 explained = model.explain(unseen)
 print(explained)

@@ -16,18 +16,18 @@ from statistics import median
 from exactfit import InterpolatingClassifier
 from exactfit.demo import DATA
 
-OPTIONS = {
-    "the defaults": {},
-    '`selection="greedy"`': {"selection": "greedy"},
-    '`hyperplanes="bisector"`': {"hyperplanes": "bisector"},
-    "`min_width=1000`": {"min_width": 1000},
-    '`min_width=1000, selection="greedy"`': {"min_width": 1000, "selection": "greedy"},
+MODELS = {
+    "the defaults": InterpolatingClassifier(),
+    '`selection="greedy"`': InterpolatingClassifier(selection="greedy"),
+    '`detectors="weighted"`': InterpolatingClassifier(detectors="weighted"),
+    "`min_width=0`": InterpolatingClassifier(min_width=0),
+    "`InterpolatingClassifier.paper()`": InterpolatingClassifier.paper(),
 }
 
 
-def sizes(X, y, seed, options):
+def sizes(X, y, seed, model):
     """Hyperplanes, detectors and parameters of one network, which fits every point."""
-    model = InterpolatingClassifier(random_state=seed, **options).fit(X, y)
+    model.set_params(random_state=seed).fit(X, y)
     assert model.interpolates_
     return model.width_, model.n_detectors_, model.network_.n_parameters
 
@@ -37,7 +37,7 @@ print("| data | options | hyperplanes | detectors | parameters |")
 print("| --- | --- | ---: | ---: | ---: |")
 for name, load in DATA.items():
     X, y = load()
-    for label, options in OPTIONS.items():
-        table = zip(*(sizes(X, y, seed, options) for seed in range(runs)), strict=True)
+    for label, model in MODELS.items():
+        table = zip(*(sizes(X, y, seed, model) for seed in range(runs)), strict=True)
         hyperplanes, detectors, parameters = (f"{median(column):,.0f}" for column in table)
         print(f"| {name} | {label} | {hyperplanes} | {detectors} | {parameters} |")

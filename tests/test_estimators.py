@@ -157,8 +157,8 @@ def test_an_integer_width_is_the_width():
     [
         {"width": 300},
         {"min_width": 300},
-        {"max_bias": 0.5},
-        {"center": False},
+        {"hyperplanes": "gaussian", "max_bias": 0.5},
+        {"hyperplanes": "gaussian", "center": False},
         {"hyperplanes": "bisector"},
         {"activation": "relu"},
         {"selection": "greedy"},
@@ -178,10 +178,11 @@ def test_every_option_arrives(option):
 
 def test_rescue_finishes_where_draws_stall():
     X, y = np.array([[0.0], [1.0], [np.nextafter(1.0, 2.0)]]), [1, 0, 1]
-    model = InterpolatingClassifier(max_width=1600, random_state=0).fit(X, y)
+    options = {"hyperplanes": "gaussian", "max_width": 1600, "random_state": 0}
+    model = InterpolatingClassifier(**options).fit(X, y)
     assert model.trace_.n_rescued > 0
     with pytest.raises(WidthLimitError, match="max_width=1600"):
-        InterpolatingClassifier(max_width=1600, rescue=False, random_state=0).fit(X, y)
+        InterpolatingClassifier(rescue=False, **options).fit(X, y)
 
 
 # ---------------------------------------------------------------- which class gets detectors
@@ -268,7 +269,7 @@ def test_relu_slack_has_the_sign_of_the_networks_own_output():
 def test_a_class_without_detectors_comes_last():
     X = np.array([[0.0], [100.0], [100.1], [100.2]])  # few hyperplanes, none of them between the last three
     with pytest.warns(InterpolationWarning, match="3 of 4"):
-        model = InterpolatingClassifier(8, random_state=0).fit(X, list("abcd"))
+        model = InterpolatingClassifier.paper(width=8, random_state=0).fit(X, list("abcd"))
     np.testing.assert_array_equal(model.detectors_per_class_ > 0, [True, False, False, False])
     decisions = model.decision_function(X)
     assert (decisions[:, 1:] == LOWEST).all()

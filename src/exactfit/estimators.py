@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import numbers
+import re
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
+from ._support.options import Unweighted, refuse_weights
 from .certificate import Certificate
 from .construct import Construction, Options
 from .construct.build import build
 from .construct.patterns import rounded
+from .construct.recipe import PAPER, shell_of
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, Standings, SupportRows
-from .network.detectors import LOWEST, class_slack
+from .network.detectors import LOWEST, class_slack, mean_slack
 from .outcome import Outcome
 
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
@@ -34,7 +38,7 @@ def has_votes(model: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
+class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
     """A classifier that fits every training point, by construction.
 
     Random hyperplanes cut space into cells until no cell mixes labels; then detectors,
@@ -84,8 +88,30 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
     (True, 1.0)
     """
 
+    # Measured on data sets that are not those of docs/accuracy.md, which says what they reach.
+    min_width: Literal["auto"] | int = field(default="auto", kw_only=True, metadata=shell_of("min_width"))
+    hyperplanes: str = field(default="near-bisector", kw_only=True, metadata=shell_of("hyperplanes"))
+    target: Any = field(default="all", kw_only=True, metadata=shell_of("target"))
     random_state: Any = None
     verbose: int = 0
+
+    @classmethod
+    def paper(cls, **options: Any) -> InterpolatingClassifier:
+        """The paper's algorithm as it is published: Gaussian hyperplanes around the origin, masks, random order.
+
+        Parameters
+        ----------
+        **options
+            Whatever is to differ from that, ``width`` and ``max_bias`` for instance, and ``random_state``.
+
+        Examples
+        --------
+        >>> from exactfit import InterpolatingClassifier
+        >>> InterpolatingClassifier.paper(width=200, max_bias=1.0)
+        InterpolatingClassifier(center=False, hyperplanes='gaussian', max_bias=1.0,
+                                min_width=0, target=None, width=200)
+        """
+        return cls(**PAPER | options)
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect of this estimator."""
@@ -93,13 +119,15 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Matrix, y: ArrayLike) -> InterpolatingClassifier:
+    def fit(self, X: Matrix, y: ArrayLike, **weights: Any) -> InterpolatingClassifier:
         """Build the network.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+        **weights
+            Refused, with the reason: every row is fitted, whatever its weight.
 
         Returns
         -------
@@ -107,6 +135,9 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
             Itself. If the input is refused, or no network comes out, it is left as it
             was; if the work is interrupted it is left unfitted.
         """
+        refuse_weights(weights)
+        if weights:
+            raise TypeError(f"fit takes X and y, and no {', '.join(weights)}")
         before = dict(vars(self))
         try:
             self._fit(X, y)
@@ -162,7 +193,12 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
             )
 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
-        """How clearly each class claims a point.
+        """How clearly each class claims a point: the share of its limit that is left when a detector has counted.
+
+        A detector fires when its count c is below its limit m; its relative slack is (m - 1/2 - c) / m, positive if
+        it fires, close to 1 at its anchor, and the more negative the farther the point is from what it claims. A
+        class has the largest slack of its detectors. Scores rank points, they are no probabilities: docs/accuracy.md
+        has areas under the curve, and how to calibrate them with scikit-learn.
 
         Parameters
         ----------
@@ -171,22 +207,15 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Per class the largest relative slack over its detectors, or the lowest float64
-            for a class without any; for two classes one number, positive for ``classes_[1]``.
-            Of several networks the mean.
+            Of several networks the mean; the lowest float64 for a class without detectors. For two classes one
+            number, positive for ``classes_[1]``: its slack minus that of the other, if both have detectors.
         """
         check_is_fitted(self)
         return self._scores(self._slack(self._points(X)))
 
     def _slack(self, points: Matrix) -> NDArray[np.float64]:
-        """The slack of every output: the mean over all networks, added up in their order."""
-        slacks = (class_slack(network, points, n_jobs=self.n_jobs) for network in self.networks_)
-        if len(self.networks_) == 1:
-            return next(slacks)
-        total = np.zeros((points.shape[0], self.network_.widths[-1]))
-        for slack in slacks:
-            total += slack / len(self.networks_)
-        return np.maximum(total, LOWEST)
+        """The slack of every output, of several networks the mean."""
+        return mean_slack(self.networks_, points, n_jobs=self.n_jobs)
 
     def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decision function, from the slack of every output."""
@@ -273,7 +302,8 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
         >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
         >>> print(model.explain([[1.0]])[0])
         'b': claimed by 'b'
-          fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
+          fires        detector 2 of 'b', anchor row 1, slack 0.955, limit set by row 0
+          other class  detector 0 of 'a', anchor row 2, slack -0.0455, limit set by row 1
         """
         check_is_fitted(self)
         points = self._points(X)
@@ -291,6 +321,36 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
         trace = self.trace_
         return SupportRows(trace.support, trace.shares, trace.support_starts) if len(trace.support_starts) else None
 
+    def claims(self, X: Matrix) -> NDArray[np.bool_]:
+        """Which classes claim each point: those of which a detector fires, in any of the networks.
+
+        A training point is claimed by its class alone; other points by one class, by none or by several.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            If only one of two classes has detectors, the other counts as claiming what that one does not.
+
+        Examples
+        --------
+        >>> from exactfit import InterpolatingClassifier
+        >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+        >>> model.claims([[0.0], [1.0]])
+        array([[ True, False],
+               [False,  True]])
+        """
+        check_is_fitted(self)
+        fires = class_slack(self.network_, self._points(X), n_jobs=self.n_jobs) > 0
+        if fires.shape[1] == 1:
+            fires = np.column_stack([fires, ~fires])
+        claimed = np.zeros((len(fires), len(self.classes_)), dtype=bool)
+        claimed[:, self.network_.decoder.classes] = fires
+        return claimed
+
     def abstains(self, X: Matrix) -> NDArray[np.bool_]:
         """Which points no class or several classes claim: answer only the others to be right more often.
 
@@ -306,23 +366,29 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator, Option
         ------
         ParameterError
             If only one of two classes has detectors: then every point gets one answer. Fit with
-            ``target="all"``.
+            ``target="all"``, the default.
 
         Examples
         --------
         >>> from exactfit import InterpolatingClassifier
-        >>> model = InterpolatingClassifier(target="all", random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+        >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0]], ["a", "b"])
         >>> model.abstains([[0.0], [1.0]])
         array([False, False])
         """
         check_is_fitted(self)
         if self.network_.widths[-1] == 1:
             raise ParameterError('only one class has detectors, the other claims nothing: fit with target="all"')
-        slack = class_slack(self.network_, self._points(X), n_jobs=self.n_jobs)
-        return np.asarray(np.count_nonzero(slack > 0, axis=1) != 1)
+        return np.asarray(np.count_nonzero(self.claims(X), axis=1) != 1)
 
 
-# The options are described where they are written down.
-InterpolatingClassifier.__doc__ = (InterpolatingClassifier.__doc__ or "").replace(
-    "{options}", (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
-)
+def options_text() -> str:
+    """What is said of the options where they are written down, with the defaults of the estimator."""
+    text = (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
+    for one in fields(Options):
+        default = InterpolatingClassifier.__dataclass_fields__[one.name].default
+        if default != one.default:
+            text = re.sub(rf"(?m)^( *{one.name} : .*default=).*$", rf"\g<1>{json.dumps(default)}", text)
+    return text
+
+
+InterpolatingClassifier.__doc__ = (InterpolatingClassifier.__doc__ or "").replace("{options}", options_text())

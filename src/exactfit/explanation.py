@@ -207,12 +207,12 @@ class Explanation:
     Examples
     --------
     >>> from exactfit import InterpolatingClassifier
-    >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+    >>> model = InterpolatingClassifier.paper(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
     >>> one, two = model.explain([[1.0], [2.0]])
     >>> one.label, one.claimed_by, [found.anchor for found in one.fires]
     ('b', ('b',), [1])
     >>> two.label, two.fires, [found.witness for found in two.nearest]
-    ('a', (), [0])
+    ('a', (), [2])
     """
 
     label: Any
@@ -294,12 +294,12 @@ class Explanations(Sequence[Explanation]):
     Examples
     --------
     >>> from exactfit import InterpolatingClassifier
-    >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+    >>> model = InterpolatingClassifier.paper(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
     >>> print(model.explain([[1.0], [2.0]]))
     point 0: 'b': claimed by 'b'
-      fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 0
+      fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 2
     point 1: 'a': claimed by no class
-      came close   detector 0 of 'b', anchor row 1, slack -0.5, limit set by row 0
+      came close   detector 0 of 'b', anchor row 1, slack -0.5, limit set by row 2
     """
 
     labels: NDArray[Any]

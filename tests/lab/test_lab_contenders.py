@@ -14,7 +14,8 @@ from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.construct import fixed_width
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
-from exactfit.lab.contenders import by_largest_output, by_slack, choose_contenders
+from exactfit.lab.contenders import BASELINES, by_largest_output, choose_contenders
+from exactfit.network.detectors import by_slack
 
 X, Y = make_moons(60, noise=0.05, random_state=0)
 
@@ -52,9 +53,20 @@ def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:
 
 
 def test_names_of_constructions_and_baselines_are_known() -> None:
-    assert [contender.name for contender in choose_contenders("all")] == [*CONSTRUCTORS, "1-nn", "decision-tree", "mlp"]
+    usual = ["1-nn", "decision-tree", "logistic-regression", "random-forest", "gradient-boosting", "mlp"]
+    assert [contender.name for contender in choose_contenders("all")] == [*CONSTRUCTORS, *usual]
     assert [contender.name for contender in choose_contenders("baum")] == ["baum"]
     assert [contender.name for contender in choose_contenders(Good())] == ["good"]
+
+
+@pytest.mark.parametrize("name", [name for name in BASELINES if name != "mlp"])
+def test_baselines_answer_and_say_how_many_training_points_they_miss(name: str) -> None:
+    rng = np.random.default_rng(0)
+    noise, labels = rng.standard_normal((60, 2)), np.arange(60) % 3
+    built = BASELINES[name].build(noise, labels, 0, 1.0)
+    wrong = int((built.decide(noise) != labels).sum())
+    assert built.reason == (f"{wrong} of 60 training points wrong" if wrong else "")
+    assert (wrong > 0) == (name == "logistic-regression")
 
 
 @pytest.mark.parametrize(
@@ -72,14 +84,14 @@ def test_a_choice_that_cannot_be_meant_is_refused(constructions: Any, message: s
 
 
 @pytest.mark.parametrize("problem", ["two moons", "three classes"])
-@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"detectors": "weighted"}, {"activation": "relu"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"target": None}, {"detectors": "weighted"}, {"activation": "relu"}, {"n_networks": 3}], ids=str
+)
 def test_points_are_judged_by_slack_as_predict_judges_them(problem: str, options: dict[str, Any]) -> None:
     X, y = PROBLEMS[problem]()
-    if problem == "three classes" and "target" in options:
-        pytest.skip("target is for two classes")
-    model = InterpolatingClassifier(random_state=0, **options).fit(X, y)
+    model = InterpolatingClassifier(min_width=64, random_state=0, **options).fit(X, y)
     new = np.random.default_rng(3).normal(scale=2.0, size=(200, X.shape[1]))
-    np.testing.assert_array_equal(by_slack(model.network_, new), model.predict(new))
+    np.testing.assert_array_equal(by_slack(model.networks_, new), model.predict(new))
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,25 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse anything but one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def refuse_weights(options: Mapping[str, object]) -> None:
+    """Refuse weights of rows or classes, where every row is fitted."""
+    for name in ("class_weight", "sample_weight"):
+        if name in options:
+            raise ParameterError(
+                f"{name} has no meaning here: every row is fitted, whatever its weight. Leave rows out, or, for other "
+                "costs of errors, move the threshold on decision_function"
+            )
+
+
+class Unweighted:
+    """A class that says why it takes no ``class_weight``."""
+
+    def __new__(cls, *_: Any, **options: Any) -> Any:
+        """Refuse weights, which are no options, with the reason."""
+        refuse_weights(options)
+        return super().__new__(cls)
 
 
 def is_whole(value: object) -> bool:

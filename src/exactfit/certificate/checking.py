@@ -15,6 +15,7 @@ from .._support.options import check_flag, check_number
 from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network
+from ..network.detectors import by_slack
 from .attack import attack as smallest_attack
 from .chains import prove_chain
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict, joint_note, joint_verdict
@@ -228,6 +229,7 @@ def certify(
         note=joint_note(len(networks), verdict.note, arithmetic),
         given_up=left_out,
         overruled=_overruled(seen, class_indices(labels, subject.classes), left_out),
+        mispredicted=_mispredicted(networks, seen, class_indices(labels, subject.classes), errors, n_jobs),
     )
     if radii:
         certificate = _with_radii(certificate, verdict, kept, room)
@@ -235,6 +237,20 @@ def certify(
         upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
         certificate = replace(certificate, radius_upper=upper)
     return certificate.in_rows(subject.rows)
+
+
+def _mispredicted(
+    networks: Sequence[Network], points: Points, codes: Codes, errors: Codes, n_jobs: int | None
+) -> Codes | None:
+    """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors.
+
+    No other row can be: where each network's own output is right, so is the sign of its slack for every class.
+    """
+    if any(network.detectors is None for network in networks):
+        return None
+    doubt = points.take(errors)
+    tiles = [by_slack(networks, doubt.finite_tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
+    return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != codes[errors]])
 
 
 def _overruled(points: Points, codes: Codes, left_out: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -97,6 +97,10 @@ class Certificate:
         What else there is to say, such as "by evaluation only".
     given_up : ndarray of int64
         Rows that the certificate says nothing about, ascending.
+    mispredicted : ndarray of int64, or None if not examined
+        Of the rows that are not right, those that ``predict`` gets wrong too. A row is right if the network's own
+        output says so, that is if its class claims it and no other does; where none or several claim it, ``predict``
+        takes the class that comes closest, and may be right.
     overruled : ndarray of int64
         Those of them that equal a row of another label, which the certificate is about: no function fits both.
 
@@ -146,6 +150,7 @@ class Certificate:
     note: str = ""
     given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     overruled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    mispredicted: NDArray[np.int64] | None = None
     radii: Floats | None = None
     radius_row: int | None = None
     radius_detector: int | None = None
@@ -182,7 +187,11 @@ class Certificate:
         }
         noise = np.setdiff1d(self.given_up, self.overruled)
         rows = {"rows in error": self.errors, "rows given up": noise, "overruled": self.overruled}
-        return {name: _shown(some) for name, some in rows.items() if len(some)} | details
+        shown = {name: _shown(some) for name, some in rows.items() if len(some)}
+        if self.n_errors and self.mispredicted is not None:
+            those = f": rows {_shown(self.mispredicted)}" if len(self.mispredicted) else ""
+            shown["by predict"] = f"{len(self.mispredicted)} of them wrong{those}"
+        return shown | details
 
     def _margin_text(self) -> str:
         without = f", but for rows {_shown(self.narrow)}" if len(self.narrow) else ""
@@ -203,6 +212,7 @@ class Certificate:
         plain = asdict(self)
         for name in ROW_LISTS:
             plain[name] = plain[name].tolist()
+        plain["mispredicted"] = None if self.mispredicted is None else self.mispredicted.tolist()
         for name in ("slack", "robust_radius", "radius_upper"):
             plain[name] = _as_json(plain[name])
         plain["radii"] = None if self.radii is None else [_as_json(radius) for radius in self.radii.tolist()]
@@ -213,14 +223,16 @@ class Certificate:
         if rows is None:
             return self
         named: dict[str, Any] = {name: rows[getattr(self, name)] for name in ROW_LISTS}
+        named["mispredicted"] = None if self.mispredicted is None else rows[self.mispredicted]
         return replace(self, **named, radius_row=None if self.radius_row is None else int(rows[self.radius_row]))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
         """The inverse of :meth:`to_dict`."""
         numbers = {name: plain.get(name) for name in ("robust_radius", "radius_upper")}
-        radii = plain.get("radii")
+        radii, mispredicted = plain.get("radii"), plain.get("mispredicted")
         parts = {
+            "mispredicted": None if mispredicted is None else np.asarray(mispredicted, dtype=np.int64),
             **{name: np.asarray(plain.get(name, ()), dtype=np.int64) for name in ROW_LISTS},
             "slack": float(plain["slack"]),
             "radii": None if radii is None else np.asarray([float(radius) for radius in radii]),

@@ -97,21 +97,21 @@ def evaluate_command(
 ) -> None:
     """Measure how often a model is right on new rows, beside its settings and the usual classifiers.
 
-    Columns are encoded and scaled once, as fit does, from all rows (but not their labels).
+    Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
     """
     from ..lab.evaluating import evaluate
     from ..tables.table import speaking_of
 
-    given = source.encoded()
-    model = estimator.classifier(given.labels).set_params(verbose=0)
+    table, labels = source.labelled()
+    model = estimator.classifier(labels).set_params(verbose=0)
     seed = 0 if estimator.seed is None else estimator.seed
-    with speaking_of(given.table):
+    with speaking_of(table):
         found = evaluate(
-            model, given.X, given.labels, n_folds=folds, n_repeats=repeats, scale=False,
+            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale == "standard",
             time_limit=time_limit, random_state=seed, verbose=show_progress(),
         )  # fmt: skip
     typer.echo(json_text(found.to_dict()) if json else str(found))
-    if not found.complete and time_limit is None:
+    if found.end == "interrupted":
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
 
 

@@ -27,7 +27,10 @@ from .output import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..demo import Exhibit
+    from ..estimators import InterpolatingClassifier
     from ..tables import Table, TableModel
 
 DEMO = Path("exactfit-demo")
@@ -101,28 +104,72 @@ def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
     return {"data": shown.name, "model": str(path), **sizes, "seconds": seconds, "certificate": certificate}
 
 
-def predict_command(model: ModelFile, source: TableSource, output: Output, json: Json = False) -> None:
-    """Print the label of every row of a table, as CSV; columns are found by name, or by position without a header."""
+def predict_command(
+    model: ModelFile,
+    source: TableSource,
+    output: Output,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Also how clearly each class claims the row: above zero if it does.")
+    ] = False,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Also the class whose detectors claim the row; or none, or several.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print the label of every row of a table, as CSV; columns are found by name, or by position without a header.
+
+    Where no class or several claim a row, the label is that of the class that comes closest.
+    """
     output.check()
     fitted = _load(model)
     table = source.read_for(fitted)
-    labels = fitted.predict(table).tolist()
+    classifier, points = fitted.classifier_, fitted.encode(table)
+    columns: dict[str, list[Any]] = {"row": table.rows.tolist(), "prediction": classifier.predict(points).tolist()}
+    claimed = [classifier.classes_[row].tolist() for row in classifier.claims(points)] if claims else []
+    by_class = _scores_by_class(classifier, points) if scores else {}
     if json:
-        output.write(json_text({"rows": table.rows, "predictions": labels}), "the predictions")
-    else:
-        output.write(_as_csv(["row", "prediction"], zip(table.rows.tolist(), labels, strict=True)), "the predictions")
+        plain: dict[str, Any] = {"rows": columns["row"], "predictions": columns["prediction"]}
+        plain |= {"claims": claimed} if claims else {}
+        plain |= {"scores": by_class} if scores else {}
+        output.write(json_text(plain), "the predictions")
+        return
+    columns |= {"claimed by": list(map(_claim_text, claimed))} if claims else {}
+    columns |= {f"score {label}": values for label, values in by_class.items()}
+    output.write(_as_csv(list(columns), zip(*columns.values(), strict=True)), "the predictions")
+
+
+def _scores_by_class(classifier: InterpolatingClassifier, points: NDArray[Any]) -> dict[str, list[float]]:
+    """The decision function, a list for each class; of two classes for the second one."""
+    found, labels = classifier.decision_function(points), classifier.classes_.tolist()
+    if found.ndim == 1:
+        return {str(labels[1]): found.tolist()}
+    return {str(label): column.tolist() for label, column in zip(labels, found.T, strict=True)}
+
+
+def _claim_text(labels: list[Any]) -> str:
+    return str(labels[0]) if len(labels) == 1 else "several" if labels else "none"
 
 
 def certify_command(
     model: ModelFile,
     source: TableSource,
     arithmetic: Annotated[str, typer.Option(help="exact, or in every evaluation in float64 or float32.")] = "exact",
+    by: Annotated[
+        str, typer.Option(help="What decides the exit code: output (the network's own), or predict.")
+    ] = "output",
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Prove, from network and data alone, that every row is classified as its label says."""
+    """Prove, from network and data alone, that every row is classified as its label says.
+
+    A row is right if its class claims it and no other does: so says the network's own output. On new rows predict
+    may be right where none or several claim a row; how many it gets wrong is told beside it. Exit code 1: some row is
+    wrong, by what --by says.
+    """
     import numpy as np
 
+    if by not in ("output", "predict"):
+        raise ParameterError(f"--by must be output or predict, got {by!r}")
     fitted = _load(model)
     table = source.read_for(fitted, labels=True)
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
@@ -130,10 +177,11 @@ def certify_command(
         print_json(certificate.to_dict() | {"rows_in_error": certificate.errors})
     else:
         print_certificate(certificate)
-    if not certificate.holds:
-        if len(certificate.errors):
-            first = int(np.searchsorted(table.rows, certificate.errors[0]))
-            notify(f"the first row in error is {table.place(first)} of {table.name}", "red")
+    wrong = certificate.errors if by == "output" or certificate.mispredicted is None else certificate.mispredicted
+    if len(wrong):
+        first = int(np.searchsorted(table.rows, wrong[0]))
+        what = "in error" if by == "output" else "that predict gets wrong"
+        notify(f"the first row {what} is {table.place(first)} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
 
 

@@ -222,21 +222,31 @@ class LabelledSource(TableSource):
         str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")
     ] = "standard"
 
-    def encoded(self) -> Encoded:
-        """The table, its labels, and the points that a network is fitted to: read and encoded once."""
-        from ..tables import Encoding, read_table
+    def labelled(self) -> tuple[Table, NDArray[Any]]:
+        """The table and its labels, read once."""
+        from .._support.options import check_choice
+        from ..tables import read_table
         from ..tables.columns import refuse_measure
+        from ..tables.encoding import SCALINGS
 
         if self.label is None and self.data.suffix != ".npz":
             raise ParameterError("say which column holds the labels: --label NAME")
+        check_choice("scale", self.scale, SCALINGS)
         chosen: dict[str, Any] = {"label": self.label, "drop": self.drop or (), "categorical": self.categorical or ()}
         form = replace(self.form(), date_parts=tuple(self.date_part or ()))
         table = _told(read_table(str(self.data), **chosen, **asdict(form)))
         if table.labels is None:
             raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
         refuse_measure(table)
+        return table, table.labels
+
+    def encoded(self) -> Encoded:
+        """The table, its labels, and the points that a network is fitted to: read and encoded once."""
+        from ..tables import Encoding
+
+        table, labels = self.labelled()
         encoding = Encoding.learn(table, self.scale)  # type: ignore[arg-type]
-        return Encoded(table, encoding, encoding.encode(table), table.labels)
+        return Encoded(table, encoding, encoding.encode(table), labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,16 +268,30 @@ def _told(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class Estimator:
-    """Options of ``InterpolatingClassifier``."""
+    """Options of ``InterpolatingClassifier``; where None is no value, it stands for the default of the preset."""
 
+    preset: Annotated[
+        str, typer.Option(help="Where options start from: accurate (measured), or paper (as it is published).")
+    ] = "accurate"
     width: Annotated[str, typer.Option(help="Hyperplanes: adaptive, or a number (which may miss points).")] = "adaptive"
-    min_width: Annotated[int, typer.Option(min=0, help="Adaptive: at least so many hyperplanes.")] = 0
+    min_width: Annotated[
+        str | None,
+        typer.Option(
+            show_default="auto", help="Adaptive: at least so many hyperplanes, or auto (2048, 4096 for few rows)."
+        ),
+    ] = None
     max_width: Annotated[int | None, typer.Option(min=1, help="Adaptive: give up beyond so many hyperplanes.")] = None
     max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius"
-    center: Annotated[bool, typer.Option(help="Draw hyperplanes around the mean of the data.")] = True
+    center: Annotated[
+        bool | None, typer.Option(show_default="center", help="Draw hyperplanes around the mean of the data.")
+    ] = None
     hyperplanes: Annotated[
-        str, typer.Option(help="gaussian (the paper's), bisector, near-bisector, or local (for images).")
-    ] = "gaussian"
+        str | None,
+        typer.Option(
+            show_default="near-bisector",
+            help="gaussian (the paper's), bisector, near-bisector, or local (for images).",
+        ),
+    ] = None
     image_shape: Annotated[
         str | None,
         typer.Option(metavar="H,W[,C]", help="For local: what a row is an image of, as 28,28 or 32,32,3."),
@@ -275,12 +299,19 @@ class Estimator:
     rescue: Annotated[bool, typer.Option(help="Adaptive: finish with cuts when random hyperplanes stall.")] = True
     activation: Annotated[str, typer.Option(help="threshold or relu.")] = "threshold"
     detectors: Annotated[
-        str, typer.Option(help="What detectors count with: mask (the paper's), or weighted (far fewer).")
-    ] = "mask"
-    selection: Annotated[str, typer.Option(help="Anchors: random (the paper's), or greedy (fewer, slower).")] = "random"
+        str | None,
+        typer.Option(
+            show_default="mask", help="What detectors count with: mask (the paper's), or weighted (far fewer)."
+        ),
+    ] = None
+    selection: Annotated[
+        str | None,
+        typer.Option(show_default="random", help="Anchors: random (the paper's), or greedy (fewer, slower)."),
+    ] = None
     greedy_memory: Annotated[int, typer.Option(help="Bytes that greedy selection may use.")] = 2**28
     target_class: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Two classes: the one that gets detectors, or all.")
+        str | None,
+        typer.Option(metavar="LABEL", show_default="all", help="Two classes: the one that gets detectors, or all."),
     ] = None
     conflicts: Annotated[str, typer.Option(help="Equal rows with different labels: raise, or majority.")] = "raise"
     noise: Annotated[
@@ -289,10 +320,17 @@ class Estimator:
     exact_in: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
     ] = None
-    n_networks: Annotated[int, typer.Option(min=1, help="Networks that answer by the mean of their scores.")] = 1
+    n_networks: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="1", help="Networks that answer by the mean of their scores."),
+    ] = None
     margin: Annotated[
-        str, typer.Option(help="How far a row may move and keep its answer: a distance, or 25% of half the separation.")
-    ] = "0"
+        str | None,
+        typer.Option(
+            show_default="0",
+            help="How far a row may move and keep its answer: a distance, or 25% of half the separation.",
+        ),
+    ] = None
     jobs: Jobs = None
     seed: Seed = None
 
@@ -300,18 +338,31 @@ class Estimator:
         """The estimator with these options."""
         from ..estimators import InterpolatingClassifier
 
+        presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
+        if self.preset not in presets:
+            raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
         options = asdict(self)
+        del options["preset"]
         options |= {
             "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
+            "min_width": self._min_width(),
             "max_bias": bias_of(self.max_bias),
             "image_shape": shape_of(self.image_shape),
-            "margin": self.margin if self.margin.endswith("%") else as_number("--margin", self.margin, float),
+            "margin": self._margin(),
             "target": as_label(options.pop("target_class"), labels),
             "n_jobs": options.pop("jobs"),
             "random_state": options.pop("seed"),
             "verbose": int(show_progress()),
         }
-        return InterpolatingClassifier(**options)
+        return presets[self.preset](**{name: value for name, value in options.items() if value is not None})
+
+    def _min_width(self) -> Any:
+        return self.min_width if self.min_width in (None, "auto") else as_number("--min-width", self.min_width, int)
+
+    def _margin(self) -> Any:
+        if self.margin is None or self.margin.endswith("%"):
+            return self.margin
+        return as_number("--margin", self.margin, float)
 
 
 def as_number(name: str, text: str, kind: type) -> Any:

@@ -94,6 +94,10 @@ def algorithm_2(
 Take = Callable[[OpenPairs], tuple[Hyperplanes, Line]]
 
 FOLLOWING = "near-bisector"  # the law whose draws follow the pairs that are open
+# Hyperplanes that min_width="auto" draws at least: twice as many win nothing that is worth the time, except on few
+# rows, where it is short (docs/accuracy.md). Very few rows have few bisectors: no more than so many to a row.
+AUTO_WIDTH, AUTO_PER_ROW = 2048, 16
+FEW_ROWS = 1024  # up to which the width is doubled
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
 MARGIN_STEP = 128
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
@@ -119,6 +123,11 @@ def algorithm_1(
     return assemble(layer.planes, patterns, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
 
 
+def _auto_width(n_points: int) -> int:
+    """The least width that is meant by ``min_width="auto"``, where there is room for it."""
+    return min(AUTO_PER_ROW * n_points, 2 * AUTO_WIDTH if n_points <= FEW_ROWS else AUTO_WIDTH)
+
+
 @dataclass(frozen=True)
 class _Widths:
     smallest: int
@@ -128,12 +137,13 @@ class _Widths:
     @classmethod
     def of(cls, X: Matrix, options: Options) -> _Widths:
         """The widths that options and memory allow."""
-        smallest = int(options.min_width)
+        asked = options.max_width is not None
+        room = largest_width(X, options.has_open_bits, options.detectors)
+        largest = int(options.max_width) if options.max_width is not None else room
+        auto = min(_auto_width(X.shape[0]), largest, room)
+        smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         refuse_too_large(smallest, X, options.has_open_bits, options.detectors)
-        if options.max_width is None:
-            largest = largest_width(X, options.has_open_bits, options.detectors)
-            return cls(smallest, max(smallest, largest), False)
-        return cls(smallest, int(options.max_width), True)
+        return cls(smallest, largest if asked else max(smallest, largest), asked)
 
 
 class _FirstLayer:

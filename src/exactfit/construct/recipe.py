@@ -20,6 +20,19 @@ CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
 
 
+# The paper's algorithms as they are published; width, biases and activation are what its experiments vary.
+PAPER: dict[str, Any] = {
+    "min_width": 0,
+    "center": False,
+    "hyperplanes": "gaussian",
+    "detectors": "mask",
+    "selection": "random",
+    "target": None,
+    "n_networks": 1,
+    "margin": 0.0,
+}
+
+
 def shell(text: str, kind: Any = str, **settings: Any) -> dict[str, Any]:
     """What the command line says of an option, and the type that it reads it as."""
     return {"help": text, "kind": kind, **settings}
@@ -34,8 +47,10 @@ class Options:
     width : "adaptive" or int, default="adaptive"
         Hyperplanes in the first layer: as many as it takes (Algorithm 1 of the paper), or
         so many (Algorithm 2, which may miss points and then warns).
-    min_width : int, default=0
-        Adaptive only: draw at least so many. More hyperplanes mean fewer detectors.
+    min_width : int or "auto", default=0
+        Adaptive only: draw at least so many. More hyperplanes mean fewer detectors, and answers on new points that
+        are right more often. ``"auto"``: 16 for each row of X, at most 4096, or 2048 for more than 1,024 rows;
+        never more than ``max_width`` and what memory allows.
     max_width : int or None, default=None
         Adaptive only: give up beyond so many (None: what memory allows).
     max_bias : "radius" or float, default="radius"
@@ -87,7 +102,9 @@ class Options:
         default="adaptive", metadata=shell("Hyperplanes: adaptive, or a number (which may miss points).")
     )
     _: KW_ONLY
-    min_width: int = field(default=0, metadata=shell("Adaptive: at least so many hyperplanes.", int, min=0))
+    min_width: Literal["auto"] | int = field(
+        default=0, metadata=shell("Adaptive: at least so many hyperplanes, or auto (2048, 4096 for few rows).")
+    )
     max_width: int | None = field(
         default=None, metadata=shell("Adaptive: give up beyond so many hyperplanes.", int | None, min=1)
     )
@@ -157,6 +174,11 @@ class Options:
         return as_activation(self.activation)
 
 
+def shell_of(name: str) -> Any:
+    """What :func:`shell` was told of an option, for a class that gives it another default."""
+    return Options.__dataclass_fields__[name].metadata
+
+
 @dataclass(unsafe_hash=True)
 class Recipe(Options):
     """Options of the paper's constructions, checked when they are written down.
@@ -203,11 +225,13 @@ def check_options(options: Options) -> None:
 
 
 def _check_widths(options: Options) -> None:
-    width, largest = options.width, options.max_width
+    width, smallest, largest = options.width, options.min_width, options.max_width
     if not (isinstance(width, str) and width == "adaptive") and not (is_whole(width) and int(width) >= 1):
         raise ParameterError(f"width must be 'adaptive' or a whole number >= 1, got {width!r}")
-    smallest = check_whole("min_width", options.min_width, at_least=0)
-    if largest is not None and check_whole("max_width", largest, at_least=1) < smallest:
+    is_auto = isinstance(smallest, str) and smallest == "auto"
+    if not is_auto and not (is_whole(smallest) and int(smallest) >= 0):
+        raise ParameterError(f"min_width must be 'auto' or a whole number >= 0, got {smallest!r}")
+    if largest is not None and check_whole("max_width", largest, at_least=1) < (0 if is_auto else int(smallest)):
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
 
 

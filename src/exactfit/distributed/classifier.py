@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
 from .._support.options import check_whole
-from ..construct import Options
 from ..construct.build import build
 from ..data import Labelled, as_labels
-from ..estimators import InterpolatingClassifier, has_votes
+from ..estimators import InterpolatingClassifier, has_votes, options_text
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from .chunks import gathered_labels, is_collection, lazy_rows, row_chunks
@@ -142,6 +141,20 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         """
         return self._lazy(X, "decision_function")
 
+    def claims(self, X: Any) -> Any:
+        """Which classes claim each point; see :class:`exactfit.InterpolatingClassifier`.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of bool, shape (n_samples, n_classes)
+            Not computed yet.
+        """
+        return self._lazy(X, "claims")
+
     def abstains(self, X: Any) -> Any:
         """Which points no class or several classes claim; see :class:`exactfit.InterpolatingClassifier`.
 
@@ -252,7 +265,4 @@ def _labels(y: Any, n_samples: int) -> NDArray[Any]:
     return labels
 
 
-# The options are described where they are written down.
-DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace(
-    "{options}", (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
-)
+DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace("{options}", options_text())

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .datasets import Dataset as Dataset
     from .datasets import load_dataset as load_dataset
     from .datasets import load_images as load_images
-    from .evaluating import Evaluation as Evaluation
-    from .evaluating import Standing as Standing
     from .evaluating import evaluate as evaluate
+    from .evaluation import Evaluation as Evaluation
+    from .evaluation import Standing as Standing
     from .experiment import Experiment as Experiment
     from .experiment import load_experiment as load_experiment
     from .experiment import paper_experiment as paper_experiment
@@ -39,7 +39,8 @@ _HOMES = {
     "comparison": ["Comparison", "Row"],
     "comparison_plot": ["plot_comparison"],
     "datasets": ["Dataset", "load_dataset", "load_images"],
-    "evaluating": ["Evaluation", "Standing", "evaluate"],
+    "evaluating": ["evaluate"],
+    "evaluation": ["Evaluation", "Standing"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],
     "reproducing": ["SweepOptions", "reproduce"],
     "statistics": ["per_cell"],

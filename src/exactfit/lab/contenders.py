@@ -1,7 +1,7 @@
 """Whoever is compared: constructions, and what people would use otherwise.
 
-The baselines (nearest neighbour, decision tree, a network that is trained) stand beside the constructions to give
-an idea of sizes and times. Nothing about their answers is certified.
+The baselines (nearest neighbour, tree, logistic regression, forest, boosting, a network that is trained) stand beside
+the constructions to give an idea of sizes, times and accuracy. Nothing about their answers is certified.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..data.pairs import nearest_other
 from ..exceptions import ParameterError
 from ..network import Layer, Network
 from ..network.activations import RELU
-from ..network.detectors import LOWEST, class_slack
+from ..network.detectors import LOWEST, by_slack
 from ..network.weights import Dense, Masks, Sparse, Weights
 
 Floats = NDArray[np.float64]
@@ -133,17 +133,45 @@ class NearestNeighbour(_Baseline):
 
 
 @dataclass(frozen=True)
-class DecisionTree(_Baseline):
-    """A tree grown until its leaves are pure."""
+class OffTheShelf(_Baseline):
+    """A classifier of scikit-learn as it comes; how many training points it misses is its reason."""
 
-    name: ClassVar[str] = "decision-tree"
+    name: str
+    title: str  # among the usual classifiers
     kind: ClassVar[Kind] = "not a network"
 
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
-        """Grow it."""
-        from sklearn.tree import DecisionTreeClassifier
+        """Fit it."""
+        built = _fitted(usual_classifiers(random_state)[self.title], X, y)
+        wrong = int(np.count_nonzero(built.decide(X) != y))
+        return replace(built, reason=f"{wrong} of {len(y)} training points wrong" if wrong else "")
 
-        return _fitted(DecisionTreeClassifier(random_state=random_state), X, y)
+
+def usual_classifiers(random_state: int) -> dict[str, Any]:
+    """What people would use otherwise, as scikit-learn has them.
+
+    Examples
+    --------
+    >>> from exactfit.lab.contenders import usual_classifiers
+    >>> list(usual_classifiers(0))[:4]
+    ['majority', '1-nn', 'decision tree', 'logistic regression']
+    """
+    from sklearn.dummy import DummyClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    return {
+        "majority": DummyClassifier(),
+        "1-nn": KNeighborsClassifier(1),
+        "decision tree": DecisionTreeClassifier(random_state=random_state),
+        "logistic regression": make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000)),
+        "random forest": RandomForestClassifier(random_state=random_state),
+        "gradient boosting": HistGradientBoostingClassifier(random_state=random_state),
+    }
 
 
 @dataclass(frozen=True)
@@ -186,9 +214,13 @@ def _layers(model: Any, scaler: Any) -> tuple[Layer, ...]:
     return (*made, Layer(output, shifts[-1], None))
 
 
-BASELINES: dict[str, Contender] = {
-    baseline.name: baseline for baseline in (NearestNeighbour(), DecisionTree(), TrainedNetwork())
-}
+OTHERS = ("decision tree", "logistic regression", "random forest", "gradient boosting")
+_KNOWN: list[Contender] = [
+    NearestNeighbour(),
+    *(OffTheShelf(title.replace(" ", "-"), title) for title in OTHERS),
+    TrainedNetwork(),
+]
+BASELINES = {baseline.name: baseline for baseline in _KNOWN}
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,27 +252,8 @@ class Constructed:
 def _predict_of(network: Network) -> Decide | None:
     """How points are decided that the output leaves undecided; None if it leaves none."""
     if network.detectors is not None:
-        return partial(by_slack, network)
+        return partial(by_slack, (network,))
     return partial(by_largest_output, network) if network.decoder.kind == "one_hot" else None
-
-
-def by_slack(network: Network, points: Floats) -> Codes:
-    """The class of each point by the rule of ``predict``: the one whose detectors claim it most clearly.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.construct import adaptive_width
-    >>> from exactfit.lab.contenders import by_slack
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> by_slack(adaptive_width(X, y, random_state=0).network, X)
-    array([0, 1, 0])
-    """
-    slack, classes = class_slack(network, points), np.asarray(network.decoder.classes, dtype=np.int64)
-    if slack.shape[1] == 1:
-        return np.asarray(np.where(slack[:, 0] > 0, classes[0], classes[1]))
-    order = np.argsort(classes)  # the lower class on a tie, as predict has it
-    return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])
 
 
 def by_largest_output(network: Network, points: Floats) -> Codes:

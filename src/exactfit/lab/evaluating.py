@@ -4,151 +4,55 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import as_frame, progress_bar
-from .._support.options import check_number, check_whole
-from ..data import labelled_for
+from .._support.console import progress_bar
+from .._support.options import check_flag, check_number, check_whole
+from ..construct.recipe import PAPER, check_options
+from ..data import Labelled
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError
+from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
+from ..tables import Encoding, Table
+from .contenders import usual_classifiers
+from .evaluation import GIVEN, End, Evaluation, Scores, Standing
 
-Scores = dict[str, float | None]
+Rows = NDArray[np.int64]
+# From the rows of the training part and of the new ones to the points of both.
+Split = Callable[[Rows, Rows], tuple[Any, Any]]
 
-LEVEL = 0.95  # of all intervals
-METRICS = ("accuracy", "balanced_accuracy", "auc", "claimed", "accuracy_claimed")
-BASELINES = ("majority", "1-nn", "logistic regression", "random forest", "gradient boosting")
-# What settings buy, beside the model that was asked about: more networks, and hyperplanes that fit the data.
+# What each setting buys: one change to the model as given, in the order of the table.
 SETTINGS: dict[str, dict[str, Any]] = {
+    "the paper's": PAPER,
+    "gaussian hyperplanes": {"hyperplanes": "gaussian"},
+    "4096 hyperplanes": {"min_width": 4096},
+    "weighted detectors": {"detectors": "weighted", "selection": "random"},
+    "margin 25%": {"margin": "25%"},
     "7 networks": {"n_networks": 7},
-    "near-bisector, 1024": {"hyperplanes": "near-bisector", "min_width": 1024},
-    "both": {"n_networks": 7, "hyperplanes": "near-bisector", "min_width": 1024},
+    "7 weighted networks": {"n_networks": 7, "detectors": "weighted", "selection": "random"},
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How one classifier did: means over folds.
-
-    Attributes
-    ----------
-    name : str
-    folds : int
-    accuracy, balanced_accuracy, auc : float
-        AUC is one class against the rest, averaged over classes; NaN where a fold has no such ranking.
-    low, high : float
-        A 95 % interval for the accuracy, as wide as folds that share training points ask for (Nadeau and Bengio).
-    claimed, accuracy_claimed : float or None
-        Share of new points that exactly one class claims, and the accuracy on those; None where that has no meaning.
-    seconds : float
-        For a fold: to fit and to answer.
-    options : dict or None
-        Of our own estimator, those that are not its defaults.
-    """
-
-    name: str
-    folds: int
-    accuracy: float
-    low: float
-    high: float
-    balanced_accuracy: float
-    auc: float
-    claimed: float | None
-    accuracy_claimed: float | None
-    seconds: float
-    options: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A table: how the model, its settings and the usual classifiers did on the same folds.
-
-    Attributes
-    ----------
-    standings : tuple of Standing
-    n_samples, n_classes : int
-    complete : bool
-        Whether all folds were done; else these are the ones that time or patience allowed.
-
-    Examples
-    --------
-    >>> import exactfit
-    >>> exactfit.Evaluation((), n_samples=4, n_classes=2, complete=False).recommendation
-    'nothing was measured'
-    """
-
-    standings: tuple[Standing, ...]
-    n_samples: int
-    n_classes: int
-    complete: bool
-
-    def __getitem__(self, name: str) -> Standing:
-        return {one.name: one for one in self.standings}[name]
-
-    @property
-    def recommendation(self) -> str:
-        """One line to paste: our settings that did best, and what did better still."""
-        ours = [one for one in self.standings if one.options is not None]
-        if not ours:
-            return "nothing was measured"
-        best = max(ours, key=lambda one: one.accuracy)
-        others = [one for one in self.standings if one.options is None]
-        rival = max(others, key=lambda one: one.accuracy, default=best)
-        beaten = f"; {rival.name} reaches {rival.accuracy:.1%}" if rival.accuracy > best.accuracy else ""
-        options = ", ".join(f"{name}={value!r}" for name, value in (best.options or {}).items())
-        return f"InterpolatingClassifier({options})  # {best.accuracy:.1%} on new points{beaten}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "standings"}
-        rows = [asdict(one) for one in self.standings]
-        for row in rows:
-            row["auc"] = None if np.isnan(row["auc"]) else row["auc"]
-        return plain | {"recommendation": self.recommendation, "standings": rows}
-
-    def to_frame(self) -> Any:
-        """A pandas frame, one line for each classifier, indexed by name."""
-        names = [field.name for field in fields(Standing)]
-        return as_frame({name: [getattr(one, name) for one in self.standings] for name in names}).set_index("name")
-
-    def __str__(self) -> str:
-        head = f"{self.n_samples:,} points, {self.n_classes} classes{'' if self.complete else ', not all folds'}"
-        titles = (
-            f"{'':<22} {'accuracy':>8} {'95 % interval':>15} {'balanced':>8} {'AUC':>6} {'claimed':>8} {'right':>6}"
-        )
-        lines = [head, f"{titles} {'seconds':>8}"]
-        for one in self.standings:
-            between = f"{one.low:.1%} - {one.high:.1%}"
-            shares = f"{_share(one.claimed):>8} {_share(one.accuracy_claimed):>6}"
-            lines.append(
-                f"{one.name:<22} {one.accuracy:>8.1%} {between:>15} {one.balanced_accuracy:>8.1%} {one.auc:>6.3f} "
-                f"{shares} {one.seconds:>8.2g}"
-            )
-        return "\n".join([*lines, "", self.recommendation])
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
-
-
 def evaluate(
-    model: Any, X: Any, y: Any, *, n_folds: int = 5, n_repeats: int = 2, scale: bool = True,
+    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, scale: bool = True,
     time_limit: float | None = None, random_state: int = 0, verbose: bool = False,
 ) -> Evaluation:  # fmt: skip
     """Measure how often a model is right on new points, beside its settings and the usual classifiers.
 
-    Ctrl-C or the time limit end it between two fits, and leave the folds that all have done.
+    All see the same folds, scaled alike by what the training part of a fold says. Ctrl-C or the time limit end it,
+    and leave the folds that all classifiers have done (or, in the first fold, the classifiers that are done).
 
     Parameters
     ----------
     model : InterpolatingClassifier, mapping of its options, or None for its defaults
         Equal points with different labels get the majority's, unless options say otherwise.
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
+    X : array, sparse matrix, frame or Table, shape (n_samples, n_features)
+        A table is encoded anew in every fold: means, deviations, and what fills empty cells.
     y : sequence of n_samples labels
+        A table may hold its labels itself.
     n_folds, n_repeats : int
         Stratified folds, and how often they are drawn.
     scale : bool
@@ -168,31 +72,35 @@ def evaluate(
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> found = exactfit.evaluate({"min_width": 200}, *load_iris(return_X_y=True), n_folds=3, n_repeats=1)
+    >>> found = exactfit.evaluate({"n_networks": 3}, *load_iris(return_X_y=True), n_folds=3, n_repeats=1)
     >>> found["1-nn"].folds, found["as given"].accuracy > 0.9, found["majority"].accuracy < 0.4
     (3, True, True)
     """
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     counts = check_whole("n_folds", n_folds, at_least=2), check_whole("n_repeats", n_repeats, at_least=1)
-    seconds = np.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0)
-    given = _own(model)
-    data = labelled_for(InterpolatingClassifier(), X, y)
-    contenders = _contenders(given, random_state)
+    end = time.monotonic() + (np.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0))
+    check_flag("scale", scale)
+    contenders = _contenders(_own(model), random_state)
+    split, data = _table_folds(X, y, scale) if isinstance(X, Table) else _array_folds(X, y, scale)
     smallest = int(np.bincount(data.codes).min())
     if smallest < counts[0]:
         raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
-    splits = RepeatedStratifiedKFold(n_splits=counts[0], n_repeats=counts[1], random_state=random_state)
-    end, done = time.monotonic() + seconds, dict[str, list[Scores]]()
+    folds = RepeatedStratifiedKFold(n_splits=counts[0], n_repeats=counts[1], random_state=random_state)
+    done: dict[str, list[Scores]] = {}
     total = counts[0] * counts[1] * len(contenders)
-    with progress_bar(bool(verbose)) as progress:
-        for scores, name in _measured(contenders, data, splits, scale, end):
-            done.setdefault(name, []).append(scores)
-            progress("fits", sum(map(len, done.values())), total)
-    n_done = sum(map(len, done.values()))
-    whole = min((len(done.get(name, ())) for name in contenders), default=0)
-    standings = [_standing(name, found[: max(whole, 1)], counts[0], contenders[name]) for name, found in done.items()]
-    return Evaluation(tuple(standings), len(data), len(data.classes), n_done == total)
+    ended: End = "time limit"
+    try:
+        with progress_bar(bool(verbose)) as progress:
+            for name, scores in _measured(contenders, data, folds, split, end):
+                done.setdefault(name, []).append(scores)
+                progress("fits", sum(map(len, done.values())), total)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    if sum(map(len, done.values())) == total:
+        ended = "all folds"
+    standings = tuple(_standings(done, contenders, counts[0]))
+    return Evaluation(standings, len(data), len(data.classes), ended)
 
 
 def _own(model: Any) -> dict[str, Any]:
@@ -215,52 +123,73 @@ def _changed(model: InterpolatingClassifier) -> dict[str, Any]:
 
 
 def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
-    from sklearn.dummy import DummyClassifier
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.neighbors import KNeighborsClassifier
-
-    ours = {"as given": given}
-    ours |= {name: given | more for name, more in SETTINGS.items() if given.get("width", "adaptive") == "adaptive"}
-    if given.get("hyperplanes") == "local":
-        ours = {name: options for name, options in ours.items() if options.get("hyperplanes") == "local"}
-    usual = (
-        DummyClassifier(),
-        KNeighborsClassifier(1),
-        LogisticRegression(max_iter=1000),
-        RandomForestClassifier(random_state=random_state),
-        HistGradientBoostingClassifier(random_state=random_state),
-    )
-    made = {name: InterpolatingClassifier(**{"random_state": random_state} | options) for name, options in ours.items()}
-    return made | dict(zip(BASELINES, usual, strict=True))
+    """The model as given, the usual classifiers, and the model with one setting changed."""
+    seed = {"random_state": random_state}
+    own = {GIVEN: InterpolatingClassifier(**seed | given)}
+    check_options(own[GIVEN])
+    settings = {name: InterpolatingClassifier(**seed | given | more) for name, more in SETTINGS.items()}
+    new = {
+        name: model for name, model in settings.items() if _can_be(model) and _changed(model) != _changed(own[GIVEN])
+    }
+    return own | usual_classifiers(random_state) | new
 
 
-def _measured(
-    contenders: Mapping[str, Any], data: Any, splits: Any, scale: bool, end: float
-) -> Iterator[tuple[Scores, str]]:
-    """Fold by fold, every contender's scores, until time or patience is out."""
+def _can_be(model: InterpolatingClassifier) -> bool:
+    """Whether a setting goes with the other options."""
     try:
-        for train, test in splits.split(np.zeros(len(data)), data.codes):
-            points = _scaled(data.X[train], data.X[test], scale)
-            for name, model in contenders.items():
-                if time.monotonic() > end:
-                    return
-                yield _scored(model, points, (data.codes[train], data.codes[test]), len(data.classes)), name
-    except KeyboardInterrupt:
-        return
+        check_options(model)
+    except ParameterError:
+        return False
+    return True
 
 
-def _scaled(train: Any, test: Any, scale: bool) -> tuple[Any, Any]:
-    if not scale:
-        return train, test
+def _array_folds(X: Any, y: Any, scale: bool) -> tuple[Split, Labelled]:
+    """Points that are numbers already."""
     from scipy.sparse import issparse
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler(with_mean=not issparse(train)).fit(train)
-    return scaler.transform(train), scaler.transform(test)
+    data = Labelled.of(X, y)
+
+    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
+        old, new = data.X[train], data.X[test]
+        if not scale:
+            return old, new
+        scaler = StandardScaler(with_mean=not issparse(old)).fit(old)
+        return scaler.transform(old), scaler.transform(new)
+
+    return split, data
 
 
-def _scored(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any], n_classes: int) -> Scores:
+def _table_folds(table: Table, y: Any, scale: bool) -> tuple[Split, Labelled]:
+    """Points that each fold learns to make from its training part."""
+    labels = table.labels if y is None else y
+    if labels is None:
+        raise ParameterError(f"{table.name} was read without labels: name their column, or pass them as y")
+
+    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
+        old = table.taken(train)
+        encoding = Encoding.learn(old, "standard" if scale else "none")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenCategoryWarning)
+            return encoding.encode(old), encoding.encode(table.taken(test))
+
+    return split, Labelled.of(Encoding.learn(table, "none").encode(table), labels)
+
+
+def _measured(
+    contenders: Mapping[str, Any], data: Labelled, folds: Any, split: Split, end: float
+) -> Iterator[tuple[str, Scores]]:
+    """Fold by fold, every contender's scores, until time is out."""
+    for train, test in folds.split(np.zeros(len(data)), data.codes):
+        points = split(train, test)
+        for name, model in contenders.items():
+            if time.monotonic() > end:
+                return
+            yield name, fold_scores(model, points, (data.codes[train], data.codes[test]))
+
+
+def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> Scores:
+    """Fit a fresh copy of a classifier to old points, and score its answers on new ones; labels are class codes."""
     from sklearn.base import clone
     from sklearn.metrics import balanced_accuracy_score
 
@@ -276,7 +205,7 @@ def _scored(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any], n_class
     return {
         "accuracy": float(right.mean()),
         "balanced_accuracy": float(balanced_accuracy_score(codes[1], answers)),
-        "auc": _auc(fitted, points[1], codes[1], n_classes),
+        "auc": _auc(fitted, points[1], codes[1]),
         "claimed": None if claimed is None else float(claimed.mean()),
         "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
         "seconds": seconds,
@@ -290,52 +219,24 @@ def _claimed(model: Any, X: Any) -> NDArray[np.bool_] | None:
     return ~model.abstains(X)
 
 
-def _auc(model: Any, X: Any, codes: Any, n_classes: int) -> float:
-    """Area under the curve of each class against the rest, averaged; NaN if a class is missing."""
+def _auc(model: Any, X: Any, codes: Any) -> float | None:
+    """Area under the curve of each class against the rest, averaged; None if a class is missing."""
     from sklearn.metrics import roc_auc_score
 
-    if len(np.unique(codes)) < n_classes:
-        return float("nan")
+    present = np.unique(codes)
+    if not np.array_equal(present, model.classes_):
+        return None
     scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
-    if scores.ndim == 1 or n_classes == 2:
+    if scores.ndim == 1 or len(present) == 2:
         return float(roc_auc_score(codes, scores if scores.ndim == 1 else scores[:, 1]))
-    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in range(n_classes)]))
+    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in present]))
 
 
-def _standing(name: str, found: list[Scores], n_folds: int, model: Any) -> Standing:
-    accuracies = np.array([one["accuracy"] for one in found], dtype=np.float64)
-    low, high = _interval(accuracies, n_folds)
-    means = {metric: _mean([one[metric] for one in found]) for metric in (*METRICS[1:], "seconds")}
-    options = None
-    if isinstance(model, InterpolatingClassifier):
-        options = {key: value for key, value in _changed(model).items() if key != "random_state"}
-    return Standing(
-        name=name,
-        folds=len(found),
-        accuracy=float(accuracies.mean()),
-        low=low,
-        high=high,
-        balanced_accuracy=float(means["balanced_accuracy"] or 0.0),
-        auc=float("nan") if means["auc"] is None else means["auc"],
-        claimed=means["claimed"],
-        accuracy_claimed=means["accuracy_claimed"],
-        seconds=float(means["seconds"] or 0.0),
-        options=options,
-    )
-
-
-def _mean(values: list[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return float(np.mean(there)) if there else None
-
-
-def _interval(accuracies: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
-    """Student's interval; training parts overlap, so the variance is over 1/n + test/train in place of 1/n."""
-    from scipy.stats import t
-
-    mean, n = float(accuracies.mean()), len(accuracies)
-    if n < 2:
-        return 0.0, 1.0
-    share = 1 / n + 1 / (n_folds - 1)
-    half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.sqrt(share * accuracies.var(ddof=1)))
-    return max(0.0, mean - half), min(1.0, mean + half)
+def _standings(done: dict[str, list[Scores]], contenders: Mapping[str, Any], n_folds: int) -> Iterator[Standing]:
+    """What all have done, the model as given first and its settings behind it."""
+    whole = max(1, min(len(done.get(name, ())) for name in contenders))
+    for name in sorted(done, key=lambda name: not isinstance(contenders[name], InterpolatingClassifier)):
+        model, options = contenders[name], None
+        if isinstance(model, InterpolatingClassifier):
+            options = {key: value for key, value in _changed(model).items() if key != "random_state"}
+        yield Standing.of(name, done[name][:whole], done[GIVEN][:whole], n_folds, options)

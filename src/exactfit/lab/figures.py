@@ -324,8 +324,7 @@ def _caption(n: float, lam: float, model: InterpolatingClassifier) -> str:
 def _fit(data: Dataset, n: int, lam: float, detectors: str) -> InterpolatingClassifier:
     """The paper's fixed-width network; missing points is no surprise here."""
     target = "all" if data.target is None else data.target
-    options: dict[str, Any] = {"max_bias": lam, "center": False, "target": target, "detectors": detectors}
-    model = InterpolatingClassifier(n, random_state=SEED, **options)
+    model = InterpolatingClassifier.paper(width=n, max_bias=lam, target=target, detectors=detectors, random_state=SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)
         return model.fit(data.X, data.y)

@@ -7,6 +7,7 @@ decisions are not: a certificate takes the numbers from here, and proves with co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -289,3 +290,33 @@ def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, th
         threads.map(lambda piece: best_slack_weights(words, *piece, planes, *found, out), pieces)
     else:
         threads.map(lambda piece: best_slack_counts(words, *piece, detectors.counters, *found, out), pieces)
+
+
+def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Floats:
+    """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
+    if len(networks) == 1:
+        return class_slack(networks[0], X, n_jobs=n_jobs)
+    total = np.zeros((X.shape[0], networks[0].widths[-1]))
+    for network in networks:
+        total += class_slack(network, X, n_jobs=n_jobs) / len(networks)
+    return np.maximum(total, LOWEST)
+
+
+def by_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Codes:
+    """The class of each point by the rule of ``predict``: the one whose detectors claim it most clearly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.construct import adaptive_width
+    >>> from exactfit.network.detectors import by_slack
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> by_slack([adaptive_width(X, y, random_state=0).network], X)
+    array([0, 1, 0])
+    """
+    slack = mean_slack(networks, X, n_jobs=n_jobs)
+    classes = np.asarray(networks[0].decoder.classes, dtype=np.int64)
+    if slack.shape[1] == 1:
+        return np.asarray(np.where(slack[:, 0] > 0, classes[0], classes[1]))
+    order = np.argsort(classes)  # the lower class on a tie, as predict has it
+    return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])

@@ -187,7 +187,8 @@ def _check_certificate(certificate: Certificate, network: Network) -> None:
     inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
     apart = not len(np.intersect1d(errors, given_up)) and bool(np.isin(certificate.overruled, given_up).all())
-    refuse_unless(inside and count and apart, "its certificate contradicts itself")
+    known = certificate.mispredicted is None or bool(np.isin(certificate.mispredicted, errors).all())
+    refuse_unless(inside and count and apart and known, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
 
 

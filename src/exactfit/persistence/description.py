@@ -47,6 +47,7 @@ LATER: dict[str, Header] = {
         "radius_detector": None,
         "radius_upper": None,
         "margin": None,
+        "mispredicted": None,
     },
     "trace": {"margin": 0.0},
     "parameters": {

@@ -222,6 +222,16 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         points = self.encode(X)
         return np.asarray(self.classifier_.decision_function(points))
 
+    def claims(self, X: Any) -> NDArray[np.bool_]:
+        """Which classes claim every row; see ``InterpolatingClassifier.claims``.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+        """
+        points = self.encode(X)
+        return np.asarray(self.classifier_.claims(points))
+
     def abstains(self, X: Any) -> NDArray[np.bool_]:
         """Which rows no class or several classes claim; see ``InterpolatingClassifier.abstains``.
 
