@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,33 +15,73 @@ import pytest
 SECONDS = 120  # to start, and to end if nobody asks for anything any more
 
 
-@contextmanager
-def dask_cluster(folder: Path, n_workers: int, n_threads: int) -> Iterator[str]:
-    """The scheduler's address, once all workers are there; nobody waits for anybody at the end."""
-    distributed = pytest.importorskip("distributed")
-    address = folder / "scheduler.json"
-    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", "--idle-timeout", str(SECONDS)]
-    worker = ["worker", "--no-nanny", "--nthreads", str(n_threads), "--local-directory", str(folder)]
-    worker += ["--death-timeout", str(SECONDS)]
-    with (folder / "cluster.txt").open("wb") as output:
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", "dask", *command, "--no-dashboard", "--scheduler-file", str(address)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            )
-            for command in [scheduler, *[worker] * n_workers]
-        ]  # fmt: skip
-    try:
+@dataclass
+class Cluster:
+    """Processes in a folder; ``address`` is the scheduler's."""
+
+    folder: Path
+    n_threads: int
+    memory_limit: str = "auto"
+    workers: list[subprocess.Popen] = field(default_factory=list)
+    scheduler: subprocess.Popen | None = None
+    address: str = ""
+
+    def start(self, n_workers: int) -> None:
+        distributed = pytest.importorskip("distributed")
+        self.scheduler = self._process(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", "--idle-timeout", str(SECONDS)
+        )
+        for _ in range(n_workers):
+            self.add_worker()
         end = time.monotonic() + SECONDS
-        while not address.exists():  # a client would wait for it for ever
-            assert processes[0].poll() is None, (folder / "cluster.txt").read_text(encoding="utf-8")
+        while not self._file.exists():  # a client would wait for it for ever
+            assert self.scheduler.poll() is None, (self.folder / "cluster.txt").read_text(encoding="utf-8")
             assert time.monotonic() < end, "the scheduler does not start"
             time.sleep(0.1)
-        with distributed.Client(scheduler_file=str(address), timeout=SECONDS) as client:
+        with distributed.Client(scheduler_file=str(self._file), timeout=SECONDS) as client:
             client.wait_for_workers(n_workers, timeout=SECONDS)
-            found = client.scheduler.address
-        yield found
+            self.address = client.scheduler.address
+
+    def add_worker(self) -> subprocess.Popen:
+        """One more, which may take some seconds to be there."""
+        options = ["--no-nanny", "--nthreads", str(self.n_threads), "--local-directory", str(self.folder)]
+        options += ["--memory-limit", self.memory_limit, "--death-timeout", str(SECONDS)]
+        self.workers.append(self._process("worker", *options))
+        return self.workers[-1]
+
+    def end(self) -> None:
+        """Nobody waits for anybody."""
+        for process in [*self.workers, self.scheduler]:
+            if process is not None:
+                process.kill()
+                process.wait()
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "scheduler.json"
+
+    def _process(self, *command: str) -> subprocess.Popen:
+        with (self.folder / "cluster.txt").open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *command, "--no-dashboard", "--scheduler-file", str(self._file)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
+
+
+@contextmanager
+def real_cluster(folder: Path, n_workers: int, n_threads: int, memory_limit: str = "auto") -> Iterator[Cluster]:
+    """A cluster, once all workers are there."""
+    pytest.importorskip("distributed")
+    cluster = Cluster(folder, n_threads, memory_limit)
+    try:
+        cluster.start(n_workers)
+        yield cluster
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+        cluster.end()
+
+
+@contextmanager
+def dask_cluster(folder: Path, n_workers: int, n_threads: int) -> Iterator[str]:
+    """The scheduler's address, once all workers are there."""
+    with real_cluster(folder, n_workers, n_threads) as cluster:
+        yield cluster.address
