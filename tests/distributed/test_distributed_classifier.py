@@ -264,13 +264,17 @@ def moons(n: int = 1500):
     return make_moons(n, noise=0.15, random_state=0)
 
 
-@pytest.mark.parametrize("options", [{"width": 300}, {"width": 20}, {"width": 200, "selection": "greedy"}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "small"),
+    [({"width": 300}, 10_000), ({"width": 20}, 3000), ({"width": 200, "selection": "greedy"}, 10_000)],
+    ids=str,
+)
 @pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
-def test_patterns_may_stay_where_they_are(options, caplog) -> None:
+def test_patterns_may_stay_where_they_are(options, small, caplog) -> None:
     """The same data gathered and kept, each path forced: one network."""
     X, y = moons()
     local = InterpolatingClassifier(random_state=3, **options).fit(X, y)
-    for memory_limit, stays in ((None, False), (10_000, True)):
+    for memory_limit, stays in ((None, False), (small, True)):
         caplog.clear()
         model = DaskInterpolatingClassifier(random_state=3, memory_limit=memory_limit, **options)
         with caplog.at_level(logging.INFO, logger="exactfit"):

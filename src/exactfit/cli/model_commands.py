@@ -13,6 +13,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
+from .dask_fit import Cluster, fit_in_parts
 from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, TableSource, refuse_existing
 from .output import (
     ExitCode,
@@ -42,8 +43,9 @@ Rows = Annotated[
 
 
 def fit_command(
-    source: LabelledSource, output: Output, estimator: Estimator, dry_run: DryRun = False, json: Json = False
-) -> None:
+    source: LabelledSource, output: Output, estimator: Estimator, cluster: Cluster, dry_run: DryRun = False,
+    json: Json = False,
+) -> None:  # fmt: skip
     """Build a network that fits every row of a table; certify and save it."""
     from ..certificate import certify
     from ..demo import Exhibit
@@ -53,11 +55,12 @@ def fit_command(
     from ..tables.table import speaking_of
 
     new = _model_file(output, dry_run)
+    if cluster.in_parts:
+        return _fit_in_parts(source, estimator, cluster, new, json)
     given = source.encoded()
     columns = described(given.table, source.drop or ())
     if dry_run:
-        _print_columns(columns, json)
-        return
+        return _print_columns(columns, json)
     width = max(len(name) for name, _ in columns)
     notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
     notify(f"{given.table.name}: building and certifying (the first run compiles, see exactfit warm-up) ...")
@@ -72,8 +75,30 @@ def fit_command(
     save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
     certificate = classifier.certificate_.in_rows(given.table.rows)
     shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)
+    _print_fit(shown, new, seconds, json, {"columns": dict(columns)})
+    return None
+
+
+def _fit_in_parts(source: LabelledSource, estimator: Estimator, cluster: Cluster, new: Path, json: bool) -> None:
+    """The same for a Parquet file or folder whose rows stay in parts."""
+    import numpy as np
+
+    from ..demo import Exhibit
+    from ..persistence import save
+    from ..tables import Encoding, TableModel
+
+    began = time.perf_counter()
+    classifier, table, shape = fit_in_parts(source, estimator, cluster.scheduler)
+    seconds = time.perf_counter() - began
+    save(TableModel.of(classifier, Encoding.learn(table, "none"), "none"), new)
+    nothing = np.broadcast_to(np.zeros(()), shape)  # exhibits tell how many points there are
+    shown = Exhibit(source.data.name, nothing, np.empty(0), classifier, classifier.certificate_)
+    _print_fit(shown, new, seconds, json, {})
+
+
+def _print_fit(shown: Exhibit, new: Path, seconds: float, json: bool, more: dict[str, Any]) -> None:
     if json:
-        print_json(_fit_report(shown, new, seconds) | {"columns": dict(columns)})
+        print_json(_fit_report(shown, new, seconds) | more)
     else:
         print_exhibit(shown, {"seconds": f"{seconds:.2f}"})
         tell(f"model: {new}")

@@ -94,10 +94,10 @@ def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
 
 
 def _readable(path: Path) -> Path:
-    """A file, a pipe, or the dash that stands for standard input."""
+    """A file, a pipe, the dash that stands for standard input, or a folder of Parquet files."""
     if str(path) != "-" and not path.exists():
         raise typer.BadParameter(f"file '{path}' does not exist.")
-    if path.is_dir():
+    if path.is_dir() and not any(path.glob("*.parquet")):
         raise typer.BadParameter(f"'{path}' is a folder.")
     return path
 
@@ -187,6 +187,8 @@ class TableSource:
         """As the library takes it; progress is for people at a terminal."""
         from ..tables import ReadOptions
 
+        if self.data.is_dir():
+            raise ParameterError(f"{self.data} is a folder: only exactfit fit --backend dask takes folders of Parquet")
         return ReadOptions(
             self.separator, not self.no_header, self.missing, show_progress(),  # type: ignore[arg-type]
             self.decimal, tuple(self.missing_values or ()),
