@@ -186,6 +186,21 @@ def test_to_local_can_be_saved_and_certified(tmp_path) -> None:
     assert proof.data_digest == model.certificate_.data_digest
 
 
+@pytest.mark.parametrize("options", [{}, {"width": 30}, {"n_networks": 2}], ids=str)
+@pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
+def test_one_certificate_from_all_chunks(options) -> None:
+    X, y = digits()
+    model = DaskInterpolatingClassifier(random_state=0, **options).fit(in_chunks(X, 300), y)
+    parts, labels = in_chunks(X, 0, 7, 193, 100), da.from_array(y, chunks=90)
+    for proof in ({}, {"arithmetic": "float32"}, {"radii": True}, {"margin": 1e-3}):
+        expected = exactfit.certify(model.to_local(), X, y, **proof)
+        found = exactfit.certify(model, parts, labels, **proof)
+        for name, value in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
+    with pytest.raises(ParameterError, match="neither attack nor given_up"):
+        exactfit.certify(model, parts, labels, attack=True)
+
+
 def test_contradictory_rows_are_found_across_chunks() -> None:
     X, y = digits()
     X, y = np.concatenate([X, X[[7, 7, 250]], -0.0 * X[:1]]), np.concatenate([y, [9, 8, 5, 0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def certify(
         answer by the mean of their scores, each is proved: then the mean is right too.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
         Rounded first to the format that a classifier is exact in, if it has one. For a table's model:
-        Table, path or frame.
+        Table, path or frame. For a ``DaskInterpolatingClassifier`` also a Dask collection, which stays where it is.
     y : sequence of n_samples
         Labels; class indices for a construction or a network. A table may hold its labels itself.
     arithmetic : {"exact", "float64", "float32"}
@@ -187,6 +187,14 @@ def certify(
         raise ParameterError(f"arithmetic must be one of {', '.join(map(repr, ARITHMETICS))}, got {arithmetic!r}")
     check_flag("radii", radii)
     check_flag("attack", attack)
+    if hasattr(X, "__dask_graph__") and hasattr(
+        model, "certify"
+    ):  # points in parts, and a model that looks at them there
+        if attack or len(given_up):
+            raise ParameterError(
+                "for Dask collections there is neither attack nor given_up: fetch the rows in question"
+            )
+        return cast("Certificate", model.certify(X, y, arithmetic=arithmetic, radii=radii, margin=margin))
     subject = Subject.of(model, X, y)
     room = subject.margin if margin is None else check_number("margin", margin)
     if not 0 <= room < np.inf:

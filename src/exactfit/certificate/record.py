@@ -227,6 +227,39 @@ class Certificate:
         return replace(self, **named, radius_row=None if self.radius_row is None else int(rows[self.radius_row]))
 
     @classmethod
+    def joined(cls, parts: Sequence[Certificate], data_digest: str) -> Certificate:
+        """One certificate about all rows from those about consecutive parts, which one network got; none is given up.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from exactfit import InterpolatingClassifier, certify
+        >>> from exactfit.certificate import Certificate
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+        >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
+        >>> whole = certify(model, X, y)
+        >>> parts = [certify(model, X[:3], y[:3]), certify(model, X[3:], y[3:])]
+        >>> str(Certificate.joined(parts, whole.data_digest)) == str(whole)
+        True
+        """
+        starts = np.cumsum([0, *(part.n_samples for part in parts)])
+        named = [part.in_rows(start + np.arange(part.n_samples)) for start, part in zip(starts, parts, strict=False)]
+        rows: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in named]) for name in ROW_LISTS}
+        nearest = min(named, key=lambda part: np.inf if part.robust_radius is None else part.robust_radius)
+        return replace(
+            nearest,
+            holds=all(part.holds for part in parts),
+            n_samples=int(starts[-1]),
+            n_errors=len(rows["errors"]),
+            slack=min(part.slack for part in parts),
+            float64_safe=_all_safe([part.float64_safe for part in parts]),
+            float32_safe=_all_safe([part.float32_safe for part in parts]),
+            radii=_joined([part.radii for part in parts]),
+            data_digest=data_digest,
+            **rows,
+        )
+
+    @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
         """The inverse of :meth:`to_dict`."""
         numbers = {name: plain.get(name) for name in ("robust_radius", "radius_upper")}
@@ -239,6 +272,10 @@ class Certificate:
             **{name: None if number is None else float(number) for name, number in numbers.items()},
         }
         return cls(**{**plain, **parts})
+
+
+def _all_safe(parts: list[bool | None]) -> bool | None:
+    return None if None in parts else all(parts)
 
 
 def _as_json(value: float | None) -> float | str | None:

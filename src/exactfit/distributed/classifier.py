@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
 from .._support.options import check_whole
+from ..certificate import Certificate
+from ..certificate.record import Arithmetic
 from ..construct.build import build
 from ..data import Labelled, as_labels
 from ..estimators import InterpolatingClassifier, has_votes, options_text
@@ -187,12 +189,18 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     def _lazy(self, X: Any, method: str) -> Any:
         """A method of the ordinary estimator, for every chunk."""
         check_is_fitted(self)
-        local = self.to_local().set_params(n_jobs=None)
-        local.__dict__.pop("feature_names_in_", None)  # compared here, once, and not by every chunk
+        local = self._for_chunks()
         self._refuse_other_features(X)
         # What comes back looks like what comes back for the origin.
         like = getattr(local, method)(np.zeros((1, self.n_features_in_)))[:0]
         return lazy_rows(X, answers_of_chunk, (local, method, like), like)
+
+    def _for_chunks(self) -> InterpolatingClassifier:
+        """What goes to the workers: one thread each; names of features are compared here, once."""
+        local = self.to_local()
+        local.set_params(n_jobs=None)
+        local.__dict__.pop("feature_names_in_", None)
+        return local
 
     def _refuse_other_features(self, X: Any) -> None:
         names = list(getattr(X, "columns", []))
@@ -219,6 +227,34 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         answers = gathered_labels(self.predict(X), runner)
         labels = as_labels(gathered_labels(y, runner), len(answers))
         return float(np.average(answers == labels, weights=sample_weight))
+
+    def certify(
+        self, X: Any, y: Any, *, arithmetic: Arithmetic = "exact", radii: bool = False, margin: float | None = None
+    ) -> Certificate:
+        """Prove the network on Dask collections, chunk by chunk where they are; see :func:`exactfit.certify`.
+
+        Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+        y : Dask array, series or array of shape (n_samples,)
+        arithmetic : {"exact", "float64", "float32"}
+        radii : bool
+        margin : float, optional
+
+        Returns
+        -------
+        Certificate
+            The one that :func:`exactfit.certify` gives for the same rows in memory.
+        """
+        check_is_fitted(self)
+        self._refuse_other_features(X)
+        with progress_bar(bool(self.verbose)) as progress:
+            runner = Runner(self.client, progress)
+            points = Shards.of(X, runner, self.memory_limit)
+            labels = as_labels(gathered_labels(y, runner), len(points))
+            return points.certify(
+                self._for_chunks(), labels, {"arithmetic": arithmetic, "radii": radii, "margin": margin}
+            )
 
     def explain(self, X: Any) -> Explanations:
         """What stands behind the answer for each of some points, which are fetched and looked at here.

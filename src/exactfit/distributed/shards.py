@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.threads import Threads, usable_memory
+from ..certificate import Certificate
 from ..construct.distinct import Distinct, Groups, ranks_of
 from ..construct.evidence import ClassOrder, Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
@@ -27,6 +28,7 @@ from .tasks import (
     Own,
     Survey,
     bits_of_chunk,
+    certified_chunk,
     digests_of_chunk,
     groups_of_chunk,
     hashes_of_chunk,
@@ -265,14 +267,37 @@ class Shards(PartedPoints):
 
     def digest(self, y: NDArray[Any]) -> str:
         """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
-        digest, early, turn = Digest(self.shape), dict[int, NDArray[np.uint8]](), 0
-        tasks = [
-            task(digests_of_chunk)(chunk, y[low:high])
-            for chunk, (low, high) in zip(self.chunks, pairwise(self.starts), strict=True)
-        ]
-        for place, found in self.runner.stream(tasks, "digest"):
-            early[place] = found
-            while turn in early:
-                digest.join(early.pop(turn))
-                turn += 1
-        return digest.hexdigest()
+        found = self.runner.stream(self._labelled(digests_of_chunk, y), "digest")
+        return _joined_digest(self.shape, found)
+
+    def certify(self, model: Any, y: NDArray[Any], options: dict[str, Any]) -> Certificate:
+        """As :func:`exactfit.certify`, for every chunk where it is, joined."""
+        made: dict[int, Certificate | None] = {}
+
+        def digests() -> Iterator[tuple[int, NDArray[np.uint8]]]:
+            one, how = shared(model), shared(options)
+            for place, (certificate, found) in self.runner.stream(
+                self._labelled(certified_chunk, y, one, how), "proofs"
+            ):
+                made[place] = certificate
+                yield place, found
+
+        digest = _joined_digest(self.shape, digests())
+        parts = [made[place] for place in range(len(self.chunks))]
+        return Certificate.joined([part for part in parts if part is not None], digest)
+
+    def _labelled(self, work: Callable[..., Any], y: NDArray[Any], *arguments: Any) -> list[Any]:
+        """A task for every chunk and its labels."""
+        labels = [y[low:high] for low, high in pairwise(self.starts)]
+        return [task(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, labels, strict=True)]
+
+
+def _joined_digest(shape: tuple[int, int], parts: Iterator[tuple[int, NDArray[np.uint8]]]) -> str:
+    """Digests of rows, chunk by chunk as they come, joined in order."""
+    digest, early, turn = Digest(shape), dict[int, NDArray[np.uint8]](), 0
+    for place, found in parts:
+        early[place] = found
+        while turn in early:
+            digest.join(early.pop(turn))
+            turn += 1
+    return digest.hexdigest()

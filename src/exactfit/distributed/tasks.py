@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.hyperplanes import Hyperplanes, nearest, radius
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
@@ -122,6 +123,15 @@ def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
     points = Points(as_matrix(chunk))
     parts = [row_digests(points.tile(low, high), labels[low:high]) for low, high in points.ranges()]
     return np.concatenate([np.empty((0, DIGEST_BYTES), dtype=np.uint8), *parts])
+
+
+def certified_chunk(
+    chunk: Any, labels: NDArray[Any], model: Any, options: dict[str, Any]
+) -> tuple[Certificate | None, NDArray[np.uint8]]:
+    """The certificate of a model about its rows, None without any; and the digests of these."""
+    matrix = as_matrix(chunk)
+    certificate = certify(model, matrix, labels, **options) if matrix.shape[0] else None
+    return certificate, digests_of_chunk(matrix, labels)
 
 
 def answers_of_chunk(chunk: Any, how: tuple[Any, str, NDArray[Any]]) -> NDArray[Any]:
