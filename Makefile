@@ -6,7 +6,8 @@
 # make docs   the site, gallery and doctests included: docs/_build/html/index.html
 # make docs-quick  the same without running gallery and doctests
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
-# make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder
+# make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder. CASE=larger: a hundred
+#             million points and two million images on disk, or SIZE of each
 # make fuzz   changed model files, tables, sweeps and stores for SECONDS=600 seconds: any crash or hang is a finding
 # make bench-weighted   the same for weighted detectors beside masks
 #
@@ -32,7 +33,7 @@ bench: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks fit small growth geometry --data "$(DATA)"
 
 bench-dask: .venv/.installed-test fresh-kernels
-	$(RUN) -m benchmarks dask --data "$(DATA)"
+	$(RUN) -m benchmarks $(or $(CASE),dask) --data "$(DATA)" $(if $(SIZE),--size $(SIZE))
 
 bench-weighted: .venv/.installed-test fresh-kernels
 	$(RUN) -m benchmarks weighted --data "$(DATA)"

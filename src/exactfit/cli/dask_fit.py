@@ -62,6 +62,7 @@ def fit_in_parts(
         model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
         made = model.to_local()
         made.certificate_ = model.certify(points, labels)
+        vars(made).pop("feature_names_in_", None)  # the encoding knows the columns
     head = frame.head(SHOWN_ROWS, npartitions=-1)
     table = read_table(head, label=source.label, drop=source.drop or ())
     return made, table, (made.certificate_.n_samples, made.n_features_in_)
