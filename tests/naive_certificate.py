@@ -267,6 +267,8 @@ def decode(decoder: Decoder, outputs, number=fraction) -> int:
     if decoder.kind == "one_hot":
         on = [k for k, output in enumerate(outputs) if output > 0]
         return decoder.classes[on[0]] if len(on) == 1 else -1
+    if decoder.kind == "argmax":
+        return decoder.classes[list(outputs).index(max(outputs))]
     gaps = [abs(outputs[0] - number(level)) for level in decoder.levels]
     return decoder.classes[gaps.index(min(gaps))]
 

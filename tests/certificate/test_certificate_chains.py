@@ -20,7 +20,7 @@ from exactfit.network.bits import BitMatrix
 ALL = ("exact", "float64", "float32")
 LAWS = ["gauss", "grid", "mixed", "touching", "halves"]
 KINDS = ["dense", "float32", "sparse", "masks", "integers", "large integers"]
-DECODERS = ["sign", "one_hot", "nearest"]
+DECODERS = ["sign", "one_hot", "nearest", "argmax"]
 
 
 def whole(values) -> np.ndarray:
@@ -74,8 +74,8 @@ def decoder_of(rng, kind: str, outputs) -> Decoder:
     """Levels near the outputs, some of them with an output exactly in the middle."""
     if kind == "sign":
         return Decoder("sign", (0, 1))
-    if kind == "one_hot":
-        return Decoder("one_hot", (0, 1, 2))
+    if kind in ("one_hot", "argmax"):
+        return Decoder(kind, (0, 1, 2))
     found = [float(row[0]) if abs(row[0]) < 1e300 else 1.0 for row in outputs]
     centre = found[int(rng.integers(0, len(found)))]
     return Decoder("nearest", (0, 1, 2), (centre - 0.5, centre + 0.5, float(rng.normal())))
@@ -89,7 +89,7 @@ def random_chain(drawn) -> tuple[Network, np.ndarray, np.ndarray]:
     input_map = str(rng.choice(["identity", "append_squared_norm"], p=[0.75, 0.25]))
     blank = Network((), Decoder("sign", (0, 1)), input_map)
     signals = [naive.chain_input(blank, x) for x in X]
-    widths = [*rng.integers(1, 5, int(rng.integers(0, 4))).tolist(), 3 if kind == "one_hot" else 1]
+    widths = [*rng.integers(1, 5, int(rng.integers(0, 4))).tolist(), 3 if kind in ("one_hot", "argmax") else 1]
     layers: list[Layer] = []
     for width in widths:
         choice = str(rng.choice(KINDS, p=[0.3, 0.15, 0.2, 0.15, 0.15, 0.05]))

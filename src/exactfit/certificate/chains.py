@@ -226,6 +226,8 @@ def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form:
     if decoder.kind == "nearest":
         return _nearest(decoder, values[0], errors[0], codes, form)
     classes = np.asarray(decoder.classes, dtype=np.int64)
+    if decoder.kind == "argmax":
+        return _argmax(classes, values, errors, codes, form)
     gaps = np.maximum(np.abs(values) - errors, 0.0)
     if decoder.kind == "sign":
         return _sign(classes, values[0] >= errors[0], values[0] < -errors[0], codes, gaps)
@@ -246,6 +248,30 @@ def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) 
     right = claimed & (off.sum(axis=0) == len(classes) - 1)
     wrong = (on & ~own).any(axis=0) | (off | ~own).all(axis=0) | ((on & own).sum(axis=0) > 1)
     return Decision(right, wrong, gaps)
+
+
+def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+    """An answer is sure if the own output is the largest by more than what a softmax may lose before it is compared.
+
+    Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
+    log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a log
+    that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
+
+    Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u, and
+    o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by its
+    reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the same
+    log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
+    """
+    own = classes[:, None] == codes[None, :]
+    slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
+    slop = np.where(np.abs(values) + slop < form.huge, slop, np.inf)
+    low, high = values - slop, values + slop
+    first, rival = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, low), (~own, high)))
+    most, least = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, high), (~own, low)))
+    right, wrong = first > rival, least > most
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(right, np.where(own, first - rival, first - high) / 2.0, 0.0)
+    return Decision(right, wrong, np.maximum(gaps, 0.0))
 
 
 def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
@@ -270,6 +296,8 @@ def decide_exactly(decoder: Decoder, outputs: list[NDArray[np.object_]], quantum
     zero = np.zeros((len(outputs), len(codes)))
     if decoder.kind == "nearest":
         return _nearest_exactly(decoder, outputs[0], quantum, codes)
+    if decoder.kind == "argmax":
+        return _argmax_exactly(classes, outputs, quantum, codes)
     if decoder.kind == "sign":
         high = np.asarray(outputs[0] >= 0, dtype=bool)
         decision = _sign(classes, high, ~high, codes, zero)
@@ -291,6 +319,15 @@ def _nearest_exactly(decoder: Decoder, outputs: NDArray[np.object_], quantum: in
     rest = np.where(classes[:, None] == decided[None, :], 2 * away.max(initial=0) + 1, away)
     gaps = _sizes(np.asarray(rest.min(axis=0) - away.min(axis=0)), common - 1)
     return Decision(decided == codes, decided != codes, gaps[None, :])
+
+
+def _argmax_exactly(classes: Codes, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
+    values, points = np.array(outputs, dtype=object).reshape(len(classes), len(codes)), np.arange(len(codes))
+    places = np.argmax(values, axis=0)
+    gaps = np.array([_sizes(values[places, points] - column, quantum - 1) for column in values])
+    gaps[places, points] = np.inf
+    gaps[places, points] = gaps.min(axis=0)
+    return Decision(classes[places] == codes, classes[places] != codes, gaps)
 
 
 def _sizes(column: NDArray[np.object_], quantum: int) -> Floats:

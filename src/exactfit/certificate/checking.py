@@ -16,10 +16,12 @@ from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
+from ..network.switched import SwitchedNetwork
 from .attack import attack as smallest_attack
 from .chains import prove_chain
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict, joint_note, joint_verdict
 from .relu import prove_relu
+from .switched_proof import answers_digest, prove_switched
 from .threshold import prove_threshold
 
 
@@ -43,9 +45,11 @@ class Subject:
         What the construction claims; 0.0 if nothing.
     rows : ndarray of int64 or None
         What the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
+    answers : ndarray of int64 or None
+        Of patches before a model that is no chain of layers: what the model answers.
     """
 
-    network: Network
+    network: Network | SwitchedNetwork
     X: Any
     y: Any
     classes: Any = None
@@ -53,17 +57,19 @@ class Subject:
     networks: tuple[Network, ...] = ()
     margin: float = 0.0
     rows: NDArray[np.int64] | None = None
+    answers: Any = None
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
         """The subject in a network, construction, classifier, table's model or pipeline, by what it has."""
-        if isinstance(model, Network):
+        if isinstance(model, Network | SwitchedNetwork):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
             return cls(model.network, X, y, networks=getattr(model, "networks", ()), margin=_margin(model, "trace"))
         if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
             networks, margin = getattr(model, "networks_", ()), _margin(model, "trace_")
-            return cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
+            found = cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
+            return replace(found, answers=model.given_answers(X, y)) if hasattr(model, "given_answers") else found
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             points, labels, rows = model.points_and_labels(X, y)
             return replace(cls.of(model.classifier_, points, labels), rows=rows)
@@ -116,7 +122,7 @@ def certify(
 
     Parameters
     ----------
-    model : InterpolatingClassifier, TableModel, Pipeline (fitted), Construction or Network
+    model : InterpolatingClassifier, RepairedClassifier, TableModel, Pipeline (fitted), Construction or Network
         Of a scikit-learn pipeline its last step, and the points that this sees. Of several networks that
         answer by the mean of their scores, each is proved: then the mean is right too.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
@@ -206,16 +212,22 @@ def certify(
     if points.shape[1] != network.n_features:
         raise DataError(f"X has {points.shape[1]} features, the network takes {network.n_features}")
     labels = as_labels(subject.y, points.shape[0])
-    provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
     seen = replace(points, format=subject.exact_in)
     left_out = _check_rows(given_up, points.shape[0], subject.rows)
     kept = np.delete(np.arange(points.shape[0]), left_out)
     part = seen.take(kept) if len(left_out) else seen
     codes = class_indices(labels, subject.classes)[kept]
+    answers = None if subject.answers is None else np.asarray(subject.answers, dtype=np.int64)
     with progress_bar(bool(verbose)) as progress:
         effort = Effort(n_jobs, progress, arithmetic if radii else None)
-        networks = subject.networks or (network,)
-        verdict = joint_verdict([_prove(provers, one, part, codes, effort) for one in networks])
+        if isinstance(network, SwitchedNetwork):
+            networks: tuple[Network, ...] = ()
+            given = None if answers is None else answers[kept]
+            verdict = prove_switched(network, part, codes, effort, exact_operations, given)
+        else:
+            networks = subject.networks or (network,)
+            provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
+            verdict = joint_verdict([_prove(provers, one, part, codes, effort) for one in networks])
     if arithmetic not in verdict.right:
         raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
     errors = kept[~verdict.right[arithmetic]].astype(np.int64)
@@ -234,14 +246,17 @@ def certify(
         float32_safe=verdict.is_safe("float32"),
         data_digest=data_digest(points, labels),
         network_digest=network.digest,
-        note=joint_note(len(networks), verdict.note, arithmetic),
+        note=joint_note(max(1, len(networks)), verdict.note, arithmetic),
         given_up=left_out,
         overruled=_overruled(seen, class_indices(labels, subject.classes), left_out),
         mispredicted=_mispredicted(networks, seen, class_indices(labels, subject.classes), errors, n_jobs),
+        answers_digest=None if answers is None else answers_digest(answers),
     )
     if radii:
         certificate = _with_radii(certificate, verdict, kept, room)
     if attack and verdict.radii is not None:
+        if isinstance(network, SwitchedNetwork):
+            raise ParameterError("attack looks for moves against one network: use radii=True for a repaired model")
         upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
         certificate = replace(certificate, radius_upper=upper)
     return certificate.in_rows(subject.rows)
@@ -254,7 +269,7 @@ def _mispredicted(
 
     No other row can be: where each network's own output is right, so is the sign of its slack for every class.
     """
-    if any(network.detectors is None for network in networks):
+    if not networks or any(network.detectors is None for network in networks):
         return None
     doubt = points.take(errors)
     tiles = [by_slack(networks, doubt.finite_tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]

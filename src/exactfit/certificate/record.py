@@ -26,6 +26,7 @@ RadiusMethod = Literal["slack of detectors", "nearest hyperplane", "nearest sphe
 SHOWN_ROWS = 10  # in texts, before "and so many more"
 ROW_LISTS = ("errors", "given_up", "overruled", "narrow")  # what of a certificate names rows
 EVALUATED = "by evaluation only"
+GIVEN_ANSWERS = "given the model's answers"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
 
@@ -93,6 +94,9 @@ class Certificate:
         Whether every point is right in every evaluation in that format; None if not examined.
     data_digest, network_digest : str
         SHA-256 of what the certificate is about.
+    answers_digest : str or None
+        Of patches before a model that is no chain of layers: SHA-256 of the answers of the model that are taken as
+        given (class indices, little-endian int64). None: everything is proved.
     note : str
         What else there is to say, such as "by evaluation only".
     given_up : ndarray of int64
@@ -157,6 +161,7 @@ class Certificate:
     radius_upper: float | None = None
     margin: float | None = None
     narrow: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    answers_digest: str | None = None
 
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
@@ -184,6 +189,7 @@ class Certificate:
             "float32": _SAFETY[self.float32_safe],
             "data": f"sha256 {self.data_digest}",
             "network": f"sha256 {self.network_digest}",
+            **({} if self.answers_digest is None else {"given answers": f"sha256 {self.answers_digest}"}),
         }
         noise = np.setdiff1d(self.given_up, self.overruled)
         rows = {"rows in error": self.errors, "rows given up": noise, "overruled": self.overruled}
@@ -318,16 +324,20 @@ def joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
         return verdicts[0]
     known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
     radii = [verdict.radius for verdict in verdicts if verdict.radius is not None]
-    methods = get_args(Method)
     return Verdict(
         right={name: np.all([verdict.right[name] for verdict in verdicts], axis=0) for name in known},
         slack=float(np.min([verdict.slack for verdict in verdicts])),
         radius=min(radii) if len(radii) == len(verdicts) else None,
-        method=max((verdict.method for verdict in verdicts), key=methods.index),
+        method=joint_method([verdict.method for verdict in verdicts]),
         radius_method=verdicts[0].radius_method,
         note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
         radii=_least([verdict.radii for verdict in verdicts]),
     )
+
+
+def joint_method(methods: Sequence[Method]) -> Method:
+    """The strongest means that any of several proofs needed."""
+    return max(methods, key=get_args(Method).index)
 
 
 def _least(radii: list[Floats | None]) -> Floats | None:

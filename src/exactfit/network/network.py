@@ -182,19 +182,20 @@ class Decoder:
 
     Parameters
     ----------
-    kind : {"sign", "one_hot", "nearest"}
+    kind : {"sign", "one_hot", "nearest", "argmax"}
         - ``"sign"``: one output; negative means ``classes[0]``, else ``classes[1]``
           (sign(0) = +1, as in the paper).
         - ``"one_hot"``: one output per class, positive where the class claims the
           point; the class that claims it alone, or -1 if none or several do.
         - ``"nearest"``: one output; the class whose entry of ``levels`` is nearest.
+        - ``"argmax"``: one output per class; the class of the largest, the first of equals.
     classes : tuple of int
         Class indices that the outputs stand for.
     levels : tuple of float
         For ``"nearest"`` only.
     """
 
-    kind: Literal["sign", "one_hot", "nearest"]
+    kind: Literal["sign", "one_hot", "nearest", "argmax"]
     classes: tuple[int, ...]
     levels: tuple[float, ...] = ()
 
@@ -210,6 +211,8 @@ class Decoder:
             claims = np.asarray(outputs > 0, dtype=bool)
             alone = claims.sum(axis=1) == 1
             return np.where(alone, classes[claims.argmax(axis=1)], -1)
+        if self.kind == "argmax":
+            return np.asarray(classes[np.argmax(outputs, axis=1)])
         levels = np.asarray(self.levels)
         if outputs.dtype == object:  # no rounding after layers that never round
             levels = object_array([Fraction(level) for level in self.levels], levels.shape)

@@ -148,6 +148,10 @@ class Dense(_Matrix):
         """Weights other than zero."""
         return int(np.count_nonzero(self.values))
 
+    def take(self, units: NDArray[Any]) -> Dense:
+        """Some of the units."""
+        return Dense(self.values[units])
+
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The numbers, for a digest or a file."""
         return {"values": self.values}
