@@ -24,6 +24,7 @@ ROOMS = (
     ("persistence",),
     ("tables",),
     ("export",),
+    ("repairs",),
     ("distributed",),
     ("estimators",),
     ("constructions", "explanation"),

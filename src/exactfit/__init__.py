@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from .outcome import Outcome as Outcome
     from .persistence import load as load
     from .persistence import save as save
+    from .repairs import RepairedClassifier as RepairedClassifier
+    from .repairs import RepairReport as RepairReport
+    from .repairs import repair as repair
     from .suspects import Suspects as Suspects
     from .suspects import find_suspects as find_suspects
     from .tables import Table as Table
@@ -99,6 +102,7 @@ _HOMES = {
     "network": ["Network"],
     "outcome": ["Outcome"],
     "persistence": ["load", "save"],
+    "repairs": ["RepairReport", "RepairedClassifier", "repair"],
     "suspects": ["Suspects", "find_suspects"],
     "tables": ["Table", "TableModel", "read_table"],
 }

@@ -1,0 +1,161 @@
+r"""Balls as patches: one unit 2 <c, x> - |x|^2 + b over the squared norm, b = t - |c|^2, fires where |x - c|^2 < t.
+
+Claim. Whoever evaluates the unit at x, in any order, in a format with unit roundoff u, is off from t - |x - c|^2 by
+less than E(x) = 8 (d + 16) u (|x|^2 + |c|^2 + t), underflow aside; and so is the enclosure by which it is certified.
+
+Proof. The inputs, d products for |x|^2, d + 1 products and the bias pass through at most d + 6 roundings each;
+together they are at most 2 |c| |x| + 2 |x|^2 + |b| <= 3 |x|^2 + 2 |c|^2 + t. An enclosure pays that for the format and
+once more for float64, which is never coarser: less than 2 (d + 8) u (1 + 2^-10) (3 |x|^2 + 2 |c|^2 + t).
+
+So a ball surely claims x if t - |x - c|^2 > E(x), and surely does not if |x - c|^2 - t > E(x). The least ball surely
+claims its centre: t = 20 (d + 16) u |c|^2, and E(c) is about 16 (d + 16) u |c|^2. The largest one is t = min over the
+rest of |z - c|^2 - M(z), M(z) = 32 (d + 16) u (|z|^2 + |c|^2): since t <= |z - c|^2 <= 2 |z|^2 + 2 |c|^2, M(z) is E(z)
+and more, which pays for the rounding of the distances found here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.distances import pair_squares
+from .._kernels.rounding import Format
+from .._kernels.rows import squared_norms
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Codes, Floats, Matrix, Rows
+from ..exceptions import NoGapError
+from ..network import Dense, Layer
+from ..network.activations import THRESHOLD
+from ..network.sides import dense_rows, row_tiles
+from .patches import Patches, Targets, patch_network, with_units
+
+CENTRES_AT_ONCE = 1024  # centres in one product with a tile of points
+UP = 1.0 + 2.0**-40  # more than the few roundings of a bound itself
+
+
+def ball_patches(targets: Targets, share: float, root: np.random.SeedSequence) -> Patches:
+    """Balls around targets, in random order, skipping those that a ball before them claims."""
+    form, codes, centres = targets.form, targets.codes[targets.rows], targets.points(targets.rows)
+    least = _least_squares(centres, form)
+    largest = _largest_squares(centres, codes, targets.X, targets.codes, form)
+    _refuse_crowded(targets, least, largest)
+    squares = least
+    if share:
+        radii = (1.0 - share) * np.sqrt(least) + share * np.sqrt(largest)
+        squares = np.clip(np.square(radii), least, largest)
+    chosen = _cover(centres, codes, squares, form, stream(root, ORDER))
+    return _assembled(targets, centres[chosen], targets.rows[chosen], codes[chosen], squares[chosen])
+
+
+def _norms(points: Floats) -> Floats:
+    norms = np.empty(len(points))
+    squared_norms(np.ascontiguousarray(points), norms)
+    return norms
+
+
+def _unit(points: Floats, form: Format) -> float:
+    return float((points.shape[1] + 16) * form.unit)
+
+
+def _least_squares(centres: Floats, form: Format) -> Floats:
+    underflow = form.pad * (centres.shape[1] + np.abs(centres).sum(axis=1) + 1.0)
+    return np.asarray(20.0 * _unit(centres, form) * _norms(centres) + underflow)
+
+
+def _clear(points: Floats, centre_norms: Floats, form: Format) -> Floats:
+    """M(z) of every centre and point, shape (centres, points)."""
+    return np.asarray(32.0 * _unit(points, form) * (_norms(points)[None, :] + centre_norms[:, None]) + form.pad)
+
+
+def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form: Format) -> Floats:
+    """min over points of other classes of |z - c|^2 - M(z), at most the square of twice the largest norm.
+
+    Products tell which points may be the closest; the differences of these are added up in one fixed order.
+    """
+    norms = _norms(centres)
+    farthest = max((float(_norms(dense_rows(X, tile)).max()) for tile in row_tiles(X)), default=0.0)
+    largest = np.full(len(centres), 4.0 * max(farthest, norms.max(initial=0.0)))
+    for start in range(0, len(centres), CENTRES_AT_ONCE):
+        part = slice(start, start + CENTRES_AT_ONCE)
+        for tile in row_tiles(X):
+            points = dense_rows(X, tile)
+            near = _norms(points)[None, :] + norms[part, None] - 2.0 * (centres[part] @ points.T)
+            near[own[part, None] == codes[None, tile]] = np.inf
+            margins = _clear(points, norms[part], form)
+            best = np.minimum((near - margins).min(axis=1), largest[part])
+            left, right = np.nonzero(near - 2.0 * margins <= best[:, None])
+            squares = np.empty(len(left))
+            pair_squares(centres[part][left], points[right], squares)
+            np.minimum.at(largest, start + left, squares - margins[left, right])
+    return largest
+
+
+def _refuse_crowded(targets: Targets, least: Floats, largest: Floats) -> None:
+    crowded = targets.rows[largest < least]
+    if len(crowded):
+        rows = ", ".join(map(str, crowded[:10]))
+        raise NoGapError(
+            f"balls around rows {rows} would also claim a point of another label, as {targets.exact_in or 'float64'} "
+            'rounds: use patches="mask", centre the data, or correct labels of points that are nearly equal'
+        )
+
+
+def _cover(centres: Floats, codes: Codes, squares: Floats, form: Format, rng: np.random.Generator) -> NDArray[np.intp]:
+    waiting, chosen = np.ones(len(centres), dtype=bool), []
+    for place in rng.permutation(len(centres)):
+        if waiting[place]:
+            chosen.append(place)
+            others = np.flatnonzero(waiting & (codes == codes[place]))
+            waiting[others[_claims(centres[place], squares[place], centres[others], form)]] = False
+            waiting[place] = False
+    return np.sort(np.array(chosen, dtype=np.intp))
+
+
+def _squares_from(centre: Floats, points: Floats) -> Floats:
+    out = np.empty(len(points))
+    pair_squares(np.repeat(centre[None, :], len(points), axis=0), np.ascontiguousarray(points), out)
+    return out
+
+
+def _claims(centre: Floats, square: float, points: Floats, form: Format) -> NDArray[np.bool_]:
+    """Which points a ball surely claims."""
+    errors = _clear(points, _norms(centre[None, :]), form)[0]
+    return np.asarray(_squares_from(centre, points) + errors < square)
+
+
+def _assembled(targets: Targets, centres: Floats, anchors: Rows, codes: Codes, squares: Floats) -> Patches:
+    weights = np.column_stack([2 * centres, np.full(len(centres), -1.0)])
+    norms = _norms(centres)
+    units = Layer(Dense(weights), squares - norms, THRESHOLD)
+    network = patch_network((units,), codes, targets.n_classes, "append_squared_norm")
+    return Patches(network, anchors, *_radii(squares, norms, _unit(centres, targets.form)))
+
+
+def _radii(squares: Floats, norms: Floats, unit: float) -> tuple[Floats, Floats]:
+    """Distances inside which balls surely fire, and beyond which they surely do not, in every evaluation."""
+    share = 8.0 * unit
+    within = squares - share * (3.0 * norms + 3.0 * squares) * UP  # |x|^2 <= 2 |c|^2 + 2 t inside
+    beyond = (squares + share * (3.0 * norms + squares)) / (1.0 - 2.0 * share)
+    return np.sqrt(np.maximum(within, 0.0)) / UP, np.sqrt(beyond) * UP
+
+
+def centres_and_squares(patches: Patches) -> tuple[Floats, Floats]:
+    """What balls were made of, read back from their units."""
+    units = patches.network.layers[-2]
+    assert isinstance(units.weights, Dense)
+    centres = np.ascontiguousarray(units.weights.values[:, :-1] / 2.0)
+    return centres, units.bias + _norms(centres)
+
+
+def lowered_balls(patches: Patches, X: Matrix, codes: Codes, form: Format) -> tuple[Patches, NDArray[np.intp]]:
+    """Balls that claim none of some further points of other labels, and the places of those that are left."""
+    centres, squares = centres_and_squares(patches)
+    lower = np.minimum(squares, _largest_squares(centres, patches.codes, X, codes, form))
+    kept = np.flatnonzero(lower >= _least_squares(centres, form))
+    units = patches.network.layers[-2]
+    assert isinstance(units.weights, Dense)
+    bias = np.where(lower < squares, lower - _norms(centres), units.bias)
+    fewer = Layer(units.weights.take(kept), bias[kept], THRESHOLD)
+    network = with_units(patches.network, fewer, patches.codes[kept])
+    radii = _radii(lower[kept], _norms(centres[kept]), _unit(centres, form))
+    return Patches(network, patches.anchors[kept], *radii), kept

@@ -1,0 +1,217 @@
+"""Masks and weighted detectors as patches: the package's own, over hyperplanes drawn for them.
+
+Hyperplanes are drawn until every target is covered: with each failure twice as many. A mask is anchored at its target,
+at which its count is zero; so the least limit is one. A weighted detector's least limit is one more than the greatest
+count at the targets that it is the first to claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.rounding import Format
+from .._support.console import silent
+from .._support.threads import Threads
+from ..construct.cover import Cover, random_cover
+from ..construct.evidence import ClassOrder, Columns, Counts, Pieces
+from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, refuse_too_large, stream
+from ..construct.one_vs_rest import cover_classes
+from ..construct.patterns import Patterns, norms_above, patterns_of
+from ..construct.recipe import Recipe
+from ..data import Codes, Floats, Matrix, Rows
+from ..exceptions import NoGapError
+from ..network import Dense, Layer, Masks, Network, WeightedMasks
+from ..network.activations import THRESHOLD
+from ..network.detectors import Detectors
+from ..network.weights import weigh_words
+from .patches import Patches, Targets, patch_network, with_units
+
+FIRST_WIDTH = 256  # hyperplanes to begin with: most targets are apart from the rest
+LARGEST_WIDTH = 2**14  # beyond it, points are too close for hyperplanes drawn at random
+
+
+class Reached:
+    """Evidence of masks whose limits go a share of the way from one to what the rest allows."""
+
+    def __init__(self, counts: Counts, share: float) -> None:
+        self.counts, self.share, self.threads = counts, share, counts.threads
+
+    def cost(self, rest: Pieces) -> int:
+        """As of the counts."""
+        return self.counts.cost(rest)
+
+    def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
+        """At least one where the rest allows it; see :class:`~exactfit.construct.evidence.Evidence`."""
+        limits, witnesses = self.counts.limits(anchors, rest)
+        return np.where(limits > 0, 1 + (self.share * (limits - 1)).astype(np.int64), limits), witnesses
+
+    def select(self, columns: Columns | slice) -> Any:
+        """As of the counts."""
+        return self.counts.select(columns)
+
+    def heights(self, anchors: Columns, selected: Any) -> NDArray[Any]:
+        """As of the counts."""
+        return self.counts.heights(anchors, selected)
+
+    def stored_limits(self, limits: NDArray[Any], highest: NDArray[Any]) -> list[Any]:
+        """The limits themselves."""
+        return self.counts.stored_limits(limits, highest)
+
+
+def count_patches(targets: Targets, share: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
+    """Masks or weighted detectors that claim the targets."""
+    source = Source(root, gaussian(targets.X, max_bias="radius", center=True))
+    width = FIRST_WIDTH
+    while True:
+        refuse_too_large(width, targets.X)
+        layer = _FirstLayer.of(targets, source.first(width), threads)
+        covers = [layer.cover(k, share, kind, root) for k in np.unique(targets.codes[targets.rows]).tolist()]
+        uncovered = np.concatenate([np.empty(0, dtype=np.intp), *(cover.uncovered for cover in covers)])
+        if not len(uncovered):
+            return layer.assembled(covers, kind)
+        if width >= LARGEST_WIDTH:
+            rows = ", ".join(map(str, np.sort(layer.rows[uncovered])[:10].tolist()))
+            raise NoGapError(
+                f"{width} hyperplanes do not tell rows {rows} from points of other labels: scale or centre the data, "
+                'use patches="ball", or correct labels of points that are nearly equal'
+            )
+        width *= 2
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstLayer:
+    """Hyperplanes, and all given points in columns: class by class, of each class the targets first."""
+
+    targets: Targets
+    planes: Hyperplanes
+    patterns: Patterns
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    threads: Threads
+
+    @classmethod
+    def of(cls, targets: Targets, planes: Hyperplanes, threads: Threads) -> _FirstLayer:
+        """Bits of all points, sure in the asked format."""
+        spared = np.ones(len(targets.codes), dtype=np.int64)
+        spared[targets.rows] = 0
+        halves = 2 * targets.codes + spared
+        rows = np.argsort(halves, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(halves, minlength=2 * targets.n_classes))])
+        patterns = patterns_of(targets.X, planes, _in_format(targets), threads, rows)
+        return cls(targets, planes, patterns, rows, starts, threads)
+
+    def cover(self, k: int, share: float, kind: str, root: np.random.SeedSequence) -> Cover:
+        """Patches for the targets of one class."""
+        target = int(self.starts[2 * k]), int(self.starts[2 * k + 1])
+        if kind == "weighted":
+            return self._weighted(k, target, share, root)
+        order = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
+        ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
+        rest = [piece for piece in ends if piece[0] < piece[1]]
+        counts = Counts(self.patterns.on, self.threads, self.patterns.maybe)
+        return random_cover(Reached(counts, share), target, rest, order, silent)
+
+    def _weighted(self, k: int, target: tuple[int, int], share: float, root: np.random.SeedSequence) -> Cover:
+        """Found among the targets and the rest alone; then limits are lowered."""
+        rest = np.flatnonzero(self.targets.codes[self.rows] != k)
+        columns = np.concatenate([np.arange(*target), rest])
+        few = self.patterns.take(columns)
+        n_targets = target[1] - target[0]
+        classes = ClassOrder(np.arange(len(columns)), np.array([0, n_targets, len(columns)]))
+        counts = Counts(few.on, self.threads, few.maybe)
+        (cover,) = cover_classes(counts, classes, (0,), Recipe(detectors="weighted"), root)
+        cover.limits = self._lowered(cover, few.take(slice(0, n_targets)), share)
+        cover.anchors = [int(columns[anchor]) for anchor in cover.anchors]
+        cover.uncovered = columns[cover.uncovered]
+        return cover
+
+    @staticmethod
+    def _lowered(cover: Cover, own: Patterns, share: float) -> list[int]:
+        waiting, limits = np.ones(own.on.n_rows, dtype=bool), []
+        for weights, limit in zip(cover.weights or (), cover.limits, strict=True):
+            counts = count_range(own, weights)[1]
+            claimed = waiting & (counts < limit)
+            least = int(counts[claimed].max()) + 1 if claimed.any() else limit
+            limits.append(least + int(share * (limit - least)))
+            waiting &= ~claimed
+        return limits
+
+    def assembled(self, covers: list[Cover], kind: str) -> Patches:
+        """The covers as a network."""
+        columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
+        limits = np.array([limit for cover in covers for limit in cover.limits], dtype=np.int64)
+        counters: Masks | WeightedMasks = Masks(self.patterns.maybe.take(columns).complement(), -1)
+        if kind == "weighted":
+            weights = [one for cover in covers for one in cover.weights or ()]
+            counters = WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), self.planes.count), -1)
+        first = Layer(Dense(self.planes.weights), self.planes.biases, THRESHOLD)
+        rows = self.rows[columns].astype(np.int64)
+        codes = self.targets.codes[rows]
+        network = patch_network((first, Layer(counters, limits, THRESHOLD)), codes, self.targets.n_classes)
+        return with_radii(network, rows, self.targets.points(rows), self.targets.form)
+
+
+def _in_format(targets: Targets) -> Recipe:
+    return Recipe(exact_in=targets.exact_in)  # type: ignore[arg-type]
+
+
+def count_range(patterns: Patterns, weights: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The least and the greatest count that an evaluation can come to, for every column."""
+    up, down = np.maximum(weights, 0), np.minimum(weights, 0)
+    surely, perhaps = patterns.on.words, patterns.maybe.words
+    least = weigh_words(surely, up).astype(np.int64) + weigh_words(perhaps, down)
+    return least, weigh_words(perhaps, up).astype(np.int64) + weigh_words(surely, down)
+
+
+def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) -> Patches:
+    """Patches with the radius inside which each surely fires; beyond which none does is not known.
+
+    A patch fires while the counts of bits that can turn against it stay below its slack. Within a distance r of its
+    anchor a only bits of hyperplanes turn whose |<w, a> + b|, less what rounding loses, is at most r |w|.
+    """
+    found = Detectors.of(network)
+    weights, biases = found.planes.astype(np.float64), found.first.bias
+    norms, within = norms_above(weights), np.zeros(len(anchors))
+    unit = 8.0 * (weights.shape[1] + 16) * form.unit
+    for place, point in enumerate(points):
+        sums = weights @ point + biases
+        lost = unit * (2.0 * norms * float(np.linalg.norm(point)) + np.abs(biases)) + form.pad
+        distances = np.maximum(np.abs(sums) - lost, 0.0) / norms
+        count = _signed_count(found, place)
+        against = np.where(sums > 0, np.maximum(-count, 0), np.maximum(count, 0))
+        slack = found.limits[place] - int(count[sums > 0].sum())
+        order = np.argsort(distances)
+        turns = int(np.searchsorted(np.cumsum(against[order]), slack))
+        reach = distances[order[turns]] if turns < len(order) else np.inf
+        within[place] = min(reach, float(np.linalg.norm(point))) * (1.0 - 2.0**-40) if slack > 0 else 0.0
+    return Patches(network, anchors, within, np.full(len(anchors), np.inf))
+
+
+def _signed_count(found: Detectors, place: int) -> NDArray[np.int64]:
+    """What each bit adds to a patch's count."""
+    some = found.weights.take(np.array([place]))
+    numbers = some.values if isinstance(some, WeightedMasks) else some.bits.to_bool()
+    return np.asarray(numbers[0], dtype=np.int64)
+
+
+def lowered_counts(
+    patches: Patches, given: Targets, X: Matrix, codes: Codes, threads: Threads
+) -> tuple[Patches, NDArray[np.intp]]:
+    """Patches with limits over some further points of other labels too, and the places of those that can still fire."""
+    found = Detectors.of(patches.network)
+    planes = Hyperplanes(found.planes, found.first.bias)
+    bits = patterns_of(X, planes, _in_format(given), threads)
+    limits = found.limits.copy()
+    for place, code in enumerate(patches.codes):
+        rest = np.flatnonzero(codes != code)
+        if len(rest):
+            least, _ = count_range(bits.take(rest), _signed_count(found, place).astype(np.int8))
+            limits[place] = min(limits[place], int(least.min()))
+    kept = np.flatnonzero(limits > found.floors)
+    units = Layer(found.weights.take(kept), limits[kept], THRESHOLD)
+    network, anchors = with_units(patches.network, units, patches.codes[kept]), patches.anchors[kept]
+    return with_radii(network, anchors, given.points(anchors), given.form), kept

@@ -1,0 +1,269 @@
+"""ONNX graphs as models: run by onnxruntime, and read as a chain of layers where they are one."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Floats, Matrix
+from ..exceptions import DataError, MissingDependencyError, ParameterError
+from ..network import Network
+from ..network.sides import dense_rows, row_tiles
+from .chain_reading import ChainReader
+
+RUN_ROWS = 1024  # points to a run: enough for full speed, little memory for convolutions
+LARGEST_FILE = 2**31  # bytes: what one file of Protocol Buffers can hold
+LAST = ("Softmax", "LogSoftmax", "ArgMax")  # what may follow the last sum of a chain
+
+
+def is_graph(model: Any) -> bool:
+    """Whether this names an ONNX file, or is a graph."""
+    named = isinstance(model, str | os.PathLike) and Path(model).suffix.lower() == ".onnx"
+    return named or isinstance(model, Graph) or type(model).__name__ == "ModelProto"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An ONNX model of one input, with labels or scores among its outputs.
+
+    Attributes
+    ----------
+    octets : bytes
+        The file, whole.
+    """
+
+    octets: bytes
+
+    @classmethod
+    def of(cls, model: Any) -> Graph:
+        """A graph of a file, its octets or a ModelProto, checked as far as repair needs it."""
+        if isinstance(model, Graph):
+            return model
+        if isinstance(model, str | os.PathLike):
+            path = Path(model)
+            if path.stat().st_size > LARGEST_FILE:
+                raise ParameterError(f"{path.name} is larger than one ONNX file can be")
+            graph = cls(path.read_bytes())
+        else:
+            graph = cls(model if isinstance(model, bytes) else model.SerializeToString())
+        graph.check()
+        return graph
+
+    def check(self) -> None:
+        """Refuse a graph that cannot be asked for answers."""
+        for part in ("input_shape", "input_dtype"):  # each refuses what points cannot be
+            getattr(self, part)
+        if self.label is None and self.scores is None:
+            raise ParameterError(
+                "the ONNX model has neither labels (whole numbers or text, one a row) nor scores (numbers, one a class)"
+            )
+        if self.label is None and self.n_outputs == 1:
+            raise ParameterError(
+                "the ONNX model has one output, and does not say from where on it means the second class: "
+                "give it two outputs, or an output of labels"
+            )
+
+    @cached_property
+    def proto(self) -> Any:
+        """The model as onnx reads it."""
+        _require("onnx")
+        import onnx
+
+        try:
+            proto = onnx.load_model_from_string(self.octets)
+            onnx.checker.check_model(proto)
+        except Exception as error:  # onnx and protobuf each have exceptions of their own
+            raise ParameterError(f"this is no ONNX model: {' '.join(str(error).split())[:200]}") from error
+        return proto
+
+    @cached_property
+    def session(self) -> Any:
+        """The model as it runs here."""
+        _require("onnxruntime")
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors only
+        try:
+            return onnxruntime.InferenceSession(self.octets, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime has exceptions of its own for each kind of failure
+            raise ParameterError(f"onnxruntime cannot run this model: {' '.join(str(error).split())[:200]}") from error
+
+    @cached_property
+    def input(self) -> Any:
+        """The one input that is no constant."""
+        graph = self.proto.graph
+        constants = {part.name for part in graph.initializer}
+        given = [part for part in graph.input if part.name not in constants]
+        if len(given) != 1:
+            raise ParameterError(f"the ONNX model takes {len(given)} inputs: repair needs one of points")
+        return given[0]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of one point."""
+        dims = self.input.type.tensor_type.shape.dim
+        if len(dims) < 2 or any(part.dim_value < 1 for part in dims[1:]):
+            raise ParameterError("the ONNX model does not say how many features a point has")
+        if dims[0].dim_value > 0:
+            raise ParameterError(
+                f"the ONNX model takes exactly {dims[0].dim_value} rows: export it for any number of rows"
+            )
+        return tuple(int(part.dim_value) for part in dims[1:])
+
+    @property
+    def n_features(self) -> int:
+        """How many features a point has."""
+        return math.prod(self.input_shape)
+
+    @property
+    def input_dtype(self) -> np.dtype[Any]:
+        """Of the numbers that it takes."""
+        from onnx import helper
+
+        dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(self.input.type.tensor_type.elem_type))
+        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ParameterError(f"the ONNX model takes {dtype}: repair needs one that takes float32 or float64")
+        return dtype
+
+    @cached_property
+    def label(self) -> str | None:
+        """The output of labels, if there is one."""
+        return next((part.name for part in self.session.get_outputs() if _is_label(part)), None)
+
+    @cached_property
+    def scores(self) -> str | None:
+        """The output of scores, if there is one."""
+        return next((part.name for part in self.session.get_outputs() if _is_scores(part)), None)
+
+    @cached_property
+    def n_outputs(self) -> int | None:
+        """How many scores a point has; None without scores."""
+        if self.scores is None:
+            return None
+        return int(self._run(np.zeros((1, self.n_features)), self.scores).shape[1])
+
+    def answers(self, X: Matrix) -> NDArray[Any]:
+        """Labels of every row, or places of the largest score where there are no labels."""
+        if self.label is None:
+            return np.asarray(np.argmax(self.run_scores(X), axis=1))
+        labels = np.asarray(self._run(X, self.label)).reshape(-1)
+        return labels.astype(str) if labels.dtype == object else labels
+
+    def run_scores(self, X: Matrix) -> Floats:
+        """Scores of every row."""
+        assert self.scores is not None
+        scores = np.asarray(self._run(X, self.scores), dtype=np.float64)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            raise DataError(f"the ONNX model gave NaN or infinity, first for row {row}")
+        return scores
+
+    def _run(self, X: Matrix, output: str) -> NDArray[Any]:
+        tiles = []
+        for tile in row_tiles(X, RUN_ROWS):
+            points = dense_rows(X, tile).astype(self.input_dtype).reshape(-1, *self.input_shape)
+            (found,) = self.session.run([output], {self.input.name: points})
+            if len(found) != len(points):
+                raise DataError(f"the ONNX model gave {len(found)} answers for {len(points)} points")
+            tiles.append(np.asarray(found))
+        return np.concatenate(tiles)
+
+    @cached_property
+    def chain(self) -> Network | None:
+        """The chain of layers that the graph is; None if it is none."""
+        return _Walk(self).network()
+
+
+def _is_label(part: Any) -> bool:
+    return part.type in ("tensor(int64)", "tensor(int32)", "tensor(string)") and len(part.shape) == 1
+
+
+def _is_scores(part: Any) -> bool:
+    return part.type in ("tensor(float)", "tensor(double)") and len(part.shape) == 2
+
+
+def _require(package: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise MissingDependencyError(f"ONNX models need {package}: pip install {package} (or exactfit[onnx])")
+
+
+class _Walk:
+    """Along the nodes of a graph, as long as they are a chain."""
+
+    def __init__(self, graph: Graph) -> None:
+        from onnx import numpy_helper
+
+        proto = graph.proto.graph
+        self.constants = {part.name: numpy_helper.to_array(part) for part in proto.initializer}
+        self.nodes, self.outputs = proto.node, {part.name for part in proto.output}
+        self.signal, self.ends = graph.input.name, set[str]()
+        self.reader = ChainReader()
+
+    def network(self) -> Network | None:
+        """The chain, if all nodes belong to it and all outputs come from its last sum."""
+        if not all(self._step(node) for node in self.nodes) or not self.outputs <= self.ends | {self.signal}:
+            return None
+        return self.reader.network()
+
+    def _step(self, node: Any) -> bool:
+        from onnx import numpy_helper
+
+        given = {part.name: part for part in node.attribute}
+        if node.op_type == "Constant" and "value" in given:
+            self.constants[node.output[0]] = numpy_helper.to_array(given["value"].t)
+            return True
+        moving = [name for name in node.input if name and name not in self.constants]
+        if moving != [self.signal]:
+            return (
+                node.op_type in ("Identity", "Cast") and bool(moving) and set(moving) <= self.ends and self._end(node)
+            )
+        if node.op_type in LAST:
+            return _is_along_classes(node, given) and self._end(node)
+        if not self._layer(node, given):
+            return False
+        self.signal = node.output[0]
+        return not self.ends
+
+    def _end(self, node: Any) -> bool:
+        self.ends.update(node.output)
+        return True
+
+    def _layer(self, node: Any, given: dict[str, Any]) -> bool:
+        still = [self.constants[name] for name in node.input if name in self.constants]
+        ahead = node.input[0] == self.signal
+        match node.op_type:
+            case "Gemm":
+                return ahead and self._gemm(given, *still)
+            case "MatMul":
+                return ahead and still[0].ndim == 2 and self._gemm({}, still[0])
+            case "Add":
+                return still[0].size in (1, *still[0].shape[-1:]) and self.reader.add(still[0].ravel())
+            case "Relu" | "Sign":
+                return self.reader.relu() if node.op_type == "Relu" else self.reader.sign()
+            case "Flatten":
+                return not self.reader.layers and (given["axis"].i if "axis" in given else 1) == 1
+        return node.op_type in ("Identity", "Dropout")
+
+    def _gemm(self, given: dict[str, Any], weights: NDArray[Any], bias: NDArray[Any] | None = None) -> bool:
+        plain = all(given[name].f == 1.0 for name in ("alpha", "beta") if name in given)
+        if not plain or ("transA" in given and given["transA"].i):
+            return False
+        rows = weights if "transB" in given and given["transB"].i else weights.T
+        self.reader.affine(rows, None if bias is None else np.broadcast_to(bias, (1, len(rows)))[0])
+        return True
+
+
+def _is_along_classes(node: Any, given: dict[str, Any]) -> bool:
+    axis = given["axis"].i if "axis" in given else (0 if node.op_type == "ArgMax" else -1)
+    return axis in (1, -1) and not ("select_last_index" in given and given["select_last_index"].i)

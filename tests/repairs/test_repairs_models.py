@@ -1,0 +1,176 @@
+"""Models of every kind: chains read number by number, graphs run and read, modules and functions asked."""
+
+from __future__ import annotations
+
+import warnings
+
+import naive_certificate as naive
+import numpy as np
+import pytest
+from onnx_graphs import ROWS, two_layers, written
+from sklearn.datasets import load_digits, make_classification
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from exactfit import MissingDependencyError, ParameterError, repair
+from exactfit.repairs.chain_reading import ChainReader, chain_of
+from exactfit.repairs.graphs import Graph
+from exactfit.repairs.models import read_model
+
+
+def data(n_classes: int):
+    return make_classification(150, 6, n_informative=4, n_classes=n_classes, random_state=0)
+
+
+def trained(model, n_classes: int):
+    X, y = data(n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return X, model.fit(X, y)
+
+
+CHAINS = [
+    MLPClassifier((7, 5), max_iter=40, random_state=0),
+    MLPClassifier(7, activation="identity", max_iter=40, random_state=0),
+    LogisticRegression(),
+    LogisticRegression(fit_intercept=False),
+    LinearSVC(),
+    RidgeClassifier(),
+    Perceptron(),
+    SGDClassifier(random_state=0),
+]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", CHAINS, ids=lambda model: type(model).__name__)
+def test_a_chain_answers_as_the_model_that_it_was_read_from(model, n_classes) -> None:
+    X, fitted = trained(model, n_classes)
+    chain = chain_of(fitted)
+    assert chain.widths[-1] == n_classes
+    assert (fitted.classes_[chain.decide(X)] == fitted.predict(X)).all()
+    exactly = [naive.chain_answer(chain, x) for x in X[:20]]
+    assert chain.decide(X[:20]).tolist() == exactly
+    if hasattr(fitted, "decision_function"):
+        scores = chain(X)
+        found = scores if n_classes > 2 else scores[:, 1] - scores[:, 0]
+        np.testing.assert_allclose(found, fitted.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MLPClassifier(5, activation="tanh", max_iter=20, random_state=0),
+        DecisionTreeClassifier(max_depth=2),
+        SVC(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_models_are_no_chains(model) -> None:
+    X, fitted = trained(model, 3)
+    assert chain_of(fitted) is None
+    found = read_model(fitted)
+    assert found.kind == "reference"
+    assert (found.classes[found.decide(X)] == fitted.predict(X)).all()
+
+
+def test_a_sign_of_zero_is_zero() -> None:
+    reader = ChainReader()
+    reader.affine(np.array([[1.0]]), np.array([0.0]))
+    assert reader.sign()
+    reader.affine(np.array([[2.0], [3.0]]), np.array([0.5, 0.0]))
+    chain = reader.network()
+    np.testing.assert_array_equal(chain(np.array([[-4.0], [0.0], [4.0]])), [[-1.5, -3.0], [0.5, 0.0], [2.5, 3.0]])
+
+
+@pytest.mark.parametrize("middle", ["Relu", "Sign", None])
+@pytest.mark.parametrize("last", [None, "Softmax", "LogSoftmax", "ArgMax"])
+@pytest.mark.parametrize("gemm", [True, False])
+def test_a_graph_of_known_operations_is_a_chain(middle, last, gemm) -> None:
+    X = np.random.default_rng(1).normal(size=(60, 6)).astype(np.float32)
+    graph = Graph.of(two_layers(6, 4, middle=middle, last=last, gemm=gemm))
+    runs = read_model(graph).ask(X)
+    assert (graph.chain.decide(X.astype(float)) == runs).all()
+
+
+@pytest.mark.parametrize("middle", ["Tanh", "Sigmoid", "LeakyRelu"])
+def test_a_graph_of_other_operations_is_run(middle) -> None:
+    X = np.random.default_rng(1).normal(size=(60, 6)).astype(np.float32)
+    graph = Graph.of(two_layers(6, 4, middle=middle))
+    assert graph.chain is None
+    assert read_model(graph).decide(X).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"outputs": 1}, "has one output"),
+        ({"rows": 1}, "exactly 1 rows"),
+        ({"inputs": None}, "how many features"),
+        ({"dtype": np.float16}, "takes float16"),
+        ({"only_sums": True}, "neither labels"),
+    ],
+)
+def test_graphs_that_cannot_be_asked_are_refused(changes, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        repair(two_layers(6, 4, **changes), np.zeros((2, 6)), [0, 1])
+
+
+def test_what_is_no_graph_is_refused(tmp_path) -> None:
+    (tmp_path / "text.onnx").write_text("this is no graph")
+    with pytest.raises(ParameterError, match="no ONNX model"):
+        repair(tmp_path / "text.onnx", np.zeros((2, 6)), [0, 1])
+    with pytest.raises(FileNotFoundError):
+        repair(tmp_path / "none.onnx", np.zeros((2, 6)), [0, 1])
+    with pytest.raises(ParameterError, match="4 outputs, and 2 classes"):
+        repair(written(two_layers(6, 4), tmp_path), np.zeros((2, 6)), ["a", "b"], classes=["a", "b"])
+
+
+def test_a_missing_runtime_is_named(monkeypatch) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="pip install onnx"):
+        repair(two_layers(6, 4), np.zeros((2, 6)), [0, 1])
+
+
+def test_images_go_into_a_graph_as_it_takes_them() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    flat, shaped = (Graph.of(two_layers(6, 4, shape=shape)) for shape in ((6,), (2, 3)))
+    assert shaped.n_features == 6
+    np.testing.assert_array_equal(flat.answers(X), shaped.answers(X))
+    assert shaped.chain is not None  # Flatten comes first
+
+
+def test_labels_of_a_graph_are_taken_as_they_are() -> None:
+    X = np.random.default_rng(0).normal(size=(ROWS, 6)).astype(np.float32)
+    graph = two_layers(6, 3, last="ArgMax", labels=["x", "y", "z"])
+    model = read_model(graph, None, X, np.array(["x", "y"]))
+    assert set(model.classes[model.ask(X)]) <= {"x", "y", "z"}
+
+
+def test_torch_modules_are_read_or_asked() -> None:
+    torch = pytest.importorskip("torch")
+    nn, X = torch.nn, load_digits(return_X_y=True)[0][:200]
+    torch.manual_seed(0)
+    first, last = nn.Linear(64, 12), nn.Linear(12, 10, bias=False)
+    for middle in (nn.ReLU(), nn.Threshold(0, 0), nn.Dropout(0.5), nn.Identity()):
+        module = nn.Sequential(nn.Flatten(), first, middle, last, nn.LogSoftmax(dim=1))
+        model = read_model(module)
+        assert model.kind == "chain"
+        assert (model.decide(X) == model.ask(X)).all()
+        assert module.training  # as it was
+    for other in (nn.Tanh(), nn.Threshold(0.5, 0)):
+        assert chain_of(nn.Sequential(first, other, last)) is None
+    images = nn.Sequential(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 10))
+    model = read_model(images, None, X)
+    assert model.kind == "reference"
+    assert len(model.classes) == 10
+    with torch.no_grad():
+        answers = images.eval()(torch.from_numpy(X).float()).argmax(dim=1).numpy()
+    assert (model.decide(X) == answers).all()
+    assert model.scores(X).shape == (200, 10)

@@ -1,0 +1,391 @@
+"""Repair: every given point right, whatever the model, the patches and their reach; and little else changed."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from strategies import problems
+
+import exactfit
+from exactfit import ContradictoryLabelsError, DataError, ParameterError, RepairedClassifier, certify, repair
+from exactfit.repairs.balls import centres_and_squares
+
+KINDS = ["ball", "mask", "weighted"]
+
+
+def trained(model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+class Constant:
+    """A model that always says the same."""
+
+    def __init__(self, label, classes=None):
+        self.label = label
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+
+    def predict(self, X):
+        return np.full(X.shape[0], self.label)
+
+
+@given(problems(kinds=("grid", "halves", "interval", "any"), max_points=12), st.sampled_from(KINDS), st.data())
+@settings(max_examples=40)
+def test_every_given_point_is_right_and_proved(problem, kind, data) -> None:
+    X, y = problem
+    reach = data.draw(st.sampled_from(["least", 0.3, "full"]))
+    answers = data.draw(st.lists(st.integers(0, int(y.max())), min_size=len(y), max_size=len(y)))
+    lookup = {tuple(x): answer for x, answer in zip(X.tolist(), answers, strict=True)}
+
+    def model(points):
+        return np.array([lookup.get(tuple(point), 0) for point in points.tolist()])
+
+    try:
+        repaired = repair(model, X, y, patches=kind, reach=reach, classes=range(int(y.max()) + 1), random_state=0)
+    except exactfit.NoGapError:
+        assert kind == "ball"
+        assert np.abs(X).max() > 100
+        return
+    assert repaired.predict(X).tolist() == y.tolist()
+    assert repaired.certificate_.holds
+    assert len(repaired.certificate_.answers_digest) == 64
+    claimed = {row for patch in repaired.report().patches for row in patch.rows}
+    assert set(np.flatnonzero(model(X) != y)) <= claimed
+    for patch in repaired.report().patches:
+        assert {y[row] for row in patch.rows} == {patch.new}
+
+
+PAIRS = [
+    (LogisticRegression(max_iter=300), load_digits),
+    (MLPClassifier(30, max_iter=60, random_state=0), load_digits),
+    (GradientBoostingClassifier(n_estimators=5, random_state=0), load_wine),
+    (RandomForestClassifier(10, max_depth=5, random_state=0), load_digits),
+    (make_pipeline(StandardScaler(), LinearSVC()), load_breast_cancer),
+    (DecisionTreeClassifier(max_depth=3, random_state=0), load_breast_cancer),
+    (GaussianNB(), load_wine),
+    (KNeighborsClassifier(15), load_wine),
+]
+
+
+@pytest.mark.parametrize(("model", "load"), PAIRS, ids=lambda part: getattr(part, "__name__", type(part).__name__))
+def test_by_default_little_else_changes(model, load) -> None:
+    X, y = load(return_X_y=True)
+    X, held_out, y, labels = train_test_split(X, y, random_state=0)
+    repaired = repair(trained(model, X, y), X, y, random_state=0)
+    report = repaired.report(held_out, labels)
+    assert repaired.score(X, y) == 1.0
+    assert report.held_out.broken <= report.held_out.mended + 0.0005 * len(labels)
+    assert report.n_wrong >= np.count_nonzero(model.predict(X) != y)
+
+
+def moons_and_model():
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    return X, y, trained(LogisticRegression(), X, y)
+
+
+def test_reach_goes_from_the_least_to_the_nearest_point_of_another_label() -> None:
+    X, y, model = moons_and_model()
+    least, half, full = (repair(model, X, y, reach=reach, random_state=0) for reach in ("least", 0.5, "full"))
+    for repaired in (least, half, full):
+        centres, squares = centres_and_squares(repaired.repair_.patches)
+        anchors = repaired.repair_.patches.anchors
+        np.testing.assert_array_equal(centres, X[anchors])
+        away = [np.min(((X[y != y[row]] - X[row]) ** 2).sum(axis=1)) for row in anchors]
+        assert (squares < away).all()
+        if repaired is full:
+            np.testing.assert_allclose(squares, away, rtol=1e-6)
+        if repaired is least:
+            assert squares.max() < 1e-10
+    assert least.n_patches_ >= half.n_patches_ >= full.n_patches_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reach", ["least", 0.5, "full"])
+def test_patches_fire_inside_and_are_silent_outside_of_their_radii(kind, reach) -> None:
+    X, y, model = moons_and_model()
+    repaired = repair(model, X, y, patches=kind, reach=reach, random_state=0)
+    patches, rng = repaired.repair_.patches, np.random.default_rng(0)
+    for place, patch in enumerate(repaired.report().patches):
+        way = rng.normal(size=(20, 2))
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        rows, fired = patches.fired(X[patch.anchor] + way * patch.fires_within * (1 - 1e-6))
+        assert set(rows[fired == place].tolist()) == set(range(20))
+        if np.isfinite(patch.silent_beyond):
+            far = patch.silent_beyond * (1 + 1e-6) * rng.uniform(1, 3, (20, 1))
+            assert place not in patches.fired(X[patch.anchor] + way * far)[1]
+        else:
+            assert kind != "ball"
+
+
+def test_several_classes_that_fire_leave_the_answer_to_the_model() -> None:
+    X, y = np.array([[0.0], [4.0], [9.0]]), np.array([0, 1, 2])
+    repaired = repair(Constant(2, [0, 1, 2]), X, y, reach="full")
+    assert repaired.predict([[1.0], [3.0], [2.0]]).tolist() == [2, 2, 2]  # both balls reach over the middle
+    assert repaired.predict([[-1.0], [5.0]]).tolist() == [0, 1]
+    between, by_model = repaired.explain([[2.0], [20.0]])
+    assert not between.by_patch
+    assert between.anchors == (0, 1)
+    assert by_model.anchors == ()
+
+
+def test_a_patch_is_named_by_its_anchor() -> None:
+    X, y, model = moons_and_model()
+    repaired = repair(model, X, y)
+    row = int(repaired.repair_.patches.anchors[0])
+    found = repaired.explain(X[[row]])[0]
+    assert (found.label, found.model_label, found.anchors, found.by_patch) == (y[row], 1 - y[row], (row,), True)
+
+
+def test_a_model_without_errors_gets_no_patches() -> None:
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    for kind in KINDS:
+        repaired = repair(lambda points: (points[:, 0] > 0.5).astype(int), X, y, patches=kind)
+        assert repaired.n_patches_ == 0
+        assert repaired.certificate_.holds
+        assert repaired.report().patches == ()
+        assert repaired.predict([[9.0, 9.0]]).tolist() == [1]
+        assert repaired.explain(X)[0].by_patch is False
+
+
+def test_failures_of_one_class_alone_are_enough() -> None:
+    repaired = repair(Constant("a", ["a", "b"]), [[0.0], [1.0]], ["b", "b"], reach="full")
+    assert repaired.predict([[0.0], [1.0], [50.0]]).tolist() == ["b", "b", "a"]
+
+
+@pytest.mark.parametrize("exact_in", [None, "float32", "float64"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_close_calls_of_a_chain_are_patched_as_well(kind, exact_in) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).astype(np.float32).astype(float)
+    coef = np.array([[1.0, -2.0, 0.5]])
+    model = LogisticRegression().fit(X, (X @ coef[0] > 0).astype(int))
+    model.coef_, model.intercept_ = coef, np.zeros(1)
+    X[:20] -= (X[:20] @ coef.T) * coef / (coef**2).sum()  # on the boundary, but for rounding
+    X = X.astype(np.float32).astype(float)
+    y = model.predict(X)
+    repaired = repair(model, X, y, patches=kind, exact_in=exact_in, random_state=0)
+    certificate = repaired.certificate_
+    assert certificate.holds
+    assert certificate.answers_digest is None
+    assert certificate.arithmetic == (exact_in or "exact")
+    if exact_in == "float32":
+        assert certificate.float32_safe
+        assert len(repaired.repair_.targets) >= 15
+    assert (repaired.predict(X) == y).all()
+    assert certify(repaired, X, y, arithmetic=exact_in or "exact").holds
+
+
+def test_scores_put_the_patched_class_first() -> None:
+    X, y = load_digits(return_X_y=True)
+    model = trained(LogisticRegression(C=1e-4), X[:600], y[:600])
+    repaired = repair(model, X[:600], y[:600], reach="full", random_state=0)
+    scores = repaired.decision_function(X)
+    assert (repaired.classes_[scores.argmax(axis=1)] == repaired.predict(X)).all()
+    untouched = np.array([not found.by_patch for found in repaired.explain(X)])
+    np.testing.assert_allclose(scores[untouched][:50], model.decision_function(X[untouched][:50]), rtol=1e-9)
+    X, y, two = moons_and_model()
+    repaired = repair(two, X, y, reach=0.5)
+    assert ((repaired.decision_function(X) > 0) == (repaired.predict(X) == 1)).all()
+    assert not hasattr(repair(Constant(0, [0, 1]), X, y), "decision_function")
+
+
+def test_clones_share_the_model_and_grids_try_reaches() -> None:
+    X, y, model = moons_and_model()
+    copy = clone(RepairedClassifier(model, reach=0.25))
+    assert copy.model is model
+    assert copy.reach == 0.25
+    assert not hasattr(copy, "repair_")
+    search = GridSearchCV(RepairedClassifier(model), {"reach": ["least", "full"]}, cv=2).fit(X, y)
+    assert search.best_params_["reach"] in ("least", "full")
+    assert set(RepairedClassifier(model).get_params(deep=False)) == {
+        "model", "patches", "reach", "exact_in", "classes", "n_jobs", "random_state",
+    }  # fmt: skip
+
+
+def test_sparse_points_and_frames_are_taken_as_they_are() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y, _ = moons_and_model()
+    frame = pd.DataFrame(X, columns=["left", "right"])
+    model = trained(LogisticRegression(), frame, y)
+    dense, framed = repair(model, X, y, random_state=0), repair(model, frame, y, random_state=0)
+    assert framed.feature_names_in_.tolist() == ["left", "right"]
+    assert dense.network_.digest == framed.network_.digest
+    forest = trained(RandomForestClassifier(5, max_depth=2, random_state=0), frame, y)
+    assert repair(forest, frame, y).score(frame, y) == 1.0
+    plain = trained(LogisticRegression(), X, y)
+    sparse = repair(plain, sp.csr_matrix(X), y, random_state=0)
+    assert sparse.network_.digest == dense.network_.digest
+
+
+def test_answers_do_not_depend_on_threads_and_seeds_repeat() -> None:
+    X, y, model = moons_and_model()
+    for kind in KINDS:
+        made = [repair(model, X, y, patches=kind, reach=0.7, n_jobs=jobs, random_state=3) for jobs in (1, 2)]
+        assert made[0].network_.digest == made[1].network_.digest
+
+
+# ---- Recorded answers ----------------------------------------------------------------------------------
+
+
+class Moody(Constant):
+    """Says something else once its mood changes."""
+
+    def predict(self, X):
+        return np.where(X[:, 0] > 0, 1, 0) if self.label is None else super().predict(X)
+
+
+def test_verify_asks_the_model_again() -> None:
+    X, y = np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    model = Moody(None, [0, 1])
+    repaired = repair(model, X, y)
+    same = repaired.verify(X, y)
+    assert same.holds
+    assert same.answers_digest == repaired.certificate_.answers_digest
+    model.label = 0
+    other = repaired.verify(X, y)
+    assert not other.holds
+    assert other.errors.tolist() == [1]
+    assert "2 of these are not as recorded" in other.note
+    assert certify(repaired, X, y).holds  # given what was recorded
+    assert certify(repaired, [[5.0]], [1]).errors.tolist() == [0]  # other points are asked about now
+
+
+def test_verify_of_a_chain_asks_the_runtime_that_it_came_from() -> None:
+    X, y, model = moons_and_model()
+    repaired = repair(model, X, y)
+    assert repaired.verify(X, y).holds
+    model.coef_ = -model.coef_
+    assert not repaired.verify(X, y).holds
+    assert certify(repaired, X, y).holds
+
+
+# ---- Further points ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reach", ["least", "full"])
+@pytest.mark.parametrize("exact_in", [None, "float32"])
+def test_added_points_lower_limits_and_get_patches(kind, reach, exact_in) -> None:
+    X, y = make_moons(500, noise=0.35, random_state=1)
+    model = trained(DecisionTreeClassifier(max_depth=2, random_state=0), X[:300], y[:300])
+    repaired = repair(model, X[:300], y[:300], patches=kind, reach=reach, exact_in=exact_in, random_state=0)
+    before = repaired.n_patches_
+    repaired.add(X[300:400], y[300:400]).add(X[400:], y[400:])
+    assert (repaired.predict(X) == y).all()
+    assert repaired.certificate_.holds
+    assert repaired.certificate_.n_samples == 500
+    first, second, third = repaired.report().history
+    assert len(first.added) == before
+    assert (second.first_row, third.first_row, third.n_rows) == (300, 400, 100)
+    assert all(row >= 300 or row in repaired.repair_.targets for row in second.added)
+    if reach == "full":
+        assert second.lowered or third.lowered
+    brought = {patch.anchor: patch.change for patch in repaired.report().patches}
+    for row, change in brought.items():
+        assert row in repaired.report().history[change].added
+
+
+def test_what_loses_its_patch_is_covered_anew() -> None:
+    X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([1, 1, 1, 0])
+    repaired = repair(Constant(0, [0, 1]), X, y, reach="full", random_state=0)
+    assert repaired.n_patches_ == 1  # one ball claims all three
+    repaired.add([[0.5], [1.5]], [0, 0])
+    assert repaired.predict([*X, [0.5], [1.5]]).tolist() == [1, 1, 1, 0, 0, 0]
+    assert repaired.n_patches_ == 3
+    assert len(repaired.report().history[1].lowered) == 1
+
+
+def test_a_refused_addition_changes_nothing() -> None:
+    X, y, model = moons_and_model()
+    repaired = repair(model, X, y)
+    digest, history = repaired.network_.digest, repaired.report().history
+    with pytest.raises(ContradictoryLabelsError, match="conflicts"):
+        repaired.add(X[:1], 1 - y[:1])
+    with pytest.raises(DataError, match="one label for each"):
+        repaired.add(X[:2], y[:1])
+    with pytest.raises(DataError, match="none of the model's classes"):
+        repaired.add([[0.0, 0.0]], [7])
+    with pytest.raises(DataError, match="digest differs"):
+        repaired.add([[0.0, 0.0]], [1], given=(X[:5], y[:5]))
+    assert (repaired.network_.digest, repaired.report().history) == (digest, history)
+
+
+# ---- Bad input -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (Constant(0, [0, 1]), {"reach": 0}, "reach must be"),
+        (Constant(0, [0, 1]), {"reach": "far"}, "reach must be one of 'least', 'full'"),
+        (Constant(0, [0, 1]), {"reach": 1.5}, "reach must be"),
+        (Constant(0, [0, 1]), {"reach": None}, "reach must be"),
+        (Constant(0, [0, 1]), {"patches": "cube"}, "patches must be one of"),
+        (Constant(0, [0, 1]), {"exact_in": "float16"}, "exact_in must be one of"),
+        (Constant(0, [5, 6]), {}, "none of the model's classes 5, 6"),
+        (Constant(9, [0, 1]), {}, "answered np.int64\\(9\\) for row 0, which is none of its classes"),
+        (Constant(np.nan, [0.0, 1.0]), {}, "answered NaN or infinity, first for row 0"),
+        (lambda X: np.zeros(3), {"classes": [0, 1]}, r"answers of shape \(3,\) for 2 points"),
+        (lambda X: np.zeros((2, 2)), {}, r"answers of shape \(2, 2\) for 2 points"),
+        (lambda X: np.full(2, np.nan), {}, "answered NaN or infinity, first for row 0"),
+        (lambda X: np.array(["a", "a"]), {}, "of one kind"),
+        (Constant(0), {"classes": [0]}, "two or more distinct labels"),
+        (Constant(0), {"classes": [0, 0]}, "two or more distinct labels"),
+        (3, {}, "must be a fitted classifier with predict"),
+        ("model.pkl", {}, "is no ONNX file"),
+        (trained(LogisticRegression(), np.eye(3), [0, 1, 1]), {}, "X has 1 features, the model takes 3"),
+        (trained(RandomForestClassifier(2), np.eye(3), [0, 1, 1]), {}, "X has 1 features, the model takes 3"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_one_line(model, options, message) -> None:
+    X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    with pytest.raises((ParameterError, DataError), match=message) as caught:
+        repair(model, X, y, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_points_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ContradictoryLabelsError) as caught:
+        repair(Constant(0, [0, 1]), [[0.0], [1.0], [0.0]], [0, 1, 1])
+    assert caught.value.pairs == ((0, 2),)
+    with pytest.raises(ContradictoryLabelsError, match="in float32"):
+        repair(Constant(0, [0, 1]), [[1.0], [1.0 + 1e-12]], [0, 1], exact_in="float32")
+    with pytest.raises(exactfit.NoGapError, match='patches="mask"'):
+        repair(Constant(0, [0, 1]), [[1.0], [1.0 + 1e-12]], [0, 1])
+    assert repair(Constant(0, [0, 1]), [[1.0], [1.0 + 1e-5]], [0, 1]).n_patches_ == 1
+
+
+def test_an_unfitted_model_is_refused() -> None:
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        repair(LogisticRegression(), [[0.0], [1.0]], [0, 1])
+    with pytest.raises(NotFittedError):
+        RepairedClassifier(Constant(0, [0, 1])).predict([[0.0]])
+
+
+def test_a_report_can_be_written_as_json() -> None:
+    X, y, model = moons_and_model()
+    told = json.loads(json.dumps(repair(model, X, y).report(X, y).to_dict()))
+    assert told["held_out"]["mended"] == told["n_wrong"]
+    assert told["patches"][0]["anchor"] >= 0
