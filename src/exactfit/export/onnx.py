@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from .._support.files import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
 from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
+from ..repairs import RepairedClassifier
 from . import plan as steps
 from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
 
@@ -33,11 +35,12 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
 
     Parameters
     ----------
-    model : InterpolatingClassifier, TableModel, Pipeline (fitted), Construction or Network
+    model : InterpolatingClassifier, RepairedClassifier, TableModel, Pipeline (fitted), Construction or Network
         Labels and scores of a classifier are those of ``predict`` and ``decision_function``; those of a bare
         network its class index (-1 where undecided) and its outputs. A table's model takes its columns in the
         order that the metadata give, categories as zeros and ones, always in float64: scaling is inside.
-        A scikit-learn pipeline that ends in a classifier of ours needs skl2onnx.
+        A scikit-learn pipeline that ends in a classifier of ours needs skl2onnx. Of a repaired model that is itself an
+        ONNX graph, its inputs and outputs stay.
     dtype : {"float64", "float32"}
         In which format the first layer is computed, and the type of ``X`` and ``scores``.
     path : str or path-like, optional
@@ -71,6 +74,11 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
         from .pipelines import convert_pipeline
 
         proto = convert_pipeline(model, dtype)
+    elif isinstance(model, RepairedClassifier):
+        from .overruling import plan_repaired, switched_graph
+
+        check_is_fitted(model, "network_")
+        proto = switched_graph(plan_repaired(model, dtype), dtype)
     else:
         proto = graph_of(plan_of(model, dtype), dtype)
     if path is not None:
@@ -195,10 +203,10 @@ class Builder:
         head = plan.head
         if isinstance(head, Clearest):
             return ["N"] if head.n_classes == 2 else ["N", head.n_classes]
-        return ["N", 1 if head.kind != "one_hot" else len(head.classes)]
+        return ["N", len(head.classes) if head.kind in ("one_hot", "argmax") else 1]
 
     def _labels(self, classes: NDArray[Any]) -> str:
-        labels = numbers_or_text(classes, _refuse_labels)
+        labels = labels_in_onnx(classes)
         try:
             return self.constant(labels)
         except UnicodeEncodeError as error:
@@ -360,11 +368,18 @@ class Builder:
         if decoder.kind == "nearest":
             gaps = self.add("Abs", self.add("Sub", outputs, self.constant([decoder.levels], np.float64)))
             return str(self.add("Gather", classes, self.add("ArgMin", gaps, axis=1, keepdims=0))), scores
+        if decoder.kind == "argmax":
+            return str(self.add("Gather", classes, self.add("ArgMax", outputs, axis=1, keepdims=0))), scores
         claims = self.cast(self.add("Greater", outputs, self.constant(0.0, np.float64)), np.int32)
         axis, one = self.constant([1], np.int64), self.constant(1, np.int32)
         alone = self.add("Equal", self.add("ReduceSum", claims, axis, keepdims=0), one)
         found = self.add("Gather", classes, self.add("ArgMax", claims, axis=1, keepdims=0))
         return str(self.add("Where", alone, found, self.constant(-1, np.int64))), scores
+
+
+def labels_in_onnx(classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as ONNX can hold them: numbers, bools or text."""
+    return numbers_or_text(classes, _refuse_labels)
 
 
 def _refuse_labels(what: str) -> None:

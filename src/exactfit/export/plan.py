@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
 from ..certificate import Certificate
+from ..certificate.record import GIVEN_ANSWERS
 from ..construct import Construction
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
@@ -25,6 +26,7 @@ from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, W
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
+from ..network.switched import SwitchedNetwork
 
 Floats = NDArray[np.float64]
 # What detectors count with: masks, or a row of int8 weights for each.
@@ -174,6 +176,11 @@ def plan_of(model: Any, dtype: DType) -> Plan:
 def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     check_is_fitted(model, "network_")
     plan = plan_classifier(model.network_, model.classes_, model.exact_in, model.trace_.detector_starts)
+    return replace(plan, about=about_classifier(model, dtype))
+
+
+def about_classifier(model: Any, dtype: DType) -> dict[str, str]:
+    """What a reader of the file should know of a classifier, or of a repaired model."""
     names = getattr(model, "feature_names_in_", None)
     about = _about_network(model.network_, dtype) | {
         "exactfit.classes": json.dumps(model.classes_.tolist()),
@@ -183,7 +190,7 @@ def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     }
     if names is not None:
         about["exactfit.feature_names"] = json.dumps([str(name) for name in names])
-    return replace(plan, about=about)
+    return about
 
 
 def _plan_table(model: Any, dtype: DType) -> Plan:
@@ -196,7 +203,7 @@ def _plan_table(model: Any, dtype: DType) -> Plan:
     return replace(plan, steps=(Scale(model.mean_, model.scale_), *plan.steps), about=about)
 
 
-def _about_network(network: Network, dtype: DType) -> dict[str, str]:
+def _about_network(network: Network | SwitchedNetwork, dtype: DType) -> dict[str, str]:
     return {"exactfit.version": __version__, "exactfit.network_sha256": network.digest, "exactfit.dtype": dtype}
 
 
@@ -220,7 +227,8 @@ def proved(certificate: Certificate, dtype: DType) -> str:
     safe = certificate.float64_safe if dtype == "float64" else certificate.float32_safe
     points = f"{certificate.n_samples} training points"
     if safe:
-        return f"all {points} are right in every {dtype} evaluation (proof: {certificate.proof})"
+        given = "" if certificate.answers_digest is None else f", {GIVEN_ANSWERS}"
+        return f"all {points} are right in every {dtype} evaluation (proof: {certificate.proof}{given})"
     right = certificate.n_samples - certificate.n_errors
     return (
         f"{right} of {points} are right in {certificate.arithmetic} arithmetic (proof: {certificate.proof}); "

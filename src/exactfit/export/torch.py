@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from ..exceptions import MissingDependencyError
+from ..repairs import RepairedClassifier
 from .plan import DType, check_dtype, plan_of
 
 
@@ -13,7 +16,8 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
 
     Parameters
     ----------
-    model : InterpolatingClassifier, TableModel (fitted), Construction or Network
+    model : InterpolatingClassifier, RepairedClassifier, TableModel (fitted), Construction or Network
+        A repaired model has to be a chain of layers.
     dtype : {"float64", "float32"}
         In which format the first layer is computed.
 
@@ -49,6 +53,11 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
         import torch  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError("exporting to PyTorch needs torch: pip install torch") from error
-    from .modules import Exported
+    from .modules import Exported, Overruled
 
-    return Exported(plan_of(model, dtype), dtype)
+    if not isinstance(model, RepairedClassifier):
+        return Exported(plan_of(model, dtype), dtype)
+    from .overruling import plan_repaired
+
+    check_is_fitted(model, "network_")
+    return Overruled(plan_repaired(model, dtype), dtype)

@@ -20,6 +20,7 @@ from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network,
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import are_apart
+from ..network.switched import SwitchedNetwork
 from ..tables.dialect import MISSING, PARTS, PATTERNS
 from ..tables.encoding import SCALINGS, Encoding, Field
 from .container import refuse_unless
@@ -91,7 +92,8 @@ def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ..
 
 def _decodes(decoder: Decoder, n_outputs: int) -> bool:
     n_classes, n_levels = len(decoder.classes), len(decoder.levels)
-    expected = {"sign": (1, 2, 0), "one_hot": (n_classes, n_classes, 0), "nearest": (1, n_classes, n_classes)}
+    each = (n_classes, n_classes, 0)
+    expected = {"sign": (1, 2, 0), "one_hot": each, "argmax": each, "nearest": (1, n_classes, n_classes)}
     fits = expected[decoder.kind] == (n_outputs, n_classes, n_levels) and n_classes > 0
     known = fits and min(decoder.classes) >= 0 and max(decoder.classes) < LARGEST_CODE
     return known and bool(np.isfinite(decoder.levels).all())
@@ -143,15 +145,20 @@ def _is_csr(trace: Trace) -> bool:
 def check_classifier(model: InterpolatingClassifier) -> None:
     """Refuse a classifier whose parts do not belong together."""
     _check_detectors(model)
-    _check_certificate(model.certificate_, model.network_)
+    check_certificate(model.certificate_, model.network_)
     _check_told(model.trace_, model.network_.widths[1], model.certificate_.n_samples)
+    check_feature_names(model)
+    check_options(model)
+    check_random_state(model.random_state)
+    target_code(model.target, model.classes_)
+
+
+def check_feature_names(model: Any) -> None:
+    """Refuse names that are not one text for each feature."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         named = len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
         refuse_unless(named, f"its feature names are not {model.n_features_in_} strings")
-    check_options(model)
-    check_random_state(model.random_state)
-    target_code(model.target, model.classes_)
 
 
 def _check_detectors(model: InterpolatingClassifier) -> None:
@@ -181,7 +188,8 @@ def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
     return decoder.kind == "one_hot" and max(decoder.classes) < n_labels  # a class without points has no output
 
 
-def _check_certificate(certificate: Certificate, network: Network) -> None:
+def check_certificate(certificate: Certificate, network: Network | SwitchedNetwork) -> None:
+    """Refuse a certificate that contradicts itself, or is about another network."""
     check_types(certificate)
     errors, given_up = certificate.errors, certificate.given_up
     inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)

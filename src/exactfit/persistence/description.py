@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import Certificate
-from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
 from ..network import Network
 from ..network.activations import Activation, as_activation
 from ..outcome import Outcome
+from ..repairs import RepairedClassifier
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
 from .checks import (
@@ -31,12 +28,11 @@ from .checks import (
     check_training_rows,
 )
 from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
+from .repaired_models import decode_repaired, encode_repaired
+from .sections import decode_certificate, decode_labels, encode_fitted, is_generator, under
 
 Lookup = Callable[[str], Activation]
 
-LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
-LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
-LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": {
@@ -48,6 +44,7 @@ LATER: dict[str, Header] = {
         "radius_upper": None,
         "margin": None,
         "mispredicted": None,
+        "answers_digest": None,
     },
     "trace": {"margin": 0.0},
     "parameters": {
@@ -61,7 +58,7 @@ LATER: dict[str, Header] = {
 }
 SUPPORT = ("support", "shares", "support_starts")
 STARTS = ("hyperplane_starts", "detector_starts")
-KINDS = ("network", "construction", "classifier", "table")
+KINDS = ("network", "construction", "classifier", "table", "repaired")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
 
@@ -77,10 +74,10 @@ def to_parts(model: Any) -> tuple[Header, Tensors]:
     return plain, tensors
 
 
-def from_parts(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
-    """The model of a description, if the model's own description is the same."""
+def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
+    """The model of a description, if the model's own description is the same; ``behind`` is what was repaired."""
     header = _completed(header)
-    model = _decode(header, tensors, look_up)
+    model = _decode(header, tensors, look_up, behind)
     again, _ = to_parts(model)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
         same = canonical(header.get(name)) == canonical(again.get(name))
@@ -90,7 +87,10 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
 
 def _completed(header: Header) -> Header:
     """The header, with what older versions did not have yet."""
-    sections = {name: {**later, **header[name]} for name, later in LATER.items() if name in header}
+    known = {
+        name: LATER[name] for name in LATER if name in header and (name, header["kind"]) != ("parameters", "repaired")
+    }
+    sections = {name: {**later, **header[name]} for name, later in known.items()}
     return header | sections | {"format": FORMAT}
 
 
@@ -104,8 +104,11 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
         return _encode_classifier(model)
     if type(model) is TableModel:
         return _encode_table(model)
+    if type(model) is RepairedClassifier:
+        return encode_repaired(model)
     raise ParameterError(
-        f"save takes an InterpolatingClassifier, TableModel, Construction or Network, got {type(model).__name__}"
+        "save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Construction or Network, "
+        f"got {type(model).__name__}"
     )
 
 
@@ -138,21 +141,8 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     header, tensors = _encode_construction(
         Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
     )
-    certificate = model.certificate_.to_dict()
-    tensors["certificate.errors"] = np.asarray(certificate.pop("errors"), dtype=np.int64)
-    for name in ROW_LISTS[1:]:  # a file without them is one where there are none
-        rows = np.asarray(certificate.pop(name), dtype=np.int64)
-        if len(rows):
-            tensors[f"certificate.{name}"] = rows
-    names = getattr(model, "feature_names_in_", None)
-    header |= {
-        "kind": "classifier",
-        "certificate": certificate,
-        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
-        "feature_names": None if names is None else list(names),
-        "parameters": _encode_parameters(model),
-    }
-    return header, tensors
+    fitted, rows = encode_fitted(model)
+    return header | fitted | {"kind": "classifier", "parameters": _encode_parameters(model)}, tensors | rows
 
 
 def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
@@ -179,31 +169,25 @@ def _encode_parameters(model: InterpolatingClassifier) -> Header:
     return parameters
 
 
-def is_generator(random_state: Any) -> bool:
-    """Whether a random_state is a running generator, whose state is no option that a file could keep."""
-    return isinstance(random_state, np.random.RandomState | np.random.Generator)
-
-
-def _decode(header: Header, tensors: Tensors, look_up: Lookup) -> Any:
+def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
     kind = header["kind"]
     refuse_unless(kind in KINDS, f"it holds a model of a kind that is not known here: {kind!r}")
+    if kind == "repaired":
+        return decode_repaired(header, tensors, behind)
+    refuse_unless(behind is None, "it holds no repaired model: load it without model=...")
     if kind == "table":
         classifier = _decode({**header, "kind": "classifier"}, tensors, look_up)
-        return _decode_table(classifier, header["table"], _under("table.", tensors))
-    network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
+        return _decode_table(classifier, header["table"], under("table.", tensors))
+    network = Network.from_parts(header["network"], under("network.", tensors), look_up)
     check_network(network)
     if kind == "network":
         return network
-    trace = Trace(**_under("trace.", tensors), **header["trace"])
+    trace = Trace(**under("trace.", tensors), **header["trace"])
     check_trace(trace, network)
-    rows = {"errors": trace.uncovered} | _under("construction.", tensors)
+    rows = {"errors": trace.uncovered} | under("construction.", tensors)
     made = Construction(network, Outcome(header["outcome"]), trace, **rows)
     check_rows(made)
     return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
-
-
-def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
@@ -211,28 +195,19 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model = InterpolatingClassifier(**parameters | {"image_shape": _as_tuple(parameters["image_shape"])})
     activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name
-    model.classes_ = _decode_labels(**header["classes"])
+    model.classes_ = decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
     model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
     model.width_, model.n_detectors_ = made.network.widths[:2]
     model.anchors_ = made.trace.anchors
-    model.certificate_ = Certificate.from_dict({**header["certificate"], **_under("certificate.", tensors)})
+    model.certificate_ = decode_certificate(header, tensors)
     model.n_features_in_ = made.network.n_features
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     check_classifier(model)
     model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
     return model
-
-
-def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
-    refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
-    kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
-    refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
-    refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
-    refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
-    return np.array(values, dtype=dtype)
 
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:

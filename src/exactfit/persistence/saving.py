@@ -18,8 +18,10 @@ from ..construct import Construction
 from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import RELU, THRESHOLD, Activation, as_activation
+from ..repairs import RepairedClassifier
 from .container import MISFITS, Header, read_model, refuse_unless, write_model
-from .description import Lookup, classifier_in, from_parts, is_generator, to_parts
+from .description import Lookup, classifier_in, from_parts, to_parts
+from .sections import is_generator
 
 Given = Mapping[str, Any] | Iterable[Any]
 
@@ -38,7 +40,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : InterpolatingClassifier or TableModel (fitted), Construction or Network
+    model : InterpolatingClassifier, RepairedClassifier or TableModel (fitted), Construction or Network
         Activations of your own are saved by name. A ``random_state`` that is a running
         generator is saved as None.
     path : str or path-like
@@ -67,7 +69,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     try:
         header, tensors = to_parts(model)
-        from_parts(header, tensors, lookup_in(own_activations(model)))
+        by_reference = isinstance(model, RepairedClassifier) and model.repair_.model.kind == "reference"
+        from_parts(header, tensors, lookup_in(own_activations(model)), model.model if by_reference else None)
         header["saved_with"] = _circumstances(model)
     except (NotFittedError, ParameterError):
         raise
@@ -76,7 +79,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write_model(Path(path), header, tensors)
 
 
-def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> Any:
+def load(path: str | os.PathLike[str], *, activations: Given | None = None, model: Any = None) -> Any:
     """Read a model that :func:`~exactfit.save` wrote.
 
     No code of the file is run. The file digest finds accidents, not malice: whoever edits
@@ -87,10 +90,13 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
     path : str or path-like
     activations : dict of name to function or Activation, or list of Activation, optional
         Activations of your own that the model uses.
+    model : fitted classifier, function or torch.nn.Module, optional
+        For a repaired model that is neither a chain of layers nor an ONNX graph: what was repaired. Its answers to some
+        of the given points, which the file holds, are checked.
 
     Returns
     -------
-    InterpolatingClassifier, TableModel, Construction or Network
+    InterpolatingClassifier, RepairedClassifier, TableModel, Construction or Network
         Of the same kind as was saved, with the same numbers and the same answers, bit for bit.
 
     Raises
@@ -121,14 +127,14 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None) -> A
     look_up = lookup_in(read_given(activations))
     try:
         header, tensors = read_model(Path(path))
-        model = from_parts(header, tensors, look_up)
-        _check_circumstances(model, **header["saved_with"])
+        loaded = from_parts(header, tensors, look_up, model)
+        _check_circumstances(loaded, **header["saved_with"])
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
     except MISFITS as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: its parts do not make a model: {reason}") from error
-    return model
+    return loaded
 
 
 def _circumstances(model: Any) -> Header:
@@ -192,6 +198,8 @@ def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
 def own_activations(model: Any) -> dict[str, Activation]:
     """The activations in a model that are not standard ones, by name."""
     model = classifier_in(model)
+    if isinstance(model, RepairedClassifier):
+        return {}  # neither patches nor chains that were read have any
     if isinstance(model, Network | Construction):
         network = model if isinstance(model, Network) else model.network
         used = [layer.activation for layer in network.layers]
