@@ -93,8 +93,10 @@ def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _readable(path: Path) -> Path:
+def readable(path: Path | None) -> Path | None:
     """A file, a pipe, the dash that stands for standard input, or a folder of Parquet files."""
+    if path is None:
+        return None
     if str(path) != "-" and not path.exists():
         raise typer.BadParameter(f"file '{path}' does not exist.")
     if path.is_dir() and not any(path.glob("*.parquet")):
@@ -105,7 +107,7 @@ def _readable(path: Path) -> Path:
 DataFile = Annotated[
     Path,
     typer.Argument(
-        callback=_readable, metavar="DATA",
+        callback=readable, metavar="DATA",
         help="A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input.",
     ),
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import typer
 from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
-from . import data_commands, lab_commands, model_commands
+from . import data_commands, lab_commands, model_commands, repair_commands
 from .options import CODES, Debug, Quiet, add_command
 from .output import MEANINGS, ExitCode, State, begin, notify
 
@@ -60,7 +60,7 @@ def _options(
     """Options that stand before a command; their callbacks do the work."""
 
 
-for _commands in (model_commands.COMMANDS, data_commands.COMMANDS, lab_commands.COMMANDS):
+for _commands in (model_commands.COMMANDS, repair_commands.COMMANDS, data_commands.COMMANDS, lab_commands.COMMANDS):
     for _function, _example in _commands.items():
         add_command(app, _function, _example)
 _trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
