@@ -12,10 +12,25 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import accuracy, answers, clusters, comparison, files, fits, geometry, growth, larger, weighted, weighted_growth
+from . import (
+    accuracy,
+    answers,
+    clusters,
+    comparison,
+    files,
+    fits,
+    geometry,
+    growth,
+    larger,
+    repair,
+    weighted,
+    weighted_growth,
+)
 from .cases import Case, Options, Row
 
-GROUPS = (fits, growth, geometry, answers, clusters, larger, comparison, weighted, files, weighted_growth, accuracy)
+GROUPS = (
+    fits, growth, geometry, answers, clusters, larger, comparison, weighted, files, weighted_growth, accuracy, repair,
+)  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
 
@@ -49,7 +64,7 @@ def main() -> None:
     parser.add_argument("--data", default=Options.data, help="folder with MNIST and CIFAR-10; that of EXACTFIT_DATA")
     parser.add_argument("--output", type=Path, help="folder for pictures and comparisons")
     parser.add_argument("--constructions", nargs="+", default=[], help="comparisons: rows to add to those there")
-    parser.add_argument("--size", type=int, help="weighted: at most so many points; larger: so many")
+    parser.add_argument("--size", type=int, help="weighted, repair: at most so many points; larger: so many")
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     given = parser.parse_args()
     if given.list or not given.words:
