@@ -120,6 +120,14 @@ class RepairReport:
     n_given, n_wrong : int
         Given rows, and those that the model does not surely get right.
     held_out : HeldOut or None
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> import numpy as np
+    >>> repaired = exactfit.repair(lambda X: np.zeros(len(X)), [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    >>> print(repaired.report([[1.0], [1.5]], [1.0, 0.0]).held_out)
+    1 of 2 held-out answers changed: 1 mended, 0 broken, 0 from wrong to wrong (accuracy 0.5000 -> 1.0000)
     """
 
     patches: tuple[PatchRecord, ...]
