@@ -1,7 +1,7 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
 # make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
-# make test-site  the playground in a headless Chromium; skipped by name where there is none
+# make test-site  site and playground in a headless Chromium; skipped by name where there is none
 # make coverage  which lines of src the tests reach; the report in htmlcov/
 # make docs   the site, gallery and doctests included: docs/_build/html/index.html
 # make docs-quick  the same without running gallery and doctests

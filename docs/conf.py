@@ -64,7 +64,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
-    "min_reported_time": 10_000,  # times belong to the machine, not to the page
+    "min_reported_time": 10_000,  # times belong to the machine, not to the page,
+    "write_computation_times": False,  # and the page of times would load scripts from elsewhere
     "plot_gallery": "True",
     "abort_on_example_error": True,
     "matplotlib_animations": True,
