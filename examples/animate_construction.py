@@ -20,5 +20,5 @@ from exactfit import InterpolatingClassifier
 from exactfit.plots import animate_construction
 
 X, y = make_moons(150, noise=0.1, random_state=0)
-model = InterpolatingClassifier(random_state=1).fit(X, y)
+model = InterpolatingClassifier.paper(random_state=1).fit(X, y)
 print(animate_construction(model, X, y, sys.argv[1] if len(sys.argv) > 1 else "construction.gif", resolution=250))

@@ -21,7 +21,7 @@ X, y = make_moons(120, noise=0.08, random_state=0)
 with style():
     figure, axes = plt.subplots(1, 3, figsize=(13.2, 4.2))
     for margin, ax in zip((0.0, "25%", "75%"), axes, strict=True):
-        model = InterpolatingClassifier(margin=margin, random_state=0).fit(X, y)
+        model = InterpolatingClassifier.paper(margin=margin, random_state=0).fit(X, y)
         plot_margins(model, X, y, ax, legend=not margin)
         said = ax.get_title("left")
         ax.set_title(f"margin {margin}: {model.width_} hyperplanes\n{said}", fontsize=9)

@@ -50,7 +50,7 @@ def moons() -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def model(moons: tuple[Any, Any]) -> InterpolatingClassifier:
-    return InterpolatingClassifier(random_state=0).fit(*moons)
+    return InterpolatingClassifier.paper(random_state=0).fit(*moons)
 
 
 def texts(ax: Any) -> list[str]:
@@ -82,7 +82,7 @@ def test_no_cell_of_a_finished_first_layer_is_mixed(model: Any, moons: Any) -> N
 
 @pytest.mark.parametrize("options", [{}, {"selection": "greedy"}, {"target": "all"}, {"activation": "relu"}])
 def test_a_detector_claims_as_many_new_points_as_its_trace_says(options: Any, moons: Any) -> None:
-    fitted = InterpolatingClassifier(random_state=0, **options).fit(*moons)
+    fitted = InterpolatingClassifier.paper(random_state=0, **options).fit(*moons)
     for k, claimed in enumerate(fitted.trace_.coverage[:3].tolist()):
         title = plot_detector(fitted, *moons, detector=k, resolution=COARSE).get_title("left")
         label = fitted.classes_[fitted.trace_.detector_classes[k]]
@@ -130,7 +130,7 @@ def test_it_draws_where_it_is_told(draw: Any, model: Any, moons: Any) -> None:
     ax = plt.subplots()[1]
     assert draw(model, *moons, ax, resolution=COARSE) is ax
     blobs = make_blobs(60, centers=3, cluster_std=2.0, random_state=0)
-    draw(InterpolatingClassifier(random_state=0).fit(*blobs), *blobs, ax, resolution=COARSE)
+    draw(InterpolatingClassifier.paper(random_state=0).fit(*blobs), *blobs, ax, resolution=COARSE)
 
 
 def test_an_animation_is_a_gif_with_a_picture_for_every_step(model: Any, moons: Any, tmp_path: Path) -> None:
