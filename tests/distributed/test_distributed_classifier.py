@@ -69,6 +69,8 @@ RECIPES = [
     {"hyperplanes": "local", "image_shape": (8, 8)},
     {"n_networks": 3, "n_jobs": 2},
     {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
+    {"margin": 1.0},
+    {"margin": 1.0, "width": 200},
 ]
 
 
@@ -242,6 +244,10 @@ def test_what_is_left_out_is_refused() -> None:
     for options in ({"noise": 0.1}, {"exact_in": "float32"}, {"activation": "relu"}):
         with pytest.raises(ParameterError, match=f"{next(iter(options))}=.*Dask collections yet"):
             DaskInterpolatingClassifier(**options).fit(in_chunks(X, 300), y)
+    with pytest.raises(ParameterError, match="give a distance"):
+        DaskInterpolatingClassifier(margin="25%").fit(in_chunks(X, 300), y)
+    with pytest.raises(TooLargeError, match="patterns of all 300 points"):
+        DaskInterpolatingClassifier(100, margin=1.0, memory_limit=2**16).fit(in_chunks(X, 300), y)
     with pytest.raises(ParameterError, match="memory_limit"):
         DaskInterpolatingClassifier(memory_limit=0).fit(in_chunks(X, 300), y)
 

@@ -29,7 +29,7 @@ LISTED = 2**20  # open pairs looked at for one block of bisectors: 16 MB of row 
 def margin_of(options: Options, X: Matrix, codes: Codes, rows: Rows, work: Work) -> float:
     """The margin as a distance; refuses one that no network can have. ``rows`` are the numbers of the points."""
     if isinstance(X, PartedPoints):
-        raise ParameterError("a margin needs all points in one place: use margin=0 for points that lie in parts")
+        return _distance_of(options.margin)
     gap, (a, b) = closest_pair(X, codes, work)
     share = percentage(options.margin) if isinstance(options.margin, str) else None
     margin = float(options.margin) if share is None else gap / 2.0 * (share / 100.0)
@@ -40,6 +40,13 @@ def margin_of(options: Options, X: Matrix, codes: Codes, rows: Rows, work: Work)
             f"They have different labels and are only {gap:.6g} apart: use a margin below {gap / 2.0:.6g}.",
         )
     return margin
+
+
+def _distance_of(margin: float | str) -> float:
+    """For points that lie in parts: whether the margin is too large shows in pairs that no bisector closes."""
+    if isinstance(margin, str):
+        raise ParameterError(f"margin={margin!r} of points that lie in parts would need all pairs: give a distance")
+    return float(margin)
 
 
 def open_bisectors(X: Matrix, pairs: OpenPairs, options: Options, rng: np.random.Generator) -> Hyperplanes:

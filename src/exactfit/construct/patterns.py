@@ -14,7 +14,7 @@ taken at |x| + r.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,15 @@ class Patterns:
         same = all(word is other for word, other in lines)
         return cls(bits, bits if same else BitMatrix(np.stack(maybe), 64 * len(on)))._both(lambda one: one.head(n_bits))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Patterns]) -> Patterns:
+        """The bits of all points of consecutive parts."""
+        n_bits = parts[0].on.n_bits
+        on = BitMatrix(np.concatenate([part.on.words for part in parts], axis=1), n_bits)
+        if all(part.maybe is part.on for part in parts):
+            return cls.exact(on)
+        return cls(on, BitMatrix(np.concatenate([part.maybe.words for part in parts], axis=1), n_bits))
+
     def take(self, rows: NDArray[np.intp] | slice) -> Patterns:
         """The given rows, in the given order."""
         return self._both(lambda bits: bits.take(rows))
@@ -93,9 +102,9 @@ def patterns_of(
 
     The margin is a distance by now.
     """
-    if isinstance(X, PartedPoints):  # these have exact bits only
-        bits = X.sides(planes.weights, planes.biases)
-        return Patterns.exact(bits if rows is None else bits.take(rows))
+    if isinstance(X, PartedPoints):
+        found: Patterns = X.patterns(planes, options)
+        return found if rows is None else found.take(rows)
     if not options.has_open_bits:
         return Patterns.exact(sides(X, planes.weights, planes.biases, rows=rows, threads=threads))
     return _sure_sides(X, planes, options, threads, np.arange(X.shape[0]) if rows is None else rows)

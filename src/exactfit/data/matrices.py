@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from .._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..exceptions import DataError
-from ..network.bits import BitMatrix
 from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
@@ -273,8 +272,8 @@ class PartedPoints(ABC):
         """The same from groups that are here already."""
 
     @abstractmethod
-    def sides(self, weights: NDArray[Any], biases: Floats) -> BitMatrix:
-        """See :func:`exactfit.network.sides.sides`."""
+    def patterns(self, planes: Any, options: Any) -> Any:
+        """Bits of every point, all here: see :func:`exactfit.construct.patterns.patterns_of`."""
 
 
 # Digits count multiples of the smallest float64 number.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,8 +17,10 @@ from ..certificate import Certificate
 from ..construct.distinct import Distinct, Groups, ranks_of
 from ..construct.evidence import ClassOrder, Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
+from ..construct.patterns import Patterns
+from ..construct.recipe import Options, Recipe
 from ..data import Digest, ExactSum, Floats, PartedPoints, Rows
-from ..exceptions import DataError
+from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
 from .chunks import row_chunks
 from .kept import MOST_PARTS, PART, KeptCounts, join_parts, part_of, split_groups
@@ -255,10 +257,19 @@ class Shards(PartedPoints):
             replace(groups, firsts=np.concatenate(firsts)), evidence, candidates, n_classes, members
         )
 
-    def sides(self, weights: NDArray[Any], biases: Floats) -> BitMatrix:
-        """Every chunk's, side by side."""
-        words = self._each(bits_of_chunk, (weights, biases), "bits")
-        return BitMatrix(np.concatenate(words, axis=1), len(biases))
+    def patterns(self, planes: Hyperplanes, options: Options) -> Patterns:
+        """Every chunk's, side by side, if they fit in this memory."""
+        needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
+        if needed > self.memory:
+            raise TooLargeError(
+                f"the patterns of all {len(self)} points would take {needed:,} bytes here, memory_limit allows "
+                f'{self.memory:,}: use margin=0 and another law than "near-bisector", for which distinct ones will do, '
+                "a smaller width, or a larger memory_limit"
+            )
+        # The model itself would travel with its client.
+        recipe = Recipe(**{one.name: getattr(options, one.name) for one in fields(Options)})
+        one, how = shared(planes), shared(recipe)
+        return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
 
     def _each(self, work: Callable[..., Any], argument: Any, what: str) -> list[Any]:
         """A function of every chunk and one argument, which is in the graph once."""

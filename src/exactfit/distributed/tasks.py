@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.threads import SERIAL
 from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.hyperplanes import Hyperplanes, nearest, radius
+from ..construct.patterns import Patterns, patterns_of
+from ..construct.recipe import Options
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.digest import DIGEST_BYTES
 from ..data.equal import hashes_of
@@ -99,9 +102,9 @@ def members_of_chunk(chunk: Any, planes: Hyperplanes, own: Own, wanted: Groups) 
     return own.first + rows, places[rows]
 
 
-def bits_of_chunk(chunk: Any, planes: tuple[NDArray[Any], Floats]) -> NDArray[np.uint64]:
-    """Packed sides of its rows."""
-    return sides(checked(chunk), *planes).words
+def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Options) -> Patterns:
+    """Sides of its rows, open ones among them if the options leave any."""
+    return patterns_of(checked(chunk), planes, options, SERIAL)
 
 
 def rows_of_chunk(chunk: Any, rows: NDArray[np.intp]) -> Floats:
