@@ -36,6 +36,11 @@ def shuffled(count: int, turn: int) -> list[int]:
     return sorted(range(count), key=lambda place: ((place + turn) * int(GOLDEN)) % 2**64)
 
 
+def agreeing(a: list[int], b: list[int]) -> int:
+    """How many bits are the same."""
+    return sum(x == y for x, y in zip(a, b, strict=True))
+
+
 class NaiveCover:
     """One class, target columns start..stop of ``on``; ``maybe`` has the open bits on as well."""
 
@@ -49,7 +54,8 @@ class NaiveCover:
         self.neighbours = effort.neighbours
         self.hot: list[int] = []
         self.detectors: list[NaiveDetector] = []
-        self.room = 2**60 // (2 * self.n * self.size)
+        times = 1 if on == maybe else effort.rounds + 2
+        self.room = 2**60 // (2 * self.n * self.size * times)
 
     def _lost(self) -> set[int]:
         """Target columns with the bits of some column of the rest that their signed mask does not claim."""
@@ -77,8 +83,10 @@ class NaiveCover:
         claimed = [c for c in sorted(self.unclaimed) if self.most(v, c) < limit]
         return limit, witness, claimed, sum(self.counts[c - self.start] for c in claimed)
 
-    def agree(self, a: int, b: int) -> int:
-        return sum(x == y for x, y in zip(self.on[a], self.on[b], strict=True))
+    def worst(self, v: list[int], c: int) -> list[int]:
+        """The corner that is worst: open bits on where they raise the count in the target, lower it in the rest."""
+        raises = 1 if self.start <= c < self.stop else -1
+        return [most if raises * w > 0 else on for w, on, most in zip(v, self.on[c], self.maybe[c], strict=True)]
 
     def left(self) -> int:
         return sum(self.counts[c - self.start] for c in self.unclaimed - self.hopeless)
@@ -86,10 +94,10 @@ class NaiveCover:
     def open(self) -> list[int]:
         return sorted(self.unclaimed - self.hopeless)
 
-    def descend(self, columns: list[int], caps: list[int], shares: list[int], turn: int, epochs: int) -> bool:
+    def descend(self, rows: Bits, caps: list[int], shares: list[int], turn: int, epochs: int) -> bool:
         """Coordinate descent; whether its last steps were small."""
-        goal, tolerance, visit = UNIT * self.n, self.effort.tolerance, shuffled(len(columns), turn)
-        agree = [[self.agree(a, b) for b in columns] for a in columns]
+        goal, tolerance, visit = UNIT * self.n, self.effort.tolerance, shuffled(len(rows), turn)
+        agree = [[agreeing(a, b) for b in rows] for a in rows]
         largest = 0
         for _ in range(epochs):
             largest, kept = 0, []
@@ -111,10 +119,10 @@ class NaiveCover:
                 break
         return largest <= tolerance
 
-    def rounded(self, columns: list[int], shares: list[int]) -> tuple[list[int], int, int]:
+    def rounded(self, rows: Bits, shares: list[int]) -> tuple[list[int], int, int]:
         """Weights low on the target; the largest of them after and before rounding."""
         exact = [
-            sum(share * (1 - 2 * self.on[c][j]) for c, share in zip(columns, shares, strict=True))
+            sum(share * (1 - 2 * row[j]) for row, share in zip(rows, shares, strict=True))
             for j in range(self.n)
         ]  # fmt: skip
         top, largest = min(LARGEST_WEIGHT, LARGEST_SUM // (2 * self.n)), max(map(abs, exact))
@@ -125,38 +133,62 @@ class NaiveCover:
 
     def fit(self, state: dict[str, Any], softness: int) -> Fit:
         """Rounds of descent, exact judgement, and taking in what of the rest lies within the margin."""
-        columns, shares, pool = state["columns"], state["shares"], state["pool"]
+        columns, rows, shares, pool = (state[name] for name in ("columns", "rows", "shares", "pool"))
         patience = halfspaces.PATIENCE if softness >= HARD_TARGET else 0
         soft, hard = min(softness * UNIT, self.room), -min(HARD_REST * UNIT, self.room)
         best, stale, goal = None, 0, UNIT * self.n
         for _ in range(self.effort.rounds):
             state["turn"] += 1
-            caps = [soft if k < pool else hard for k in range(len(columns))]
+            caps = [soft if self.is_target(c) else hard for c in columns]
             epochs = max(self.effort.epochs, patience // len(columns))
-            at_rest = self.descend(columns, caps, shares, state["turn"], epochs)
-            v, top, largest = self.rounded(columns, shares)
+            at_rest = self.descend(rows, caps, shares, state["turn"], epochs)
+            v, top, largest = self.rounded(rows, shares)
             verdict = self.judge(v)
             stale = 0 if best is None or verdict[3] > best[1][3] else stale + 1
             if best is None or verdict[3] >= best[1][3]:
-                best = (v, verdict, [(c, s) for c, s in zip(columns, shares, strict=True) if s])
-            constant = sum(s * (self.n - sum(self.on[c])) for c, s in zip(columns, shares, strict=True))
-            near = (constant + goal) * top // max(largest, 1)
+                best = (v, verdict, self.support(columns, shares))
+            constant = sum(s * (self.n - sum(row)) for row, s in zip(rows, shares, strict=True))
+            bounds = [(constant + d * goal) * top // max(largest, 1) for d in (1, -1)]
             far = (2 * constant + 3 * goal) * top // (2 * max(largest, 1))
-            keep = [k for k, c in enumerate(columns) if k < pool or shares[k] or self.least(v, c) <= far]
-            columns[:], shares[:] = [columns[k] for k in keep], [shares[k] for k in keep]
-            inside = sorted((self.least(v, c), c) for c in self.rest if c not in columns and self.least(v, c) < near)
-            fresh = min(self.effort.fresh, self.effort.fresh_each * pool)
-            found = sorted(c for _, c in inside[:fresh])
-            columns += found
+            keep = [k for k, c in enumerate(columns) if self.is_target(c) or shares[k] or self.least(v, c) <= far]
+            for each in (columns, rows, shares):
+                each[:] = [each[k] for k in keep]
+            found = self.fresh(v, bounds, columns, rows, pool)
+            columns += [c for c, _ in found]
+            rows += [row for _, row in found]
             shares += [0] * len(found)
             enough = 1 if best[1][3] == self.left() else self.effort.stale
             if (at_rest and not found) or stale >= enough:
                 break
         return best
 
+    def fresh(
+        self, v: list[int], bounds: list[int], columns: list[int], rows: Bits, pool: list[int]
+    ) -> list[tuple[int, list[int]]]:
+        """Who joins: the rest within the margin; where bits are open as corners that are new, and the pool too."""
+        near, low = bounds
+        count = min(self.effort.fresh, self.effort.fresh_each * len(pool))
+        inside = sorted((self.least(v, c), c) for c in self.rest if self.least(v, c) < near)
+        if self.on == self.maybe:
+            inside = [pair for pair in inside if pair[1] not in columns]
+            return [(c, self.on[c]) for c in sorted(c for _, c in inside[:count])]
+        joining = sorted(c for _, c in inside[:count]) + [c for c in pool if self.most(v, c) > low]
+        known = list(zip(columns, rows, strict=True))
+        return [(c, self.worst(v, c)) for c in joining if (c, self.worst(v, c)) not in known]
+
+    def support(self, columns: list[int], shares: list[int]) -> list[tuple[int, int]]:
+        pairs = [(c, s) for c, s in zip(columns, shares, strict=True) if s]
+        if self.on == self.maybe:
+            return pairs
+        return [(c, sum(s for other, s in pairs if other == c)) for c in sorted({c for c, _ in pairs})]
+
+    def is_target(self, column: int) -> bool:
+        return self.start <= column < self.stop
+
     def start_with(self, pool: list[int]) -> dict[str, Any]:
         columns = pool + self.hot
-        return {"columns": columns, "shares": [0] * len(columns), "pool": len(pool), "turn": 0}
+        rows = [self.on[c] for c in columns]
+        return {"columns": columns, "rows": rows, "shares": [0] * len(columns), "pool": pool, "turn": 0}
 
     def accept(self, v: list[int], verdict: Verdict, support: list[tuple[int, int]]) -> None:
         limit, witness, claimed, coverage = verdict
@@ -184,7 +216,7 @@ class NaiveCover:
         self.accept(*found)
 
     def around(self, seed: int) -> None:
-        by_distance = sorted(self.open(), key=lambda c: (self.n - self.agree(seed, c), c))
+        by_distance = sorted(self.open(), key=lambda c: (-agreeing(self.on[seed], self.on[c]), c))
         pool = sorted(by_distance[: self.neighbours])
         found = self.fit(self.start_with(pool), self.effort.soft)
         share = Fraction(len(found[1][2]), len(pool))

@@ -74,18 +74,13 @@ def test_sums_over_set_bits(n_bits):
 
 @pytest.mark.parametrize("n_columns", COLUMNS)
 @pytest.mark.parametrize("n_bits", [1, 64, 129])
-def test_hamming_distances_and_rows(n_bits, n_columns):
+def test_hamming_distances(n_bits, n_columns):
     bits = random_bits(7, n_columns, n_bits)
     words = BitMatrix.from_bool(bits).words
     start, seed = n_columns // 3, n_columns // 2
     out = np.full(n_columns - start, -1)
     kernels.hamming(words, start, n_columns, np.ascontiguousarray(words[:, seed]), out)
     assert out.tolist() == (bits[start:] != bits[seed]).sum(axis=1).tolist()
-    columns = np.random.default_rng(8).permutation(n_columns)[:5]
-    rows, ones = np.empty((len(columns), len(words)), dtype=np.uint64), np.empty(len(columns), dtype=np.int64)
-    kernels.gather_rows(words, columns, rows, ones)
-    assert rows.tolist() == words[:, columns].T.tolist()
-    assert ones.tolist() == bits[columns].sum(axis=1).tolist()
 
 
 def test_equal_columns_have_equal_hashes_and_others_do_not():

@@ -141,18 +141,6 @@ def hamming(words, start, stop, row, out):
 
 
 @compiled
-def gather_rows(words, columns, rows, ones):
-    """Copy columns to packed rows side by side, where :func:`descend` needs them; count their set bits."""
-    for k in range(columns.shape[0]):
-        found = np.int64(0)
-        for w in range(words.shape[0]):
-            word = words[w, columns[k]]
-            rows[k, w] = word
-            found += popcount(word)
-        ones[k] = found
-
-
-@compiled
 def hash_columns(words, start, stop, out):
     """A hash of every column: equal columns have equal ones, and others nearly never."""
     for c in range(start, stop):

@@ -5,18 +5,23 @@ two patterns are the same: the kernel machine (a support vector machine, with a 
 integers. Shares move by dual coordinate descent, weights are rounded to int8, and the limit is then the exact
 minimum over the whole rest: how shares are found decides only how many points a detector claims, never whether
 it is right. No floating-point number is involved, so the same input gives the same half-space everywhere.
+
+Where bits are open, a point is not one pattern but all corners of a box, and each of them has to be on its side. Only
+few corners matter: a fit begins with one for each point, and takes in those that are worst for its weights.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.weighted import WORD_BITS, descend, gather_rows, hamming
+from .._kernels.weighted import WORD_BITS, descend, hamming
 from .._support.threads import SERIAL, Threads
+from ..network.bits import BitMatrix
 from ..network.weights import weigh_words
 
 Words = NDArray[np.uint64]
@@ -89,6 +94,21 @@ class Cube:
         """How many patterns, target and rest."""
         return int(self.on.shape[1])
 
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether no bit is open."""
+        return self.maybe is self.on or np.array_equal(self.maybe, self.on)
+
+    def rows(self, columns: Ints) -> Words:
+        """Packed rows of some columns, side by side, as descending needs them."""
+        return np.ascontiguousarray(self.on[:, columns].T)
+
+    def worst(self, columns: Ints, weights: Weights) -> Words:
+        """Packed rows of some columns, all target or all rest, open bits as bad as they can be for the weights."""
+        rising = weights > 0 if len(columns) and self.start <= columns[0] < self.stop else weights < 0
+        bad = BitMatrix.from_bool(rising[None, :]).words
+        return np.ascontiguousarray((self.on[:, columns] | (self.maybe[:, columns] & bad)).T)
+
     def bits(self, words: Words, column: int) -> Weights:
         """The bits of one column, as 0 and 1."""
         octets = np.ascontiguousarray(words[:, column]).astype("<u8").view(np.uint8)
@@ -117,7 +137,7 @@ class Judged:
 def weigh_all(cube: Cube, weights: Weights) -> Scores:
     """<v, Phi(x)> of every column: the least that it can be in the rest, the most in the target."""
     on, maybe, threads = cube.on, cube.maybe, cube.threads
-    if maybe is on:
+    if cube.is_exact:
         return weigh_words(on, weights, threads)
     up, down = np.maximum(weights, 0), np.minimum(weights, 0)
     scores = weigh_words(on, up, threads) + weigh_words(maybe, down, threads)
@@ -140,36 +160,50 @@ class Machine:
     """The points that a fit looks at, target first, with their shares and the half-space that they make."""
 
     def __init__(self, cube: Cube, pool: Ints, softness: int, effort: Effort) -> None:
-        self.cube, self.effort, self.pool_size = cube, effort, len(pool)
+        self.cube, self.effort, self.pool = cube, effort, pool
         self.goal = UNIT * cube.n_bits
-        # |f| stays below 4 n times all shares: with this cap within int64, whatever happens.
-        self.room = 2**60 // (2 * cube.n_bits * cube.n_columns)
+        # |f| stays below 4 n times all shares: with this cap within int64, whatever happens. A point of a cube
+        # with open bits may take part as often as there are rounds, and twice before.
+        times = 1 if cube.is_exact else effort.rounds + 2
+        self.room = 2**60 // (2 * cube.n_bits * cube.n_columns * times)
         self.columns = np.empty(0, dtype=np.int64)
         self.rows = np.empty((0, len(cube.on)), dtype=np.uint64)
         self.ones, self.caps, self.shares = (np.empty(0, dtype=np.int64) for _ in range(3))
         self.sums = np.zeros(WORD_BITS * len(cube.on), dtype=np.int64)
         self.totals = np.zeros(2, dtype=np.int64)
         self.turn = 0
-        self._join(pool, 0)
         self.set_softness(softness)
+        self._join(pool, self.cube.rows(pool), self.soft)
 
     def set_softness(self, units: int) -> None:
         """How much a point of the target may count."""
-        self.caps[: self.pool_size] = min(units * UNIT, self.room)
+        self.soft = min(units * UNIT, self.room)
+        self.caps[self.caps > 0] = self.soft
         self.patience = PATIENCE if units >= HARD_TARGET else 0
 
     def join_rest(self, columns: Ints) -> None:
         """Let points of the rest take part; they may count as much as it takes."""
-        self._join(columns, -min(HARD_REST * UNIT, self.room))
+        self._join(columns, self.cube.rows(columns), self._hard)
 
-    def _join(self, columns: Ints, cap: int) -> None:
-        rows = np.empty((len(columns), self.rows.shape[1]), dtype=np.uint64)
-        ones = np.empty(len(columns), dtype=np.int64)
-        gather_rows(self.cube.on, columns, rows, ones)
+    @property
+    def _hard(self) -> int:
+        return -min(HARD_REST * UNIT, self.room)
+
+    def _join(self, columns: Ints, rows: Words, cap: int) -> int:
+        ones = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         self.columns, self.rows = np.concatenate([self.columns, columns]), np.concatenate([self.rows, rows])
         self.ones = np.concatenate([self.ones, ones])
         self.caps = np.concatenate([self.caps, np.full(len(columns), cap)])
         self.shares = np.concatenate([self.shares, np.zeros(len(columns), dtype=np.int64)])
+        return len(columns)
+
+    def _join_worst(self, columns: Ints, weights: Weights, cap: int) -> int:
+        """Let points take part as they are worst for the weights; how many did not in this way already."""
+        rows = self.cube.worst(columns, weights)
+        known = {(column, row.tobytes()) for column, row in zip(self.columns.tolist(), self.rows, strict=True)}
+        pairs = zip(columns.tolist(), rows, strict=True)
+        new = np.array([(column, row.tobytes()) not in known for column, row in pairs], dtype=bool)
+        return self._join(columns[new], rows[new], cap)
 
     def _leave(self, keep: NDArray[np.bool_]) -> None:
         self.columns, self.rows, self.ones = self.columns[keep], self.rows[keep], self.ones[keep]
@@ -195,29 +229,35 @@ class Machine:
         rounded = (2 * top * (np.abs(exact) >> shift) + size) // (2 * size)
         return (np.sign(exact) * rounded).astype(np.int8), top, largest
 
-    def widen(self, scores: Scores, top: int, largest: int) -> bool:
+    def widen(self, found: Judged, top: int, largest: int) -> bool:
         """Let go of the rest that lies far off, take in what lies within the margin; whether there was any.
 
         Distances are those of the rounded weights, which had to be found for all points anyway.
         """
-        constant = self.cube.n_bits * int(self.totals[0]) - int(self.totals[1])
+        constant, scores = self.cube.n_bits * int(self.totals[0]) - int(self.totals[1]), found.scores
         near = _within_int32((constant + self.goal) * top // max(largest, 1))
         far = _within_int32((2 * constant + 3 * self.goal) * top // (2 * max(largest, 1)))
-        keep = (self.shares != 0) | (scores[self.columns] <= far)
-        keep[: self.pool_size] = True
-        self._leave(keep)
+        self._leave((self.caps > 0) | (self.shares != 0) | (scores[self.columns] <= far))
         inside = scores < near
         inside[self.cube.start : self.cube.stop] = False
-        inside[self.columns] = False
-        fresh = min(self.effort.fresh, self.effort.fresh_each * self.pool_size)
-        found = lowest(scores, np.flatnonzero(inside), fresh)
-        self.join_rest(found)
-        return len(found) > 0
+        fresh = min(self.effort.fresh, self.effort.fresh_each * len(self.pool))
+        if self.cube.is_exact:
+            inside[self.columns] = False
+            nearest = lowest(scores, np.flatnonzero(inside), fresh)
+            return self._join(nearest, self.cube.rows(nearest), self._hard) > 0
+        low = _within_int32((constant - self.goal) * top // max(largest, 1))
+        n_rest = self._join_worst(lowest(scores, np.flatnonzero(inside), fresh), found.weights, self._hard)
+        return n_rest + self._join_worst(self.pool[scores[self.pool] > low], found.weights, self.soft) > 0
 
     def support(self) -> Support:
-        """The columns that have a share."""
+        """The columns that have a share: that of all their corners."""
         has = np.flatnonzero(self.shares)
-        return Support(self.columns[has], self.shares[has])
+        if self.cube.is_exact:
+            return Support(self.columns[has], self.shares[has])
+        columns, place = np.unique(self.columns[has], return_inverse=True)
+        shares = np.zeros(len(columns), dtype=np.int64)
+        np.add.at(shares, place, self.shares[has])
+        return Support(columns, shares)
 
 
 def _within_int32(value: int) -> int:
@@ -254,7 +294,7 @@ def fit(machine: Machine, worth: Ints, everything: int) -> Found:
         stale = 0 if best is None or found.coverage > best[0].coverage else stale + 1
         if best is None or found.coverage >= best[0].coverage:
             best = (found, machine.support())
-        widened = machine.widen(found.scores, top, largest)
+        widened = machine.widen(found, top, largest)
         done = at_rest and not widened
         if done or stale >= (1 if best[0].coverage == everything else machine.effort.stale):
             break
