@@ -146,8 +146,12 @@ class RepairReport:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it, but for labels of other types."""
-        return asdict(self)
+        """As JSON can hold it, if it can hold the labels; radii that are not finite become strings."""
+        plain = asdict(self)
+        for patch in plain["patches"]:
+            if np.isinf(patch["silent_beyond"]):
+                patch["silent_beyond"] = "inf"
+        return plain
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 r"""Balls as patches: one unit 2 <c, x> - |x|^2 + b over the squared norm, b = t - |c|^2, fires where |x - c|^2 < t.
 
 Claim. Whoever evaluates the unit at x, in any order, in a format with unit roundoff u, is off from t - |x - c|^2 by
-less than E(x) = 8 (d + 16) u (|x|^2 + |c|^2 + t), underflow aside; and so is the enclosure by which it is certified.
+less than E(x) = v (3 |x|^2 + 2 |c|^2 + t), v = (d + 8) (u + 2^-53), underflow aside; and so is the enclosure by which
+it is certified.
 
 Proof. The inputs, d products for |x|^2, d + 1 products and the bias pass through at most d + 6 roundings each;
 together they are at most 2 |c| |x| + 2 |x|^2 + |b| <= 3 |x|^2 + 2 |c|^2 + t. An enclosure pays that for the format and
-once more for float64, which is never coarser: less than 2 (d + 8) u (1 + 2^-10) (3 |x|^2 + 2 |c|^2 + t).
+once more for float64. What is left of d + 8 pays for higher orders.
 
 So a ball surely claims x if t - |x - c|^2 > E(x), and surely does not if |x - c|^2 - t > E(x). The least ball surely
-claims its centre: t = 20 (d + 16) u |c|^2, and E(c) is about 16 (d + 16) u |c|^2. The largest one is t = min over the
-rest of |z - c|^2 - M(z), M(z) = 32 (d + 16) u (|z|^2 + |c|^2): since t <= |z - c|^2 <= 2 |z|^2 + 2 |c|^2, M(z) is E(z)
-and more, which pays for the rounding of the distances found here.
+claims its centre: t = 5.5 v |c|^2, and E(c) is about 5 v |c|^2. The largest one has t = min over the rest of
+(1 - 2 v) |z - c|^2 - v (3 |z|^2 + 2 |c|^2): |z - c|^2 - E(z), less v |z - c|^2 for the rounding of distances here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
-from .._kernels.rounding import Format
+from .._kernels.rounding import FLOAT64, Format
 from .._kernels.rows import squared_norms
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
@@ -54,25 +54,27 @@ def _norms(points: Floats) -> Floats:
 
 
 def _unit(points: Floats, form: Format) -> float:
-    return float((points.shape[1] + 16) * form.unit)
+    """What is called v above."""
+    return float((points.shape[1] + 8) * (form.unit + FLOAT64.unit))
 
 
 def _least_squares(centres: Floats, form: Format) -> Floats:
     underflow = form.pad * (centres.shape[1] + np.abs(centres).sum(axis=1) + 1.0)
-    return np.asarray(20.0 * _unit(centres, form) * _norms(centres) + underflow)
+    return np.asarray(5.5 * _unit(centres, form) * _norms(centres) + underflow)
 
 
-def _clear(points: Floats, centre_norms: Floats, form: Format) -> Floats:
-    """M(z) of every centre and point, shape (centres, points)."""
-    return np.asarray(32.0 * _unit(points, form) * (_norms(points)[None, :] + centre_norms[:, None]) + form.pad)
+def _errors(points: Floats, centre_norms: Floats, form: Format) -> Floats:
+    """E(x) for every centre and point, shape (centres, points), but for what grows with t."""
+    sizes = 3.0 * _norms(points)[None, :] + 2.0 * centre_norms[:, None]
+    return np.asarray(_unit(points, form) * sizes + form.pad)
 
 
 def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form: Format) -> Floats:
-    """min over points of other classes of |z - c|^2 - M(z), at most the square of twice the largest norm.
+    """What the points of other classes leave to each ball, at most the square of twice the largest norm.
 
     Products tell which points may be the closest; the differences of these are added up in one fixed order.
     """
-    norms = _norms(centres)
+    norms, unit = _norms(centres), _unit(centres, form)
     farthest = max((float(_norms(dense_rows(X, tile)).max()) for tile in row_tiles(X)), default=0.0)
     largest = np.full(len(centres), 4.0 * max(farthest, norms.max(initial=0.0)))
     for start in range(0, len(centres), CENTRES_AT_ONCE):
@@ -81,12 +83,12 @@ def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form:
             points = dense_rows(X, tile)
             near = _norms(points)[None, :] + norms[part, None] - 2.0 * (centres[part] @ points.T)
             near[own[part, None] == codes[None, tile]] = np.inf
-            margins = _clear(points, norms[part], form)
+            margins = _errors(points, norms[part], form)
             best = np.minimum((near - margins).min(axis=1), largest[part])
-            left, right = np.nonzero(near - 2.0 * margins <= best[:, None])
+            left, right = np.nonzero((1.0 - 2.0 * unit) * near - 2.0 * margins <= best[:, None])
             squares = np.empty(len(left))
             pair_squares(centres[part][left], points[right], squares)
-            np.minimum.at(largest, start + left, squares - margins[left, right])
+            np.minimum.at(largest, start + left, (1.0 - 2.0 * unit) * squares - margins[left, right])
     return largest
 
 
@@ -119,8 +121,8 @@ def _squares_from(centre: Floats, points: Floats) -> Floats:
 
 def _claims(centre: Floats, square: float, points: Floats, form: Format) -> NDArray[np.bool_]:
     """Which points a ball surely claims."""
-    errors = _clear(points, _norms(centre[None, :]), form)[0]
-    return np.asarray(_squares_from(centre, points) + errors < square)
+    errors, unit = _errors(points, _norms(centre[None, :]), form)[0], _unit(points, form)
+    return np.asarray(_squares_from(centre, points) + errors < (1.0 - 2.0 * unit) * square)
 
 
 def _assembled(targets: Targets, centres: Floats, anchors: Rows, codes: Codes, squares: Floats) -> Patches:
@@ -133,9 +135,9 @@ def _assembled(targets: Targets, centres: Floats, anchors: Rows, codes: Codes, s
 
 def _radii(squares: Floats, norms: Floats, unit: float) -> tuple[Floats, Floats]:
     """Distances inside which balls surely fire, and beyond which they surely do not, in every evaluation."""
-    share = 8.0 * unit
-    within = squares - share * (3.0 * norms + 3.0 * squares) * UP  # |x|^2 <= 2 |c|^2 + 2 t inside
-    beyond = (squares + share * (3.0 * norms + squares)) / (1.0 - 2.0 * share)
+    edge = np.square(np.sqrt(norms) + np.sqrt(squares))  # |x|^2 inside is at most this
+    within = squares - unit * (3.0 * edge + 2.0 * norms + squares) * UP
+    beyond = (squares + unit * (8.0 * norms + squares)) / (1.0 - 6.0 * unit)  # |x|^2 <= 2 |c|^2 + 2 |x - c|^2
     return np.sqrt(np.maximum(within, 0.0)) / UP, np.sqrt(beyond) * UP
 
 

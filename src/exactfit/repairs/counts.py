@@ -1,8 +1,8 @@
 """Masks and weighted detectors as patches: the package's own, over hyperplanes drawn for them.
 
-Hyperplanes are drawn until every target is covered: with each failure twice as many. A mask is anchored at its target,
-at which its count is zero; so the least limit is one. A weighted detector's least limit is one more than the greatest
-count at the targets that it is the first to claim.
+Hyperplanes are drawn until every target is covered, and cuts along a feature finish what they leave. A mask is anchored
+at its target, at which its count is zero; so the least limit is one. A weighted detector's least limit is one more than
+the greatest count at the targets that it is the first to claim.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, refuse
 from ..construct.one_vs_rest import cover_classes
 from ..construct.patterns import Patterns, norms_above, patterns_of
 from ..construct.recipe import Recipe
+from ..construct.rescue import coordinate_cuts
 from ..data import Codes, Floats, Matrix, Rows
 from ..exceptions import NoGapError
 from ..network import Dense, Layer, Masks, Network, WeightedMasks
@@ -30,8 +31,7 @@ from ..network.detectors import Detectors
 from ..network.weights import weigh_words
 from .patches import Patches, Targets, patch_network, with_units
 
-FIRST_WIDTH = 256  # hyperplanes to begin with: most targets are apart from the rest
-LARGEST_WIDTH = 2**14  # beyond it, points are too close for hyperplanes drawn at random
+WIDTHS = (256, 512, 1024)  # hyperplanes that are tried: the first tell most targets from the rest, cuts do the others
 
 
 class Reached:
@@ -65,21 +65,21 @@ class Reached:
 def count_patches(targets: Targets, share: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
     """Masks or weighted detectors that claim the targets."""
     source = Source(root, gaussian(targets.X, max_bias="radius", center=True))
-    width = FIRST_WIDTH
-    while True:
+    for width in WIDTHS:
         refuse_too_large(width, targets.X)
         layer = _FirstLayer.of(targets, source.first(width), threads)
-        covers = [layer.cover(k, share, kind, root) for k in np.unique(targets.codes[targets.rows]).tolist()]
-        uncovered = np.concatenate([np.empty(0, dtype=np.intp), *(cover.uncovered for cover in covers)])
+        covers, uncovered = layer.covers(share, kind, root)
         if not len(uncovered):
             return layer.assembled(covers, kind)
-        if width >= LARGEST_WIDTH:
-            rows = ", ".join(map(str, np.sort(layer.rows[uncovered])[:10].tolist()))
-            raise NoGapError(
-                f"{width} hyperplanes do not tell rows {rows} from points of other labels: scale or centre the data, "
-                'use patches="ball", or correct labels of points that are nearly equal'
-            )
-        width *= 2
+    layer = _FirstLayer.of(targets, layer.planes.append(layer.cuts(uncovered)), threads)
+    covers, uncovered = layer.covers(share, kind, root)
+    if len(uncovered):
+        rows = ", ".join(map(str, np.sort(layer.rows[uncovered])[:10].tolist()))
+        raise NoGapError(
+            f"hyperplanes do not surely tell rows {rows} from points of other labels, as {targets.exact_in} rounds: "
+            "scale or centre the data, use exact_in=None, or correct labels of points that are nearly equal"
+        )
+    return layer.assembled(covers, kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,25 @@ class _FirstLayer:
         starts = np.concatenate([[0], np.cumsum(np.bincount(halves, minlength=2 * targets.n_classes))])
         patterns = patterns_of(targets.X, planes, _in_format(targets), threads, rows)
         return cls(targets, planes, patterns, rows, starts, threads)
+
+    def covers(self, share: float, kind: str, root: np.random.SeedSequence) -> tuple[list[Cover], Columns]:
+        """A cover for every class that has targets, and the columns that are left."""
+        covers = [self.cover(k, share, kind, root) for k in np.unique(self.targets.codes[self.targets.rows]).tolist()]
+        return covers, np.concatenate([cover.uncovered for cover in covers])
+
+    def cuts(self, uncovered: Columns) -> Hyperplanes:
+        """Cuts along a feature that tell uncovered targets from whatever their masks count nothing at."""
+        codes, left, right = self.targets.codes[self.rows], [], []
+        for column in uncovered:
+            mask = self.patterns.maybe.take(np.array([column])).complement().to_bool()[0].astype(np.int8)
+            least, _ = count_range(self.patterns, mask)
+            crowd = np.flatnonzero((codes != codes[column]) & (least <= 0))
+            left.append(np.full(len(crowd), self.rows[column], dtype=np.int64))
+            right.append(self.rows[crowd].astype(np.int64))
+        found = coordinate_cuts(self.targets.X, [(np.concatenate(left), np.concatenate(right))])
+        weights = np.zeros((len(found), self.targets.X.shape[1]), dtype=np.float32)
+        weights[np.arange(len(found)), found.feature] = found.sign
+        return Hyperplanes(weights, -found.sign * found.threshold)
 
     def cover(self, k: int, share: float, kind: str, root: np.random.SeedSequence) -> Cover:
         """Patches for the targets of one class."""
