@@ -131,7 +131,7 @@ def run_exactfit(case: Fit, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """The side that is being measured."""
     warm_up(X, y, case)
     if case.width == 0:
-        made, seconds = repeated(lambda: adaptive_width(X, y, recipe(case), SEED))
+        made, seconds = repeated(lambda: adaptive_width(X, y, recipe(case), seed_sequence(SEED)))
     else:
         selection = "greedy" if case.against == "random" else "random"
         made, seconds = repeated(lambda: fixed_width(X, y, case.width, recipe(case, selection=selection), SEED))
@@ -174,7 +174,7 @@ def run_other(case: Fit, X: np.ndarray, y: np.ndarray, width: int, examined: int
     if case.against == "dense":
         return run_dense(case, X, y, examined)
     warm_up(X, y, case)
-    made, seconds = repeated(lambda: fixed_width(X, y, width, recipe(case), SEED))
+    made, seconds = repeated(lambda: fixed_width(X, y, width, recipe(case), seed_sequence(SEED)))
     return told(made, y, seconds)
 
 
@@ -199,7 +199,7 @@ def run_dense(case: Fit, X: np.ndarray, y: np.ndarray, examined: int) -> dict[st
 
 def _layer(case: Fit, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The very hyperplanes that exactfit draws."""
-    planes = hyperplane_source(X, y, choose_targets(y, None), recipe(case), SEED).first(case.width)
+    planes = hyperplane_source(X, y, choose_targets(y, None), recipe(case), seed_sequence(SEED)).first(case.width)
     return planes.weights, planes.biases
 
 
@@ -306,7 +306,7 @@ def median(work: Callable[[], object], repeats: int = SMALL_REPEATS) -> float:
 def dense_form(case: Fit, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
     """The dense form on the same hyperplanes and order; drawing them is left out of its time."""
     targets = choose_targets(y, None)
-    planes = hyperplane_source(X, y, targets, recipe(case), SEED).first(case.width)
+    planes = hyperplane_source(X, y, targets, recipe(case), seed_sequence(SEED)).first(case.width)
     orders = candidate_orders(y, targets)
     return lambda: dense_fit(X, y, targets, planes.weights, planes.biases, orders, len(y))
 

@@ -129,7 +129,7 @@ def test_the_first_are_the_same_whatever_comes_after(recipe):
         assert few.count == count
         np.testing.assert_array_equal(few.weights, many.weights[:count])
         np.testing.assert_array_equal(few.biases, many.biases[:count])
-    np.testing.assert_array_equal(source.block(2).weights, many.weights[128:192])
+    np.testing.assert_array_equal(source.blocks(2, 3).weights, many.weights[128:192])
 
 
 def test_mean_and_radius_of_more_rows_than_a_tile_has():

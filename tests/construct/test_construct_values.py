@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import FOR_VALUES, problems, seeds
 
+from exactfit._support.options import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Recipe, adaptive_width, fixed_width, values
 from exactfit.construct.algorithms import hyperplane_source
@@ -32,7 +33,7 @@ def evidence_for(X, y, planes, activation=RELU, n_jobs=1):
 
 
 def drawn(X, y, width, seed=0, **options):
-    return hyperplane_source(X, y, tuple(range(y.max() + 1)), Recipe(**options), seed).first(width)
+    return hyperplane_source(X, y, tuple(range(y.max() + 1)), Recipe(**options), seed_sequence(seed)).first(width)
 
 
 def twin_of(X, planes, activation=RELU):

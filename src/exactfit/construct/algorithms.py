@@ -9,26 +9,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, seed_sequence
 from .._support.threads import Threads, Work
-from ..data import Codes, Matrix, PartedPoints, Rows
+from ..data import Codes, Matrix, PartedPoints
 from ..exceptions import NoGapError, WidthLimitError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
 from .construction import Construction
 from .cover import Cover
-from .distinct import Groups, candidates_of, ranks_of
+from .distinct import candidates_of
 from .evidence import ClassOrder, Counts
 from .given import Given
 from .hyperplanes import (
     HYPERPLANES,
     RIVALS,
-    Block,
     Hyperplanes,
+    Law,
     Source,
     bisector,
     gaussian,
-    in_format,
     in_format_of,
     largest_width,
     local,
@@ -40,18 +38,21 @@ from .hyperplanes import (
 from .margins import claim_without_margin, open_bisectors
 from .one_vs_rest import assemble, cover_classes, cover_distinct, gather_evidence, refuse_small_pool
 from .patterns import FORMATS, Line, Patterns, patterns_of
-from .recipe import Options
+from .recipe import Recipe
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
-from .separation import Crowds, OpenPairs, SurePairs
+from .separation import OpenPairs
+from .sure_pairs import SurePairs
 from .values import Values
 
 
-def hyperplane_source(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, random_state: Seed) -> Source:
+def hyperplane_source(
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence
+) -> Source:
     """The supply of hyperplanes that the options ask for."""
-    return Source(seed_sequence(random_state), in_format(_law(X, y, targets, options), options.exact_in))
+    return Source(root, _law(X, y, targets, options), options.exact_in)
 
 
-def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options) -> Block:
+def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> Law:
     if options.hyperplanes == "local":
         return local(X, y, targets, tuple(options.image_shape or ()))
     if options.hyperplanes == "near-bisector":
@@ -62,7 +63,7 @@ def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options) -> Blo
 
 
 def algorithm_2(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work,
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
     given: Given | None = None,
 ) -> Construction:  # fmt: skip
     """Draw ``options.width`` hyperplanes, if they are not given, and cover each target class as far as they allow.
@@ -99,14 +100,14 @@ FOLLOWING = "near-bisector"  # the law whose draws follow the pairs that are ope
 AUTO_WIDTH, AUTO_PER_ROW = 2048, 16
 FEW_ROWS = 1024  # up to which the width is doubled
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
-MARGIN_STEP = 128
+MARGIN_STEP = 128  # hyperplanes
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
-BATCH_BLOCKS = 4
-GAP_ROUNDS = 4
+BATCH_BLOCKS = 4  # whose sides are decided at a time: points are read once for 256 hyperplanes
+GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as large as the gaps
 
 
 def algorithm_1(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work
 ) -> Construction:
     """Draw hyperplanes until no pair is open, and cover each target class.
 
@@ -114,13 +115,10 @@ def algorithm_1(
     """
     source = hyperplane_source(X, y, targets, options, root)
     order = ClassOrder.of(y)
-    if isinstance(X, PartedPoints) and not options.has_open_bits and options.hyperplanes != FOLLOWING:
-        return _in_parts(X, order, targets, options, source, work)
-    layer = _FirstLayer(X, options, work)
+    layer = FirstLayer(X, options, work)
     layer.separate(y, targets, source)  # lines 1-8
-    covers = _cover(layer, order, targets, root)  # lines 9-14
-    patterns = layer.patterns.maybe.take(order.rows)
-    return assemble(layer.planes, patterns, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
+    covers, patterns = _cover(layer, order, targets, root)  # lines 9-14
+    return assemble(layer.planes, patterns.maybe, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
 
 
 def _auto_width(n_points: int) -> int:
@@ -135,21 +133,22 @@ class _Widths:
     asked: bool
 
     @classmethod
-    def of(cls, X: Matrix, options: Options) -> _Widths:
+    def of(cls, X: Matrix, options: Recipe) -> _Widths:
         """The widths that options and memory allow."""
         asked = options.max_width is not None
         room = largest_width(X, options.has_open_bits, options.detectors)
         largest = int(options.max_width) if options.max_width is not None else room
         auto = min(_auto_width(X.shape[0]), largest, room)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
-        refuse_too_large(smallest, X, options.has_open_bits, options.detectors)
+        if smallest:
+            refuse_too_large(smallest, X, options.has_open_bits, options.detectors)
         return cls(smallest, largest if asked else max(smallest, largest), asked)
 
 
-class _FirstLayer:
+class FirstLayer:
     """Hyperplanes and patterns (points in row order) as they grow."""
 
-    def __init__(self, X: Matrix, options: Options, work: Work) -> None:
+    def __init__(self, X: Matrix, options: Recipe, work: Work) -> None:
         self.X, self.options, self.widths = X, options, _Widths.of(X, options)
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes
@@ -166,7 +165,8 @@ class _FirstLayer:
         if self.options.has_margin:
             self._bisect(blocks, lines, pairs, stream(source.root, BISECTORS))
         self._keep(blocks, lines, pairs)
-        self.n_rescued = max(0, self.planes.count - n_drawn)
+        if self.options.has_margin:
+            self.n_rescued = max(0, self.planes.count - n_drawn)
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
 
@@ -185,7 +185,8 @@ class _FirstLayer:
             blocks.append(block)
             lines.append(line)
             pairs.add(*line)
-            self.progress("hyperplanes", n + WORD_BITS, None)
+            if len(lines) % BATCH_BLOCKS == 0 or pairs.closed:
+                self.progress("hyperplanes", n + WORD_BITS, None)
         return blocks, lines
 
     @property
@@ -291,7 +292,7 @@ class _Batches:
     Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from.
     """
 
-    def __init__(self, X: Matrix, source: Source, options: Options, threads: Threads) -> None:
+    def __init__(self, X: Matrix, source: Source, options: Recipe, threads: Threads) -> None:
         self.X, self.source, self.options, self.threads = X, source, options, threads
         self.follow = options.hyperplanes == FOLLOWING
         self.ready: list[tuple[Hyperplanes, Line]] = []
@@ -299,104 +300,35 @@ class _Batches:
 
     def take(self, pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
         if not self.ready:
-            blocks = [self._block(pairs, self.drawn + k) for k in range(1 if self.follow else BATCH_BLOCKS)]
-            self.drawn += len(blocks)
-            patterns = patterns_of(self.X, Hyperplanes.joined(blocks), self.options, self.threads)
-            self.ready = list(zip(blocks, patterns.lines, strict=True))[::-1]
+            planes = self._drawn(pairs)
+            patterns = patterns_of(self.X, planes, self.options, self.threads)
+            self.ready = list(zip(planes.blocks(), patterns.lines, strict=True))[::-1]
+            self.drawn += len(self.ready)
         return self.ready.pop()
 
-    def _block(self, pairs: OpenPairs, index: int) -> Hyperplanes:
-        if index == 0 or pairs.closed or not self.follow:
-            return self.source.block(index)
-        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, index))
+    def _drawn(self, pairs: OpenPairs) -> Hyperplanes:
+        if not self.follow:
+            return self.source.blocks(self.drawn, self.drawn + BATCH_BLOCKS)
+        if self.drawn == 0 or pairs.closed:
+            return self.source.blocks(self.drawn, self.drawn + 1)
+        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, self.drawn))
         return in_format_of(drawn, self.options.exact_in)
 
 
-class _Drained(Exception):  # noqa: N818  (a finding, not an error)
-    """More hyperplanes are wanted than points have been held against."""
-
-
-class _PartedLayer(_FirstLayer):
-    """As :class:`_FirstLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
-
-    def __init__(self, X: PartedPoints, options: Options, work: Work, order: ClassOrder, ranks: Rows) -> None:
-        super().__init__(X, options, work)
-        self.order, self.ranks = order, ranks
-        self.groups: Groups
-
-    def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
-        """Algorithm 1, lines 3-7."""
-        drawn = [source.block(k) for k in range(BATCH_BLOCKS)]
-        while True:
-            self._look(Hyperplanes.joined(drawn))
-            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
-            try:
-                blocks, lines = self._draw(pairs, self._taking(drawn))
-                break
-            except _Drained:
-                drawn += [source.block(len(drawn) + k) for k in range(len(drawn))]
-        self._keep(blocks, lines, pairs)
-        self.n_rescued = 0
-        if not pairs.closed:
-            self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
-
-    def _look(self, planes: Hyperplanes) -> None:
-        """Go over all points."""
-        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.ranks)
-        if self.groups is None:
-            raise WidthLimitError(
-                f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
-                f"({self.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, which "
-                "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
-            )
-
-    def _crowds(self) -> Crowds:
-        planes, groups = self.planes, self.groups
-        return Crowds(groups.sizes, lambda some: self.X.members(planes, self.order, groups.take(some)))
-
-    def _taking(self, drawn: list[Hyperplanes]) -> Take:
-        ready = iter(zip(drawn, self.groups.words, strict=True))
-
-        def take(_pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
-            for block, words in ready:
-                return block, (words, words)
-            raise _Drained
-
-        return take
-
-    def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
-        n = self._width(len(lines), pairs)
-        self.planes = Hyperplanes.joined(blocks).head(n)
-        self.groups = self.groups.head(n)
-
-    def _add(self, planes: Hyperplanes) -> None:
-        self._look(self.planes.append(planes))
-
-
-def _in_parts(
-    X: PartedPoints, order: ClassOrder, targets: tuple[int, ...], options: Options, source: Source, work: Work
-) -> Construction:
-    """Algorithm 1 for points that lie in parts."""
-    candidates = candidates_of(order, targets, source.root)
-    refuse_small_pool(candidates, options)
-    layer = _PartedLayer(X, options, work, order, ranks_of(candidates, len(order.rows)))
-    layer.separate(order.codes(), targets, source)  # lines 1-8
-    distinct = X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
-    covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
-    return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
-
-
 def _cover(
-    layer: _FirstLayer, order: ClassOrder, targets: tuple[int, ...], root: np.random.SeedSequence
-) -> list[Cover]:
-    """Lines 9-14; where rounding leaves a point without a gap, cuts widen it and the cover is made anew."""
+    layer: FirstLayer, order: ClassOrder, targets: tuple[int, ...], root: np.random.SeedSequence
+) -> tuple[list[Cover], Patterns]:
+    """Lines 9-14, and the patterns in class order that they go by.
+
+    Where rounding leaves a point without a gap, cuts widen it and the cover is made anew.
+    """
     options = layer.options
     for _ in range(GAP_ROUNDS):
         patterns = layer.patterns.take(order.rows)
         evidence = gather_evidence(layer.X, order, layer.planes, patterns, options, layer.threads)
         covers = cover_classes(evidence, order, targets, options, root, layer.progress)
         if not any(len(cover.uncovered) for cover in covers):
-            return covers
+            return covers, patterns
         if not options.rescue or not isinstance(evidence, Values):
             break
         layer.add_cuts(_gap_cuts(layer.X, order, targets, evidence, covers))

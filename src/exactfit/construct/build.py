@@ -33,9 +33,11 @@ from .given import Given
 from .hyperplanes import NETWORKS
 from .margins import margin_of
 from .noise import points_to_give_up
+from .parted import algorithm_1_by_parts, goes_by_parts
 from .patterns import rounded
-from .recipe import Options, Recipe, check_options
+from .recipe import Options, Recipe, recipe_of
 
+NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
 ROW_NAMES = ("anchors", "witnesses", "uncovered", "support", "narrow")
 
@@ -143,30 +145,30 @@ def build(
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    check_options(options)
+    recipe = recipe_of(options)
     root = seed_sequence(random_state)
-    whole = replace(data, X=rounded(data.X, options.exact_in))
-    with Threads(options.n_jobs) as threads:
+    whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
+    with Threads(recipe.n_jobs) as threads:
         work = Work(threads, progress)
-        out = points_to_give_up(whole.X, whole.codes, options.noise, root, work)
-        part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
-        kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
-        rows = np.delete(np.arange(len(whole)), out)
-        if options.has_margin:
-            options = replace(options, margin=margin_of(options, part.X, kept, rows, work))
-        made = _over_present_classes(replace(part, codes=kept), options, root, work, given)
-        made = _with_margin(made, part.X, kept, options) if options.has_margin else made
+        out = points_to_give_up(whole.X, whole.codes, recipe.noise, root, work) if recipe.noise else NOBODY
+        rows = np.delete(np.arange(len(whole.codes)), out)
+        part = whole.take(rows) if len(out) else whole
+        kept = resolve_conflicts(part.X, part.codes, recipe.conflicts, recipe.exact_in)
+        if recipe.has_margin:
+            recipe = replace(recipe, margin=margin_of(recipe, part.X, kept, rows, work))
+        made = _over_present_classes(replace(part, codes=kept), recipe, root, work, given)
+        made = _with_margin(made, part.X, kept, recipe) if recipe.has_margin else made
     lost = np.flatnonzero(kept != part.codes)
-    wrong = _errors(made, lost, options.exact_in)
+    wrong = _errors(made, lost, recipe.exact_in)
     overruled = np.intersect1d(wrong, lost)
     made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
     if len(overruled) and not len(made.trace.uncovered):
         made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
-    return _with_given_up(made, whole, out, options) if len(out) else made
+    return _with_given_up(made, whole, out, recipe) if len(out) else made
 
 
 def _over_present_classes(
-    data: Labelled, options: Options, root: np.random.SeedSequence, work: Work, given: Given | None
+    data: Labelled, options: Recipe, root: np.random.SeedSequence, work: Work, given: Given | None
 ) -> Construction:
     """The network for the classes that have points; majorities may have left some without."""
     sizes = np.bincount(data.codes, minlength=len(data.classes))
@@ -183,11 +185,12 @@ def _over_present_classes(
 
 
 def _networks(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work,
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
     given: Given | None,
 ) -> Construction:  # fmt: skip
     """The network, or several side by side in one: the first is the one that there would be alone."""
-    algorithm = algorithm_1 if options.is_adaptive else partial(algorithm_2, given=given)
+    adaptive = algorithm_1_by_parts if goes_by_parts(X, options) else algorithm_1
+    algorithm = adaptive if options.is_adaptive else partial(algorithm_2, given=given)
     if options.n_networks == 1:
         return algorithm(X, y, targets, options, root, work)
     steps, alone = Steps(work.progress, "networks", options.n_networks), Work(work.threads, silent)
@@ -200,7 +203,7 @@ def _networks(
     return side_by_side_constructions(work.threads.map(build_one, seeds_of_networks(root, options.n_networks)))
 
 
-def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> Construction:
+def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> Construction:
     """What the construction calls uncovered, parted into rows that are wrong and rows without the margin."""
     from ..certificate import certify
 
@@ -226,7 +229,7 @@ def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) ->
     return join(made.trace.uncovered, lost).astype(np.int64)
 
 
-def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Options) -> Construction:
+def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Recipe) -> Construction:
     """Rows numbered as in the data, and of the rows given up those that the network gets wrong."""
     from ..certificate import certify
 

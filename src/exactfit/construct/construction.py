@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, joint_note, method_of
 from ..network import Network
-from ..network.activations import as_activation
+from ..network.activations import THRESHOLD
 from ..network.parts import parts_of
 from ..outcome import Outcome
 
 Rows = NDArray[np.int64]
 
 
-def _no_rows() -> Rows:
-    return np.empty(0, dtype=np.int64)
+_no_rows = np.empty(0, dtype=np.int64).copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ class Construction:
         A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
         In a format: float64 errs less than float32, on points that float32 holds too.
         """
-        activation = as_activation(self.network.layers[0].activation or "threshold")
+        activation = self.network.layers[0].activation or THRESHOLD
         exact_slack = 0.5 if len(self.trace.anchors) else np.inf
         holds = not len(self.errors)
         safe = None if exact_in is None else holds

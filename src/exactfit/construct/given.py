@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data import Labelled, Rows
 from ..exceptions import ParameterError
 from .hyperplanes import Hyperplanes
-from .recipe import Options
+from .recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Given:
         planes = None if hyperplanes is None else _as_hyperplanes(hyperplanes)
         return cls(planes, None if order is None else _as_order(order))
 
-    def refuse_misfits(self, data: Labelled, options: Options) -> None:
+    def refuse_misfits(self, data: Labelled, options: Recipe) -> None:
         """Raise :class:`ParameterError` where data or options leave no meaning to what is given."""
         if self.planes is not None:
             _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)

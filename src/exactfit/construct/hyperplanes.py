@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,11 @@ class Hyperplanes:
         """All of them, in order."""
         return cls(np.concatenate([one.weights for one in blocks]), np.concatenate([one.biases for one in blocks]))
 
+    def blocks(self) -> list[Hyperplanes]:
+        """64 at a time."""
+        starts = range(0, len(self.biases), WORD_BITS)
+        return [Hyperplanes(self.weights[k : k + WORD_BITS], self.biases[k : k + WORD_BITS]) for k in starts]
+
     def head(self, count: int) -> Hyperplanes:
         """The first ``count`` of them."""
         return Hyperplanes(self.weights[:count], self.biases[:count])
@@ -73,26 +78,36 @@ def radius(X: Matrix, origin: Floats) -> float:
     return float(max((largest_norm(dense_rows(X, tile), origin) for tile in row_tiles(X)), default=0.0))
 
 
-Block = Callable[[np.random.Generator], Hyperplanes]
+class Law(NamedTuple):
+    """How a block of 64 hyperplanes is drawn, and the point that they are drawn around; None for the origin."""
+
+    draw: Callable[[np.random.Generator], Hyperplanes]
+    around: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """An endless supply of hyperplanes, reproducible block by block."""
+    """An endless supply of hyperplanes, reproducible block by block, as ``exact_in`` holds them."""
 
     root: np.random.SeedSequence
-    draw: Block
+    law: Law
+    exact_in: str | None = None
 
-    def block(self, index: int) -> Hyperplanes:
-        """The 64 hyperplanes of block ``index``."""
-        return self.draw(stream(self.root, HYPERPLANES, index))
+    def blocks(self, start: int, stop: int) -> Hyperplanes:
+        """The hyperplanes of some blocks, 64 each."""
+        planes = Hyperplanes.joined(
+            [self.law.draw(stream(self.root, HYPERPLANES, index)) for index in range(start, stop)]
+        )
+        if self.law.around is not None:
+            subtract_products(planes.weights, self.law.around, planes.biases)
+        return in_format_of(planes, self.exact_in)
 
     def first(self, count: int) -> Hyperplanes:
         """The first ``count`` hyperplanes."""
-        return Hyperplanes.joined([self.block(index) for index in range(-(-count // WORD_BITS))]).head(count)
+        return self.blocks(0, -(-count // WORD_BITS)).head(count)
 
 
-def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
+def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
     """The paper's law: w ~ N(0, I), b ~ Unif[-lambda, lambda], around the origin or the mean."""
     d = X.shape[1]
     origin = mean(X) if center else np.zeros(d)
@@ -102,13 +117,9 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Block:
 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         weights = rng.standard_normal((WORD_BITS, d)).astype(np.float32)
-        biases = reach * rng.uniform(-1.0, 1.0, WORD_BITS)
-        if not center:
-            return Hyperplanes(weights, biases)  # finite, as reach is
-        subtract_products(weights, origin, biases)
-        return _finite(Hyperplanes(weights, biases))
+        return Hyperplanes(weights, reach * rng.uniform(-1.0, 1.0, WORD_BITS))
 
-    return draw
+    return Law(draw, origin if center else None)
 
 
 class Drawing(Protocol):
@@ -146,7 +157,7 @@ class Pairs:
         return self.order[here], self.order[there]
 
 
-def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block:
+def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
     """Perpendicular bisectors of random pairs: from a point of a target class to one of another.
 
     The pair is uniform over all ordered pairs with the first point in a target class.
@@ -158,10 +169,10 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block
         here, there = pairs.draw(rng, WORD_BITS)
         return between(dense_rows(X, here), dense_rows(X, there[:, 0]))
 
-    return draw
+    return Law(draw)
 
 
-def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Block:
+def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
     """Perpendicular bisectors between a random point and the nearest of 256 random ones of other labels.
 
     Of less than 2048 points of other labels, an eighth are drawn. Squared distances are summed in one
@@ -170,7 +181,7 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     pairs = Pairs.of(y, targets)
     n_others = len(y) - int(pairs.sizes[pairs.targets].max())
     rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
-    return lambda rng: nearest_bisectors(X, pairs, rivals, rng)
+    return Law(lambda rng: nearest_bisectors(X, pairs, rivals, rng))
 
 
 def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, rng: np.random.Generator) -> Hyperplanes:
@@ -193,7 +204,7 @@ def nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, in
     return float(squares.min()), int(rows[squares.argmin()])
 
 
-def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Block:
+def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Law:
     """Differences of random pairs of images, restricted to a random square window, through their middle there.
 
     A pair that does not differ in its window is drawn again, with another window, from the same stream.
@@ -218,7 +229,7 @@ def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape
             left = left[~normals[left].any(axis=1)]
         return _halfway(here, normals)
 
-    return draw
+    return Law(draw)
 
 
 def _windows(rng: np.random.Generator, count: int, image_shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -248,14 +259,6 @@ def _halfway(here: Floats, normals: Floats) -> Hyperplanes:
     for i, middle in enumerate(middles):
         subtract_products(weights[i : i + 1], middle, biases[i : i + 1])
     return _finite(Hyperplanes(weights, biases))
-
-
-def in_format(draw: Block, exact_in: str | None) -> Block:
-    """The same law with biases rounded to float32 if asked for; weights are, always."""
-    if exact_in != "float32":
-        return draw
-
-    return lambda rng: in_format_of(draw(rng), exact_in)
 
 
 def in_format_of(planes: Hyperplanes, exact_in: str | None) -> Hyperplanes:
@@ -299,9 +302,8 @@ def _points_here(X: Any) -> int:
 
 def largest_width(X: Any, open_bits: bool = False, detectors: str = "mask") -> int:
     """The width beyond which a first layer would fill half of the machine's memory, or weights would all be zero."""
-    per_word = bytes_for(64, _points_here(X), X.shape[1], open_bits, detectors)
-    widest = WIDEST_WEIGHTED if detectors == "weighted" else _memory_for(X)
-    return min(widest, max(64, 64 * (_memory_for(X) // 2 // per_word)))
+    there, per_word = _memory_for(X), bytes_for(64, _points_here(X), X.shape[1], open_bits, detectors)
+    return min(WIDEST_WEIGHTED if detectors == "weighted" else there, max(64, 64 * (there // 2 // per_word)))
 
 
 def refuse_too_large(width: int, X: Any, open_bits: bool = False, detectors: str = "mask") -> None:

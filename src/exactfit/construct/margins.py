@@ -20,13 +20,13 @@ from .cover import Cover
 from .evidence import ClassOrder, Counts
 from .halfspaces import UNIT, Support
 from .hyperplanes import Hyperplanes, between, in_format_of
-from .recipe import Options, percentage
+from .recipe import Recipe, percentage
 from .separation import Ints, OpenPairs
 
 LISTED = 2**20  # open pairs looked at for one block of bisectors: 16 MB of row numbers
 
 
-def margin_of(options: Options, X: Matrix, codes: Codes, rows: Rows, work: Work) -> float:
+def margin_of(options: Recipe, X: Matrix, codes: Codes, rows: Rows, work: Work) -> float:
     """The margin as a distance; refuses one that no network can have. ``rows`` are the numbers of the points."""
     if isinstance(X, PartedPoints):
         return _distance_of(options.margin)
@@ -49,7 +49,7 @@ def _distance_of(margin: float | str) -> float:
     return float(margin)
 
 
-def open_bisectors(X: Matrix, pairs: OpenPairs, options: Options, rng: np.random.Generator) -> Hyperplanes:
+def open_bisectors(X: Matrix, pairs: OpenPairs, options: Recipe, rng: np.random.Generator) -> Hyperplanes:
     """A block of bisectors of open pairs: from points in random order, each to the nearest that it is open with."""
     a, b = _some_pairs(pairs)
     distances = np.empty(len(a))

@@ -23,7 +23,7 @@ from .distinct import Distinct, candidates_of
 from .evidence import ClassOrder, Columns, Counts, Evidence, foresee
 from .hyperplanes import Hyperplanes
 from .patterns import Patterns
-from .recipe import Options
+from .recipe import Recipe
 from .values import Values
 from .weighted import weighted_covers
 
@@ -31,7 +31,7 @@ WORTH_A_THREAD = 2**16
 
 
 def cover_classes(
-    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Options,
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Recipe,
     turns: np.random.SeedSequence | Rows, progress: Progress = silent,
 ) -> list[Cover]:  # fmt: skip
     """One cover for every target class, over the same first layer (Section 4.4).
@@ -44,7 +44,7 @@ def cover_classes(
     return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
 
-def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns], options: Options) -> bool:
+def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns], options: Recipe) -> bool:
     """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
     if options.detectors == "weighted":
         return True
@@ -53,7 +53,7 @@ def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, 
     )
 
 
-def cover_distinct(distinct: Distinct, options: Options, progress: Progress = silent) -> list[Cover]:
+def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
     """One cover for every target class, in points.
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
@@ -71,7 +71,7 @@ def cover_distinct(distinct: Distinct, options: Options, progress: Progress = si
     return [distinct.in_points(covers[k], anchors) for k in targets]
 
 
-def _mask_covers(distinct: Distinct, options: Options, tally: _Tally) -> Callable[[int], Cover]:
+def _mask_covers(distinct: Distinct, options: Recipe, tally: _Tally) -> Callable[[int], Cover]:
     """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
     evidence, order, turns = distinct.evidence, distinct.order, distinct.turns
     if len(turns) == len(order.starts) - 1:
@@ -87,13 +87,13 @@ def _mask_covers(distinct: Distinct, options: Options, tally: _Tally) -> Callabl
     return work
 
 
-def all_at_once(candidates: Mapping[int, Columns], options: Options) -> bool:
+def all_at_once(candidates: Mapping[int, Columns], options: Recipe) -> bool:
     """Whether greed may look at all candidates of every class together."""
     largest = max(map(len, candidates.values()))
     return largest <= pool_capacity(options.greedy_memory, largest)
 
 
-def refuse_small_pool(candidates: Mapping[int, Columns], options: Options) -> None:
+def refuse_small_pool(candidates: Mapping[int, Columns], options: Recipe) -> None:
     """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
     if options.selection == "greedy" and not all_at_once(candidates, options):
         largest = max(map(len, candidates.values()))
@@ -125,7 +125,7 @@ class _Tally:
 
 
 def gather_evidence(
-    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Options, threads: Threads
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Recipe, threads: Threads
 ) -> Evidence:
     """Counts for the threshold, values for everything else; columns in class order."""
     if options.s.is_threshold:

@@ -29,7 +29,7 @@ from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import dense_rows, row_tiles, sides
 from .hyperplanes import Hyperplanes
-from .recipe import Options
+from .recipe import Recipe
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
 
 
 def patterns_of(
-    X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp] | None = None
+    X: Matrix, planes: Hyperplanes, options: Recipe, threads: Threads, rows: NDArray[np.intp] | None = None
 ) -> Patterns:
     """Bits of points (all, or the given rows, in order): exact, or as they surely are with the options.
 
@@ -110,7 +110,7 @@ def patterns_of(
     return _sure_sides(X, planes, options, threads, np.arange(X.shape[0]) if rows is None else rows)
 
 
-def _sure_sides(X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
+def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
     weights = planes.weights.astype(np.float64)
     block = SurePlanes(weights, planes.biases, norms_above(weights), _cut_columns(weights))
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)

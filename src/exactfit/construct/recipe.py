@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -153,26 +153,6 @@ class Options:
         default=None, metadata=shell("Threads; -1 for all cores. Changes no result.", int | None)
     )
 
-    @property
-    def is_adaptive(self) -> bool:
-        """Whether the width is found, not given."""
-        return isinstance(self.width, str)
-
-    @property
-    def has_margin(self) -> bool:
-        """Whether points are to keep their answers when they move."""
-        return bool(percentage(self.margin) if isinstance(self.margin, str) else self.margin)
-
-    @property
-    def has_open_bits(self) -> bool:
-        """Whether a bit may be open: surely neither on nor off."""
-        return self.exact_in is not None or self.has_margin
-
-    @property
-    def s(self) -> Activation:
-        """The activation, as the paper writes it."""
-        return as_activation(self.activation)
-
 
 def shell_of(name: str) -> Any:
     """What :func:`shell` was told of an option, for a class that gives it another default."""
@@ -185,6 +165,17 @@ class Recipe(Options):
 
     Each is described at :class:`~exactfit.InterpolatingClassifier`.
 
+    Attributes
+    ----------
+    s : Activation
+        The activation, as the paper writes it.
+    is_adaptive : bool
+        Whether the width is found, not given.
+    has_margin : bool
+        Whether points are to keep their answers when they move.
+    has_open_bits : bool
+        Whether a bit may be open: surely neither on nor off.
+
     Examples
     --------
     >>> from exactfit.construct import Recipe
@@ -195,7 +186,15 @@ class Recipe(Options):
     """
 
     def __post_init__(self) -> None:
-        check_options(self)
+        self.s = as_activation(self.activation)
+        _check_kinds(self)
+        _check_widths(self)
+        _check_max_bias(self.max_bias)
+        _check_image_shape(self)
+        _check_noise(self.noise)
+        self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
+        self.has_open_bits = self.exact_in is not None or self.has_margin
+        _check_agreement(self)
         self._is_written = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -205,23 +204,24 @@ class Recipe(Options):
         super().__setattr__(name, value)
 
 
-def check_options(options: Options) -> None:
-    """Refuse options that cannot be; each message says what would be right."""
-    _check_widths(options)
-    _check_max_bias(options.max_bias)
+def recipe_of(options: Options) -> Recipe:
+    """Options as a recipe: that checks them, unless they are one already."""
+    if isinstance(options, Recipe):
+        return options
+    return Recipe(**{option.name: getattr(options, option.name) for option in fields(Options)})
+
+
+def _check_kinds(options: Options) -> None:
+    """What can be said of an option without looking at others."""
     check_flag("center", options.center)
     check_flag("rescue", options.rescue)
     check_choice("hyperplanes", options.hyperplanes, LAWS)
-    _check_image_shape(options)
     check_choice("selection", options.selection, SELECTIONS)
-    _check_detectors(options)
+    check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
     check_whole("n_networks", options.n_networks, at_least=1)
     check_n_jobs(options.n_jobs)
-    _check_noise(options.noise)
-    _check_exact_in(options)
-    _check_margin(options)
 
 
 def _check_widths(options: Options) -> None:
@@ -251,18 +251,6 @@ def _check_image_shape(options: Options) -> None:
         )
 
 
-def _check_detectors(options: Options) -> None:
-    check_choice("detectors", options.detectors, DETECTORS)
-    if options.detectors == "mask":
-        return
-    if options.selection == "greedy":
-        raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
-    if not options.s.is_threshold:
-        raise ParameterError(
-            f'detectors="weighted" counts bits: use activation="threshold", or detectors="mask" with {options.s.name!r}'
-        )
-
-
 def _check_max_bias(value: Any) -> None:
     if isinstance(value, str):
         if value != "radius":
@@ -284,28 +272,38 @@ def percentage(text: str) -> float | None:
         return None
 
 
-def _check_margin(options: Options) -> None:
-    margin = options.margin
+def _distance(margin: Any) -> float:
+    """The number in a margin, be it a distance or a share; refuses what is neither."""
     if isinstance(margin, str):
         share = percentage(margin)
         if share is None or not 0 <= share <= 100:
             raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {margin!r}")
-    elif not isinstance(margin, numbers.Real) or isinstance(margin, bool) or not 0 <= float(margin) < np.inf:
+        return share
+    if not isinstance(margin, numbers.Real) or isinstance(margin, bool) or not 0 <= float(margin) < np.inf:
         raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {margin!r}")
-    if options.has_margin and not options.s.is_threshold:
+    return float(margin)
+
+
+def _check_agreement(recipe: Recipe) -> None:
+    """Options that do not go together."""
+    activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
+    if weighted and recipe.selection == "greedy":
+        raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
+    if weighted and not activation.is_threshold:
         raise ParameterError(
-            f"a margin is proved for bits only: use activation='threshold', or margin=0 with {options.s.name!r}"
+            'detectors="weighted" counts bits: use activation="threshold", '
+            f'or detectors="mask" with {activation.name!r}'
         )
-
-
-def _check_exact_in(options: Options) -> None:
-    activation = options.s
-    if options.exact_in is None:
+    if recipe.has_margin and not activation.is_threshold:
+        raise ParameterError(
+            f"a margin is proved for bits only: use activation='threshold', or margin=0 with {activation.name!r}"
+        )
+    if exact_in is None:
         return
-    if options.exact_in not in FORMATS:
-        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {options.exact_in!r}")
+    if exact_in not in FORMATS:
+        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {exact_in!r}")
     if activation.is_own:
         raise ParameterError(
-            f"exact_in={options.exact_in!r} needs an activation whose rounding is known: "
+            f"exact_in={exact_in!r} needs an activation whose rounding is known: "
             f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"
         )

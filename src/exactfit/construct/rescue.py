@@ -19,8 +19,8 @@ from ..network.sides import dense_rows
 
 Ints = NDArray[np.int64]
 
-STALL_STEP = 512
-STALL_FROM = 1024
+STALL_STEP = 512  # hyperplanes between two looks at what is open, eight blocks
+STALL_FROM = 1024  # hyperplanes: most data are separated by fewer
 ROWS_BYTES = 2**26  # dense rows held at once
 STEPS = 2**27  # comparisons in one piece of work: well under 0.3 s
 NEW_CUTS = 256  # between two sorts of the cuts

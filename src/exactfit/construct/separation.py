@@ -11,11 +11,6 @@ come in blocks of 64, and points that lie on the same side of all of them are on
   the level stays, the words stay pending, and the next block is added to them.
 
 So pairs are never listed while they are many, and points in no open pair leave for good.
-
-Where bits may be open, a pair is separated only where no evaluation can doubt it. A hyperplane surely separates a
-point a of a target class from a point b of the rest if its bit is surely off at a and surely on at b. So a point
-shows what may be on while it is a, and what is surely on while it is b: it plays two parts, each with one word a
-block, and :class:`OpenPairs` serves for both.
 """
 
 from __future__ import annotations
@@ -24,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +29,15 @@ from .._support.threads import Threads
 from ..network.bits import WORD_BITS, Words
 
 Ints = NDArray[np.int64]
+Result = TypeVar("Result")
 GroupNumbers = NDArray[np.int32]
 
-BUDGET = 2**24
+BUDGET = 2**24  # open pairs that are listed: 128 MiB of runs at worst
 SAMPLE = 16  # every so many children are tried before all of them
+FEW = 256  # children that are listed at once: a sample of them would cost as much
 PIECE = 2**26  # pattern tests in one piece of work: well under 0.3 s
 PIECES_PER_WAVE = 4  # and thread, between two looks at the budget
-RUNS_PER_CALL = 2**20
+RUNS_PER_CALL = 2**20  # room for the runs that one call of the kernel finds: 8 MiB
 CHUNK = 2**20  # point pairs handed out at once
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -94,15 +92,19 @@ def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
 
 def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
     """Every target class against all others: at most two runs each, however many classes."""
-    n = len(classes)
     wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
-    begin = np.stack([np.zeros(len(wanted), np.int64), wanted + 1], axis=1)
-    end = np.stack([wanted, np.full(len(wanted), n)], axis=1)
+    counts, begin, end = all_but(wanted, len(classes))
+    runs_of = np.zeros(len(classes), np.int64)
+    runs_of[wanted] = counts
+    return Runs(runs_of, begin.astype(np.int32), end.astype(np.int32), int((end - begin).sum()))
+
+
+def all_but(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+    """All of n classes but one, for each of some: how many runs that takes, where they begin and where they end."""
+    begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
+    end = np.stack([own, np.full(len(own), n)], axis=1)
     kept = begin < end
-    runs_of = np.zeros(n, np.int64)
-    runs_of[wanted] = kept.sum(axis=1)
-    n_pairs = int((end - begin)[kept].sum())
-    return Runs(runs_of, begin[kept].astype(np.int32), end[kept].astype(np.int32), n_pairs)
+    return kept.sum(axis=1), begin[kept], end[kept]
 
 
 def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
@@ -209,12 +211,7 @@ class OpenPairs:
             return
         self._n_blocks += 1
         self._refine(words[self._rows])
-        ids = self._candidates()
-        # A sample tells at a small part of the cost whether the pairs are too many to be listed.
-        # It may err, but to wait for further blocks is never wrong.
-        found = self._list(ids[::SAMPLE], self._budget // SAMPLE)
-        if found is not None:
-            found = self._list(ids, self._budget)
+        found = self._list_few(self._candidates())
         self._n_pairs = None if found is None else found.n_pairs
         if found is not None and found.n_pairs > 0:
             self._promote(found)
@@ -226,7 +223,7 @@ class OpenPairs:
         if self._width is None:
             best = -1
             for wave in self._waves(self._candidates()):  # lines 3-7, for the pairs open at the level
-                best = max(self._threads.map(partial(_last_bit_piece, self._scan, best), wave))
+                best = max(self._map(partial(_last_bit_piece, self._scan, best), wave))
             self._width = WORD_BITS * self._level_blocks + best + 1
         return self._width
 
@@ -355,21 +352,35 @@ class OpenPairs:
             degrees = np.zeros(len(self._sizes), np.int64)
             ids = np.empty(0, np.int64) if self.closed else self._candidates()
             work = partial(_weigh_piece, self._scan, self._sizes)
-            parts = [part for wave in self._waves(ids) for part in self._threads.map(work, wave)]
+            parts = [part for wave in self._waves(ids) for part in self._map(work, wave)]
             degrees[ids] = np.concatenate([ids[:0], *parts])
             self._cached_degrees = degrees
         return self._cached_degrees
+
+    def _list_few(self, ids: Ints) -> Runs | None:
+        """The children open against each of ``ids``, or None if there are too many for the budget.
+
+        A sample tells at a small part of the cost whether there are. It may err, but to wait for further
+        blocks is never wrong.
+        """
+        if len(ids) > FEW and self._list(ids[::SAMPLE], self._budget // SAMPLE) is None:
+            return None
+        return self._list(ids, self._budget)
 
     def _list(self, ids: Ints, limit: int) -> Runs | None:
         """The children open against each of ``ids``, or None when over ``limit`` pairs."""
         parts: list[Runs] = []
         n_pairs = 0
         for wave in self._waves(ids):
-            parts += self._threads.map(partial(_list_piece, self._scan, limit - n_pairs), wave)
+            parts += self._map(partial(_list_piece, self._scan, limit - n_pairs), wave)
             n_pairs = sum(part.n_pairs for part in parts)
             if n_pairs > limit:
                 return None
         return Runs.joined(parts)
+
+    def _map(self, work: Callable[[Ints], Result], wave: list[Ints]) -> list[Result]:
+        """What the work makes of each piece; a single one is not worth looking for a thread."""
+        return [work(wave[0])] if len(wave) == 1 else self._threads.map(work, wave)
 
     def _waves(self, ids: Ints) -> Iterator[list[Ints]]:
         """Cut children into short pieces of work, some for every thread at a time."""
@@ -382,56 +393,3 @@ class OpenPairs:
         n = PIECES_PER_WAVE * self._threads.count
         for at in range(0, len(pieces), n):
             yield [ids[lo:hi] for lo, hi in pieces[at : at + n]]
-
-
-def _parts_against(own: Ints, n_classes: int) -> Runs:
-    """Part k of ``own`` against the parts after them, one for each class, but for its own class."""
-    begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
-    end = np.stack([own, np.full(len(own), n_classes)], axis=1)
-    kept = begin < end
-    runs_of = np.concatenate([kept.sum(axis=1), np.zeros(n_classes, np.int64)])
-    first, last = (begin[kept] + len(own)).astype(np.int32), (end[kept] + len(own)).astype(np.int32)
-    return Runs(runs_of, first, last, int((end - begin)[kept].sum()))
-
-
-class SurePairs(OpenPairs):
-    """As :class:`OpenPairs`, over points whose bits may be open.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit._support.threads import Threads
-    >>> from exactfit.construct.separation import SurePairs
-    >>> with Threads(1) as threads:
-    ...     pairs = SurePairs(np.array([0, 1]), [0], threads=threads)
-    ...     pairs.add(np.array([0b0, 0b1], dtype=np.uint64), np.array([0b1, 0b1], dtype=np.uint64))
-    ...     print(pairs.closed)  # the bit may be on at the first point, too
-    ...     pairs.add(np.array([0b0, 0b1], dtype=np.uint64), np.array([0b0, 0b1], dtype=np.uint64))
-    ...     print(pairs.closed, pairs.needed_width())
-    False
-    True 65
-    """
-
-    def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
-        classes, codes = np.unique(y, return_inverse=True)
-        wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
-        part = np.full(len(classes), -1)
-        part[wanted] = np.arange(len(wanted))
-        self._first = np.flatnonzero(part[codes] >= 0)
-        parts = np.concatenate([part[codes[self._first]], len(wanted) + codes])
-        super().__init__(parts, (), threads=threads, budget=budget, pairs=_parts_against(wanted, len(classes)))
-
-    def add(self, words: Words, maybe: Words | None = None) -> None:
-        """Take the next block: what is surely on at every point, and what may be."""
-        high = words if maybe is None else maybe
-        super().add(np.concatenate([high[self._first], words]))
-
-    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
-        """``count`` random rows that are first in open pairs, and for each so many seconds."""
-        a, b = super().draw(rng, count, others)
-        return self._first[a], b - len(self._first)
-
-    def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
-        """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
-        for a, b in super().iter_point_pairs():
-            yield self._first[a], b - len(self._first)

@@ -123,10 +123,10 @@ def _mixed(bits: Bits, y: Codes) -> Bits:
 def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that tell points of different labels apart, and how many of them are random."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
-    planes = source.block(0).head(0)
+    planes = source.blocks(0, 1).head(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
     for index in count():
-        block = source.block(index)
+        block = source.blocks(index, index + 1)
         planes = planes.append(block)
         bits = np.concatenate([bits, sides(points.X, block.weights, block.biases).to_bool()], axis=1)
         mixed = _mixed(bits, points.y)

@@ -19,6 +19,7 @@ from ..data import Labelled, as_labels
 from ..estimators import InterpolatingClassifier, has_votes, options_text
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
+from ..network.activations import as_activation
 from .chunks import gathered_labels, is_collection, lazy_rows, row_chunks
 from .runner import Runner, dask_module
 from .shards import Shards
@@ -90,9 +91,10 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
                     f"{name}={getattr(self, name)!r} does not work on Dask collections yet: use {name}={value!r}, "
                     "or InterpolatingClassifier on points in memory"
                 )
-        if not self.s.is_threshold:
+        activation = as_activation(self.activation)
+        if not activation.is_threshold:
             raise ParameterError(
-                f'activation={self.s.name!r} does not work on Dask collections yet: use activation="threshold", '
+                f'activation={activation.name!r} does not work on Dask collections yet: use activation="threshold", '
                 "or InterpolatingClassifier on points in memory"
             )
         if self.memory_limit is not None:

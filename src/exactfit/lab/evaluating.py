@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._support.console import progress_bar
 from .._support.options import check_flag, check_number, check_whole
-from ..construct.recipe import PAPER, check_options
+from ..construct.recipe import PAPER, recipe_of
 from ..data import Labelled
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
@@ -126,7 +126,7 @@ def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
     """The model as given, the usual classifiers, and the model with one setting changed."""
     seed = {"random_state": random_state}
     own = {GIVEN: InterpolatingClassifier(**seed | given)}
-    check_options(own[GIVEN])
+    recipe_of(own[GIVEN])
     settings = {name: InterpolatingClassifier(**seed | given | more) for name, more in SETTINGS.items()}
     new = {
         name: model for name, model in settings.items() if _can_be(model) and _changed(model) != _changed(own[GIVEN])
@@ -137,7 +137,7 @@ def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
 def _can_be(model: InterpolatingClassifier) -> bool:
     """Whether a setting goes with the other options."""
     try:
-        check_options(model)
+        recipe_of(model)
     except ParameterError:
         return False
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,17 +93,17 @@ class Activation:
         """Apply to every element."""
         return np.asarray(self.function(t), dtype=np.float64)
 
-    @property
+    @cached_property
     def is_threshold(self) -> bool:
         """Whether this is the built-in threshold, whose values are single bits."""
         return self.function is _step
 
-    @property
+    @cached_property
     def is_relu(self) -> bool:
         """Whether this is the built-in ReLU, whose rounding errors are bounded."""
         return self.function is _ramp
 
-    @property
+    @cached_property
     def is_own(self) -> bool:
         """Whether a user brought it."""
         return not (self.is_threshold or self.is_relu)

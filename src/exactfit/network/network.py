@@ -255,9 +255,9 @@ class Network:
     input_map: InputMap = "identity"
 
     def __post_init__(self) -> None:
-        for before, after in pairwise(self.layers):
-            if after.weights.shape[1] != before.n_units:
-                raise ValueError(f"a layer of {after.weights.shape[1]} inputs follows one of {before.n_units} units")
+        for (units, _), (_, inputs) in pairwise([layer.weights.shape for layer in self.layers]):
+            if inputs != units:
+                raise ValueError(f"a layer of {inputs} inputs follows one of {units} units")
 
     def __repr__(self) -> str:
         widths = ", ".join(f"{width:,}" for width in self.widths)

@@ -13,7 +13,7 @@ from .._support.options import check_random_state
 from ..certificate import Certificate
 from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
-from ..construct.recipe import check_options
+from ..construct.recipe import recipe_of
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
@@ -148,7 +148,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     check_certificate(model.certificate_, model.network_)
     _check_told(model.trace_, model.network_.widths[1], model.certificate_.n_samples)
     check_feature_names(model)
-    check_options(model)
+    recipe_of(model)
     check_random_state(model.random_state)
     target_code(model.target, model.classes_)
 

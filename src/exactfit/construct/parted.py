@@ -1,0 +1,101 @@
+"""Algorithm 1 where points lie in parts: distinct patterns, which parts tell anew at every doubling of the width."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._support.threads import Work
+from ..data import Codes, Matrix, PartedPoints, Rows
+from ..exceptions import WidthLimitError
+from ..network.bits import WORD_BITS
+from .algorithms import BATCH_BLOCKS, FOLLOWING, FirstLayer, Take, hyperplane_source
+from .construction import Construction
+from .distinct import Groups, candidates_of, ranks_of
+from .evidence import ClassOrder
+from .hyperplanes import Hyperplanes, Source
+from .one_vs_rest import assemble, cover_distinct, refuse_small_pool
+from .patterns import Line
+from .recipe import Recipe
+from .rescue import coordinate_cuts
+from .separation import Crowds, OpenPairs
+
+
+def goes_by_parts(X: Matrix, options: Recipe) -> bool:
+    """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
+    return isinstance(X, PartedPoints) and not options.has_open_bits and options.hyperplanes != FOLLOWING
+
+
+def algorithm_1_by_parts(
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work
+) -> Construction:
+    """As ``algorithm_1``, and the same network."""
+    source, order = hyperplane_source(X, y, targets, options, root), ClassOrder.of(y)
+    candidates = candidates_of(order, targets, root)
+    refuse_small_pool(candidates, options)
+    layer = _PartedLayer(X, options, work, order, ranks_of(candidates, len(order.rows)))
+    layer.separate(order.codes(), targets, source)  # lines 1-8
+    distinct = X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
+    covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
+    return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
+
+
+class _Drained(Exception):  # noqa: N818  (a finding, not an error)
+    """More hyperplanes are wanted than points have been held against."""
+
+
+class _PartedLayer(FirstLayer):
+    """As :class:`FirstLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
+
+    def __init__(self, X: PartedPoints, options: Recipe, work: Work, order: ClassOrder, ranks: Rows) -> None:
+        super().__init__(X, options, work)
+        self.order, self.ranks = order, ranks
+        self.groups: Groups
+
+    def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
+        """Algorithm 1, lines 3-7."""
+        planes = source.blocks(0, BATCH_BLOCKS)
+        while True:
+            self._look(planes)
+            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
+            try:
+                blocks, lines = self._draw(pairs, self._taking(planes))
+                break
+            except _Drained:
+                n = planes.count // WORD_BITS
+                planes = planes.append(source.blocks(n, 2 * n))
+        self._keep(blocks, lines, pairs)
+        self.n_rescued = 0
+        if not pairs.closed:
+            self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    def _look(self, planes: Hyperplanes) -> None:
+        """Go over all points."""
+        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.ranks)
+        if self.groups is None:
+            raise WidthLimitError(
+                f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
+                f"({self.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, which "
+                "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
+            )
+
+    def _crowds(self) -> Crowds:
+        planes, groups = self.planes, self.groups
+        return Crowds(groups.sizes, lambda some: self.X.members(planes, self.order, groups.take(some)))
+
+    def _taking(self, planes: Hyperplanes) -> Take:
+        ready = iter(zip(planes.blocks(), self.groups.words, strict=True))
+
+        def take(_pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
+            for block, words in ready:
+                return block, (words, words)
+            raise _Drained
+
+        return take
+
+    def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
+        n = self._width(len(lines), pairs)
+        self.planes = Hyperplanes.joined(blocks).head(n)
+        self.groups = self.groups.head(n)
+
+    def _add(self, planes: Hyperplanes) -> None:
+        self._look(self.planes.append(planes))
