@@ -16,7 +16,7 @@ from strategies import problems, seeds
 from exactfit._support.options import seed_sequence
 from exactfit.construct import Recipe
 from exactfit.construct.algorithms import hyperplane_source
-from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, radius, stream
+from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream
 from exactfit.data import mean
 from exactfit.exceptions import DataError, ParameterError
 
@@ -136,7 +136,7 @@ def test_mean_and_radius_of_more_rows_than_a_tile_has():
     X = np.random.default_rng(2).standard_normal((9000, 2)) + 3
     center = mean(X)
     np.testing.assert_array_equal(center, naive.mean(X))
-    assert radius(X, center) == naive.radius(X, center)
+    assert largest_distance(X, center) == naive.radius(X, center)
     np.testing.assert_array_equal(mean(sp.csr_array(X)), center)
 
 

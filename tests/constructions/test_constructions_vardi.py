@@ -16,7 +16,7 @@ from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distant_keys, distinct_points, whole_keys
 from exactfit.constructions.bit_extraction import Sum, Tape, gate, hat, label_bits, pack, plateau, step, take_bit
-from exactfit.constructions.park import best_plan, compress, fold, park_size
+from exactfit.constructions.park import best_plan, compress_keys, fold, park_size
 from exactfit.constructions.vardi import vardi_size
 from exactfit.network import Decoder
 
@@ -177,7 +177,7 @@ def test_folds_keep_keys_apart_and_halve_the_line(keys):
 @given(keys=st.sets(st.integers(0, 400), min_size=1, max_size=40), length=st.integers(1, 100))
 def test_segments_are_pushed_together_without_meeting(keys, length):
     keys = sorted(keys)
-    plan = compress(np.array(keys, dtype=object), length)
+    plan = compress_keys(np.array(keys, dtype=object), length)
     segment = [max(j for j, start in enumerate(plan.starts) if start <= key) for key in keys]
     assert plan.places.tolist() == [key + plan.shifts[j] for key, j in zip(keys, segment, strict=True)]
     assert len(set(plan.places.tolist())) == len(keys)

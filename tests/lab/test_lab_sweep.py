@@ -14,7 +14,7 @@ from exactfit.lab import backends
 from exactfit.lab import sweep as sweep_module
 from exactfit.lab.backends import Backend
 from exactfit.lab.store import Store
-from exactfit.lab.sweep import Display, Pace, Shard, Sweep, weight
+from exactfit.lab.sweep import BatchSize, Display, Shard, Sweep, weight
 from exactfit.lab.trial import Cell, OrderedPoints, Scheme, Trial, run_cell
 from exactfit.lab.trials import merge_trials, read_trials
 
@@ -138,7 +138,7 @@ def test_one_class_in_a_beginning_is_refused(tmp_path: Path) -> None:
 
 def test_batches_grow_to_half_a_second() -> None:
     cells = [Cell(64, 1.0, 1000)] * 5000
-    pace = Pace()
+    pace = BatchSize()
     assert pace.count(cells) == 1
     for _ in range(20):
         pace.learn([Trial(0, cells[0], seconds=0.001)], 0.0)
@@ -162,7 +162,7 @@ def test_a_small_trial_goes_in_batches() -> None:
             yield batch
 
     part = sweep_module.Part(OrderedPoints.of(MOONS), Scheme(), "", cells, np.zeros((1, 4000), dtype=bool))
-    pace = Pace()
+    pace = BatchSize()
     for batch in count_cells(part.batches(0, 0, pace)):
         pace.learn([Trial(0, cell, seconds=0.0005) for cell in batch.cells], 0.0)
     assert sum(sent) == 4000

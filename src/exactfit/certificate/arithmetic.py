@@ -138,11 +138,11 @@ def run(
         look(index, sums)
         signal = respond(layer, sums)
         if signal.is_lost:
-            return lost(chain[-1].n_units, signal.values.shape[1])
+            return nothing_known(chain[-1].n_units, signal.values.shape[1])
     return signal
 
 
-def lost(n_units: int, n_points: int) -> Enclosure:
+def nothing_known(n_units: int, n_points: int) -> Enclosure:
     """Signals of which nothing is known."""
     return Enclosure(np.zeros((n_units, n_points)), np.full((n_units, n_points), np.inf), _no_facts(n_points))
 
@@ -235,7 +235,7 @@ def _respond_pairs(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class UnitValues:
     """The numbers of one unit, one for each point, and the largest of their absolute values.
 
     In int64 if that is below 2^62, else Python integers.
@@ -245,7 +245,7 @@ class Column:
     largest: int
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Column:
+    def of(cls, values: NDArray[Any]) -> UnitValues:
         """A column of integers, in the narrower type that holds them."""
         if values.dtype != object:
             return cls(values, int(np.abs(values).max(initial=0)))
@@ -315,13 +315,13 @@ def as_integers(numbers: Sequence[float]) -> tuple[list[int], int]:
     return [numerator << (places - denominator.bit_length()) for numerator, denominator in ratios], 1 - places
 
 
-def _enter_integers(tile: Floats, squared: bool) -> tuple[list[Column], int]:
+def _enter_integers(tile: Floats, squared: bool) -> tuple[list[UnitValues], int]:
     table, quantum = _as_table(tile)
     if squared:
         table = table.astype(object)
         table = np.column_stack([table * 2**-quantum, (table * table).sum(axis=1)])
         quantum *= 2
-    return [Column.of(table[:, j]) for j in range(table.shape[1])], quantum
+    return [UnitValues.of(table[:, j]) for j in range(table.shape[1])], quantum
 
 
 def _as_table(tile: Floats) -> tuple[NDArray[Any], int]:
@@ -335,7 +335,9 @@ def _as_table(tile: Floats) -> tuple[NDArray[Any], int]:
     return object_array(numbers, tile.shape), quantum
 
 
-def _pass_on_integers(layer: ExactLayer, columns: list[Column], quantum: int, n: int) -> tuple[list[Column], int]:
+def _pass_on_integers(
+    layer: ExactLayer, columns: list[UnitValues], quantum: int, n: int
+) -> tuple[list[UnitValues], int]:
     common = min(quantum + layer.quantum, layer.bias_quantum)
     scale, bias_scale = 2 ** (quantum + layer.quantum - common), 2 ** (layer.bias_quantum - common)
     made = []
@@ -346,7 +348,7 @@ def _pass_on_integers(layer: ExactLayer, columns: list[Column], quantum: int, n:
     return made, 0 if kind == STEP else common
 
 
-def _add_up(terms: list[tuple[int, Column]], bias: int, n: int) -> NDArray[Any]:
+def _add_up(terms: list[tuple[int, UnitValues]], bias: int, n: int) -> NDArray[Any]:
     """bias + sum of w * column, in int64 if no partial sum can leave it."""
     fits = abs(bias) + sum(abs(w) * column.largest for w, column in terms) < FITS
     total = np.full(n, bias, dtype=np.int64) if fits else np.array([bias] * n, dtype=object)
@@ -356,7 +358,7 @@ def _add_up(terms: list[tuple[int, Column]], bias: int, n: int) -> NDArray[Any]:
     return total
 
 
-def _respond_integers(total: NDArray[Any], kind: int) -> Column:
+def _respond_integers(total: NDArray[Any], kind: int) -> UnitValues:
     if kind == STEP:
-        return Column.of(np.asarray(total > 0, dtype=np.int64))
-    return Column.of(np.where(total > 0, total, 0) if kind == RAMP else total)
+        return UnitValues.of(np.asarray(total > 0, dtype=np.int64))
+    return UnitValues.of(np.where(total > 0, total, 0) if kind == RAMP else total)

@@ -25,7 +25,7 @@ from ..data import Floats, Points
 from ..network import Decoder, Network
 from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
 from .layers import ChainLayer, Reach, read_chain
-from .record import Effort, Flags, Method, Verdict, all_rounded_down, map_tiles, rounded_down
+from .record import Flags, Method, ProofEffort, Verdict, all_rounded_down, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ OUT_OF_BUDGET = (
 
 
 def prove_chain(
-    network: Network, points: Points, codes: Codes, effort: Effort, exact_operations: int
+    network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int
 ) -> Verdict | None:
     """Verdict on any network without activations of a user's own, None for those.
 
@@ -56,7 +56,7 @@ def prove_chain(
     points : Points
     codes : ndarray of int64
         Class index of every point.
-    effort : Effort
+    effort : ProofEffort
     exact_operations : int
         How many multiplications of exact integers may be spent; points left open then are not
         proved, and the note says how many.

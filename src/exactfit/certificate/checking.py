@@ -19,7 +19,7 @@ from ..network.detectors import by_slack
 from ..network.switched import SwitchedNetwork
 from .attack import attack as smallest_attack
 from .chains import prove_chain
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, Effort, Verdict, joint_note, joint_verdict
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note, joint_verdict
 from .relu import prove_relu
 from .switched_proof import answers_digest, prove_switched
 from .threshold import prove_threshold
@@ -93,7 +93,7 @@ Codes = NDArray[np.int64]
 
 EXACT_OPERATIONS = 2**32  # multiplications of exact integers before points are left open
 
-Prover = Callable[[Network, Points, Codes, Effort], Verdict | None]
+Prover = Callable[[Network, Points, Codes, ProofEffort], Verdict | None]
 
 # The paper's own forms have sharper proofs; each is None for any other form.
 PROOFS: tuple[Prover, ...] = (prove_threshold, prove_relu)
@@ -219,7 +219,7 @@ def certify(
     codes = class_indices(labels, subject.classes)[kept]
     answers = None if subject.answers is None else np.asarray(subject.answers, dtype=np.int64)
     with progress_bar(bool(verbose)) as progress:
-        effort = Effort(n_jobs, progress, arithmetic if radii else None)
+        effort = ProofEffort(n_jobs, progress, arithmetic if radii else None)
         if isinstance(network, SwitchedNetwork):
             networks: tuple[Network, ...] = ()
             given = None if answers is None else answers[kept]
@@ -314,7 +314,7 @@ def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> N
     return np.searchsorted(known, np.unique(given)).astype(np.int64)
 
 
-def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict:
+def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict:
     for prove in provers:
         verdict = prove(network, points, codes, effort)
         if verdict is not None:

@@ -358,7 +358,7 @@ class TileVerdict:
 
 
 @dataclass(frozen=True)
-class Effort:
+class ProofEffort:
     """How a proof is worked out: on how many threads, who is told how far it got, and whether with radii.
 
     ``radii`` is the arithmetic in which every point gets one; None: none does.
@@ -369,7 +369,7 @@ class Effort:
     radii: Arithmetic | None = None
 
 
-def map_tiles(points: Points, size: int, effort: Effort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
+def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
     """What ``judge`` finds in all points, a tile of ``size`` rows to a piece of work."""
     steps = Steps(effort.progress, "points", points.shape[0])
 

@@ -33,8 +33,8 @@ from ..network.detectors import Detectors
 from .error_bounds import FirstLayer, facts_of
 from .record import (
     Arithmetic,
-    Effort,
     Flags,
+    ProofEffort,
     TileVerdict,
     Verdict,
     all_rounded_down,
@@ -49,7 +49,7 @@ TILE_NUMBERS = 2**22  # values held at a time by each thread: 32 MB
 DETECTOR_BLOCK = 512  # masks made numbers at a time: 8 MB for 2,000 hyperplanes
 
 
-def prove_relu(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
+def prove_relu(network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict | None:
     """Verdict on a ReLU network of the paper's form, None for any other network."""
     detectors = network.detectors
     if detectors is None or detectors.activation != RELU:

@@ -18,7 +18,7 @@ from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.switched import SwitchedNetwork
 from .chains import prove_chain
-from .record import ARITHMETICS, GIVEN_ANSWERS, Arithmetic, Effort, Flags, Verdict, joint_method
+from .record import ARITHMETICS, GIVEN_ANSWERS, Arithmetic, Flags, ProofEffort, Verdict, joint_method
 from .threshold import prove_threshold
 
 CLAIMED, SILENT = 0, 1  # class indices of networks that ask whether any patch fires
@@ -39,7 +39,7 @@ def answers_digest(answers: NDArray[np.int64]) -> str:
 
 
 def prove_switched(
-    network: SwitchedNetwork, points: Points, codes: Codes, effort: Effort, exact_operations: int,
+    network: SwitchedNetwork, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int,
     answers: Codes | None = None,
 ) -> Verdict:  # fmt: skip
     """Verdict on patches before a model.
@@ -53,7 +53,7 @@ def prove_switched(
     points : Points
     codes : ndarray of int64
         Class index of every point.
-    effort : Effort
+    effort : ProofEffort
     exact_operations : int
         See :func:`~exactfit.certificate.chains.prove_chain`.
     answers : ndarray of int64, optional
@@ -79,7 +79,7 @@ class _SwitchedProof:
     patches: Network
     points: Points
     codes: Codes
-    effort: Effort
+    effort: ProofEffort
     exact_operations: int
 
     def claims(self) -> Flags:

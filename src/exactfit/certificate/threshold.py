@@ -31,7 +31,7 @@ from ..network.activations import THRESHOLD
 from ..network.bits import n_words
 from ..network.detectors import Detectors
 from .error_bounds import FirstLayer, facts_of
-from .record import Arithmetic, Effort, Flags, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
+from .record import Arithmetic, Flags, ProofEffort, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
 
 Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -41,7 +41,7 @@ EXACT_SUMS = 2**24  # float32 holds every whole number up to this one
 EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
 
 
-def prove_threshold(network: Network, points: Points, codes: Codes, effort: Effort) -> Verdict | None:
+def prove_threshold(network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict | None:
     """Verdict on a threshold network of the paper's form, None for any other network."""
     detectors = network.detectors
     if detectors is None or detectors.activation != THRESHOLD:

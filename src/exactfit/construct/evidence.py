@@ -69,7 +69,7 @@ class ClassOrder:
         return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
 
 
-def joined(pieces: Iterable[tuple[int, int]]) -> Pieces:
+def joined_pieces(pieces: Iterable[tuple[int, int]]) -> Pieces:
     """Ranges of columns, neighbours made one."""
     found: Pieces = []
     for start, stop in pieces:
@@ -307,7 +307,7 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
         if not len(block):
             continue
         n_columns += stop - start
-        limits, _ = counts.limits(block, joined(classes[:k] + classes[k + 1 :]))
+        limits, _ = counts.limits(block, joined_pieces(classes[:k] + classes[k + 1 :]))
         claimed = counts.heights(block, counts.select(slice(start, stop))) < limits[:, None]
         others = np.maximum(claimed.sum(axis=1) - 1, 0)[limits > 0]
         if len(others):
@@ -327,7 +327,8 @@ def mutual_limits(
     words = counts.patterns.words[: n_words(widths[-1])]
     sizes = np.stack([_sizes(words, width) for width in widths])
     steps = Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
-    later = list(accumulate(reversed(classes), lambda pieces, piece: joined([piece, *pieces]), initial=Pieces()))[::-1]
+    after = accumulate(reversed(classes), lambda pieces, piece: joined_pieces([piece, *pieces]), initial=Pieces())
+    later = list(after)[::-1]
     found = [np.full_like(sizes, UNKNOWN)]
     own = local()
 

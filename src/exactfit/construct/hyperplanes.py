@@ -71,7 +71,7 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(child))
 
 
-def radius(X: Matrix, origin: Floats) -> float:
+def largest_distance(X: Matrix, origin: Floats) -> float:
     """Largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
     if isinstance(X, PartedPoints):
         return X.radius(origin)
@@ -111,7 +111,7 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
     """The paper's law: w ~ N(0, I), b ~ Unif[-lambda, lambda], around the origin or the mean."""
     d = X.shape[1]
     origin = mean(X) if center else np.zeros(d)
-    reach = radius(X, origin) if isinstance(max_bias, str) else float(max_bias)
+    reach = largest_distance(X, origin) if isinstance(max_bias, str) else float(max_bias)
     if not (np.isfinite(origin).all() and np.isfinite(reach)):
         raise DataError("the data are too large: their mean or radius overflows float64. Scale them down.")
 
@@ -131,7 +131,7 @@ class Drawing(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class RandomPairs:
     """Ordered pairs of rows of different labels, the first in a target class, to be drawn from."""
 
     order: NDArray[np.intp]  # rows, class by class
@@ -140,7 +140,7 @@ class Pairs:
     targets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, y: NDArray[np.int64], targets: tuple[int, ...]) -> Pairs:
+    def of(cls, y: NDArray[np.int64], targets: tuple[int, ...]) -> RandomPairs:
         """All pairs of labelled rows."""
         sizes = np.bincount(y)
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -163,7 +163,7 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
     The pair is uniform over all ordered pairs with the first point in a target class.
     Normals are scaled by a power of two and rounded to float32.
     """
-    pairs = Pairs.of(y, targets)
+    pairs = RandomPairs.of(y, targets)
 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         here, there = pairs.draw(rng, WORD_BITS)
@@ -178,7 +178,7 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     Of less than 2048 points of other labels, an eighth are drawn. Squared distances are summed in one
     fixed order, and the least row wins a tie. Adaptive width takes pairs that are still open, after its first block.
     """
-    pairs = Pairs.of(y, targets)
+    pairs = RandomPairs.of(y, targets)
     n_others = len(y) - int(pairs.sizes[pairs.targets].max())
     rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
     return Law(lambda rng: nearest_bisectors(X, pairs, rivals, rng))
@@ -194,10 +194,10 @@ def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, rng: np.random.Gen
 def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
     if isinstance(X, PartedPoints):
         return X.nearest(points, candidates)
-    return np.array([nearest(X, point, np.unique(rows))[1] for point, rows in zip(points, candidates, strict=True)])
+    return np.array([nearest_row(X, point, np.unique(rows))[1] for point, rows in zip(points, candidates, strict=True)])
 
 
-def nearest(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:
+def nearest_row(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:
     """The least squared distance from a point to some rows, and the first row that has it."""
     squares = np.empty(len(rows))
     squares_from(point, dense_rows(X, rows), squares)
@@ -215,7 +215,7 @@ def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape
             f"image_shape={tuple(image_shape)} is the shape of images of {math.prod(image_shape)} numbers, "
             f"but rows of X have {X.shape[1]}"
         )
-    pairs = Pairs.of(y, targets)
+    pairs = RandomPairs.of(y, targets)
 
     def draw(rng: np.random.Generator) -> Hyperplanes:
         here, normals = np.empty((WORD_BITS, X.shape[1])), np.zeros((WORD_BITS, X.shape[1]))

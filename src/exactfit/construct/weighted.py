@@ -75,7 +75,7 @@ class WeightedCover:
         )
 
 
-def lost(cube: Cube) -> Ints:
+def without_hope(cube: Cube) -> Ints:
     """The target columns whose pattern occurs in the rest as well: nothing tells them apart."""
     hashes = np.empty(cube.n_columns, dtype=np.uint64)
     hash_columns(cube.on, 0, cube.n_columns, hashes)
@@ -93,7 +93,7 @@ class _Cover:
         self.cube, self.effort = cube, effort
         self.counts, self.worth = counts, counts.copy()
         self.hopeless = np.zeros(len(counts), dtype=bool)
-        self.hopeless[lost(cube) - cube.start] = True
+        self.hopeless[without_hope(cube) - cube.start] = True
         self.neighbours = effort.neighbours
         self.made = WeightedCover()
         self.hot = np.empty(0, dtype=np.int64)  # what of the rest the last detector rests on, to start the next from

@@ -203,7 +203,7 @@ def best_plan(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Plan
     length, plans = int(keys.max()) + 1, []
     for factor in SEGMENTS:
         segment = factor * len(keys)
-        plans += _plans(compress(keys, segment, n_bits), cell)
+        plans += _plans(compress_keys(keys, segment, n_bits), cell)
         if segment >= length:
             break
     return min(plans, key=lambda plan: plan.depth)
@@ -226,13 +226,13 @@ def _cells(places: NDArray[np.int64], length: int) -> list[int]:
     return starts
 
 
-def compress(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Plan:
+def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Plan:
     """Cut the line into segments and push them together, by first fit, the fullest segment first.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.park import compress
+    >>> from exactfit.constructions.park import compress_keys
     >>> compress(np.array([0, 2, 11, 13, 20], dtype=object), 10).places
     array([0, 2, 1, 3, 4])
     """

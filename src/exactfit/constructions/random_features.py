@@ -32,7 +32,7 @@ from scipy.linalg import LinAlgError, solve
 from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Source, gaussian, radius
+from ..construct.hyperplanes import Source, gaussian, largest_distance
 from ..data import mean
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
@@ -137,7 +137,7 @@ def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSeq
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, index))
         planes = Source(child, gaussian(values, max_bias="radius", center=True)).first(width)
         # Values of size one whatever the data's; a power of two rounds nothing.
-        scale = min(-int(np.frexp(radius(values, mean(values)))[1]), MOST_SCALE)
+        scale = min(-int(np.frexp(largest_distance(values, mean(values)))[1]), MOST_SCALE)
         layer = Layer(Dense(np.ldexp(planes.weights.astype(np.float64), scale)), np.ldexp(planes.biases, scale), RELU)
         layers.append(layer)
         values = np.ascontiguousarray(layer(values))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._support.threads import SERIAL
 from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
-from ..construct.hyperplanes import Hyperplanes, nearest, radius
+from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
 from ..construct.patterns import Patterns, patterns_of
 from ..construct.recipe import Options
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
@@ -74,7 +74,7 @@ def _first_not_finite(matrix: Matrix) -> int:
 
 def radius_of_chunk(chunk: Any, origin: Floats) -> float:
     """Largest distance of its rows from ``origin``, 0 without any."""
-    return radius(checked(chunk), origin)
+    return largest_distance(checked(chunk), origin)
 
 
 def hashes_of_chunk(chunk: Any, part: int, n_parts: int) -> tuple[Rows, NDArray[np.uint64]]:
@@ -116,7 +116,7 @@ def nearest_of_chunk(chunk: Any, points: Floats, candidates: list[NDArray[np.int
     """For each point the nearest of those candidates that are its rows, with its square; row -1 without any."""
     matrix = checked(chunk)
     return [
-        nearest(matrix, point, rows) if len(rows) else (np.inf, -1)
+        nearest_row(matrix, point, rows) if len(rows) else (np.inf, -1)
         for point, rows in zip(points, candidates, strict=True)
     ]
 

@@ -38,7 +38,7 @@ def radius(X: Any, *, center: bool = True) -> float:
     """
     matrix = as_points(X)
     origin = mean(matrix) if center else np.zeros(matrix.shape[1])
-    size = hyperplanes.radius(matrix, origin)
+    size = hyperplanes.largest_distance(matrix, origin)
     if not np.isfinite(size):
         raise DataError("the data are too large: their radius overflows float64. Scale them down.")
     return size

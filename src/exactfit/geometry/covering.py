@@ -334,7 +334,7 @@ def mutual_covering(
 def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     """max_bias as a number not below the radius of the data."""
     origin = mean(X) if center else np.zeros(X.shape[1])
-    least = hyperplanes.radius(X, origin)
+    least = hyperplanes.largest_distance(X, origin)
     if isinstance(max_bias, str):
         if max_bias != "radius":
             raise ParameterError(f"max_bias must be 'radius' or a number, got {max_bias!r}")

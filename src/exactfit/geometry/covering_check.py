@@ -193,7 +193,7 @@ def _side(centers: Any, radii: Any, name: str) -> _Balls:
 
 def _check_max_bias(X: Matrix, reach: float, center: bool) -> Iterator[Failure]:
     origin = mean(X) if center else np.zeros(X.shape[1])
-    least = hyperplanes.radius(X, origin)
+    least = hyperplanes.largest_distance(X, origin)
     if reach < least:
         yield Failure("max_bias", None, "both", -1, f"{reach!r} is below the radius of the data, {least!r}")
 

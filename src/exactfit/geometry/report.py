@@ -360,7 +360,7 @@ class _Maker:
             "sizes": dict(zip(classes, np.bincount(self.problem.codes).tolist(), strict=True)),
             "targets": tuple(classes[k] for k in self.targets),
             "max_bias": self.reach,
-            "radius": hyperplanes.radius(X, origin),
+            "radius": hyperplanes.largest_distance(X, origin),
         }
 
     def _pair(self, value: float, rows: tuple[int, int], with_labels: bool = True) -> ClosestPair:

@@ -74,7 +74,7 @@ class Part:
     cells: list[Cell]
     done: NDArray[np.bool_]
 
-    def batches(self, number: int, run: int, pace: Pace) -> Iterator[Batch]:
+    def batches(self, number: int, run: int, pace: BatchSize) -> Iterator[Batch]:
         """What is left of one run."""
         draw = Draw(self.points.digest, self.scheme, run)
         open_cells = [cell for cell, done in zip(self.cells, self.done[run], strict=True) if not done]
@@ -99,7 +99,7 @@ class Part:
             yield tuple(own), own
 
 
-class Pace:
+class BatchSize:
     """How many cells make a batch of so many seconds, learnt from the batches before."""
 
     def __init__(self, seconds: float = BATCH_SECONDS) -> None:
@@ -176,14 +176,14 @@ class Sweep:
         """The cells that are left, one for each trial."""
         return [part.cells[place] for part in self.parts for place in np.nonzero(~part.done)[1].tolist()]
 
-    def _batches(self, pace: Pace) -> Iterator[Batch]:
+    def _batches(self, pace: BatchSize) -> Iterator[Batch]:
         for run in range(self.experiment.runs):
             for number, part in enumerate(self.parts):
                 yield from part.batches(number, run, pace)
 
     def run(self, backend: Backend, watch: Watch) -> SweepReport:
         """Run all that is left; every result is stored as it arrives."""
-        report, pace = SweepReport(before=self.n_before), Pace(MOMENT if backend.alone else BATCH_SECONDS)
+        report, pace = SweepReport(before=self.n_before), BatchSize(MOMENT if backend.alone else BATCH_SECONDS)
         data_sets = [part.points for part in self.parts]
         if not self.todo:
             return report

@@ -39,7 +39,7 @@ from ..construct.evidence import (
     Evidence,
     Foreseen,
     Pieces,
-    joined,
+    joined_pieces,
     mutual_limits,
     worth_foreseeing,
 )
@@ -252,7 +252,7 @@ def cover_cell(layers: FirstLayers, cell: Cell) -> list[Cover]:
         return _weighted(layers.patterns(cell), columns, orders)
     evidence = layers.evidence(cell, list(orders.values()))
     return [
-        random_cover(evidence, columns[k], joined([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
+        random_cover(evidence, columns[k], joined_pieces([*columns[:k], *columns[k + 1 :]]), orders[k], silent)
         for k in points.targets
     ]
 

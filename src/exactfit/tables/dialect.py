@@ -290,7 +290,7 @@ def _moment(days: float) -> datetime:
     return EPOCH + timedelta(microseconds=round(days * MICROSECONDS))
 
 
-def parts_of(days: Floats, parts: tuple[str, ...]) -> Floats:
+def parts_of_dates(days: Floats, parts: tuple[str, ...]) -> Floats:
     """A row of numbers for each part."""
     distinct, inverse = np.unique(days, return_inverse=True)
     moments = [_moment(float(day)) for day in distinct]

@@ -15,7 +15,7 @@ from ..data import mean_and_deviation
 from ..exceptions import DataError, UnseenCategoryWarning
 from ..network.sides import row_tiles
 from .columns import LABELS, SHOWN_NAMES, no_column, refuse_identifier
-from .dialect import Missing, parts_of
+from .dialect import Missing, parts_of_dates
 from .table import Choice, Column, Kind, Table
 
 Floats = NDArray[np.float64]
@@ -305,7 +305,7 @@ def _numbers(field: Field, column: Column) -> list[Floats]:
     values = column.values
     if field.fill is not None:
         values = np.where(np.isnan(values), field.fill, values)
-    return [values, *parts_of(values, field.parts)] if field.parts else [values]
+    return [values, *parts_of_dates(values, field.parts)] if field.parts else [values]
 
 
 def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int64] | None]) -> None:
