@@ -13,8 +13,8 @@ from ..exceptions import ParameterError
 Seed = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # One draw decides the seed of a whole construction: as many values as the generator's kind offers.
-LEGACY_SEEDS = 2**31 - 1
-SEEDS = 2**63
+LEGACY_SEEDS = 2**31 - 1  # of RandomState.randint's int32
+SEEDS = 2**63  # of Generator.integers' int64
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

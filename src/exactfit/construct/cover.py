@@ -23,9 +23,9 @@ from .halfspaces import Support
 
 Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
-WASTE = 0.1
-HEIGHTS_AT_ONCE = 2**24
-SMALL = 2**15
+WASTE = 0.1  # of a block of candidates that may be claimed by others of it, and so be examined in vain
+HEIGHTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
+SMALL = 2**15  # words of a class and its rest: the cache holds them, and one kernel covers the class in turn
 
 
 @dataclass

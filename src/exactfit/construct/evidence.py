@@ -30,8 +30,8 @@ from ..network.bits import BitMatrix, last_word, n_words
 Columns = NDArray[np.intp]
 Pieces = list[tuple[int, int]]
 
-PIECE_WORDS = 2**27
-SHORT_WORDS = 2**18
+PIECE_WORDS = 2**27  # words counted in one piece of work: short enough that Ctrl-C is answered
+SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,11 +208,11 @@ def first_lowest(parts: list[tuple[NDArray[Any], Columns]]) -> tuple[NDArray[Any
     return lows[best, at], np.stack([where for _, where in parts])[best, at]
 
 
-LARGEST_BLOCK = 64
-BLOCK_WORDS = 2**29
-SAMPLE = 64
-WORTHWHILE = 2**30
-SHARE = 0.6
+LARGEST_BLOCK = 64  # candidates: their masks stay in the cache while all columns pass
+BLOCK_WORDS = 2**29  # words counted in one piece of work: short enough that Ctrl-C is answered
+SAMPLE = 64  # candidates that are tried to see how many will be examined
+WORTHWHILE = 2**30  # words that all limits cost: below, nothing is worth foreseeing
+SHARE = 0.6  # of the candidates that must be examined for all limits at once to be less work: half, and overhead
 DECLINE = 0.7  # of the share, as widths grow
 UPDATE_WORDS = 4  # what it takes to compare a count, in words counted
 COLUMN_BITS = 32

@@ -35,7 +35,7 @@ Matrix = Any
 Floats = NDArray[np.float64]
 
 FORMATS = {"float64": FLOAT64, "float32": FLOAT32}
-TILE_ENTRIES = 2**20
+TILE_ENTRIES = 2**20  # values of one tile of points with all hyperplanes: 8 MiB a thread
 
 Line = tuple[Words, Words]
 

@@ -27,7 +27,7 @@ Codes = NDArray[np.int64]
 Labels = NDArray[Any] | None
 Batches = Iterable[tuple[Any, Any]] | Callable[[], Iterable[tuple[Any, Any]]]
 
-TILE_ROWS = 2048
+TILE_ROWS = 2048  # points whose counts over all detectors are held at a time
 
 
 class Stream:

@@ -56,11 +56,11 @@ from .patterns import FORMATS
 Matrix = Any
 Floats = NDArray[np.float64]
 
-COLUMN_TILE = 512
-TILE_WORK = 2**28
-KEPT_BYTES = 2**28
-U64 = 2.0**-53
-OWN_SHARE = 2.0**-40
+COLUMN_TILE = 512  # points at a time, at most: their values stay in the cache while masks pass
+TILE_WORK = 2**28  # multiplications for a tile of points: short enough that Ctrl-C is answered
+KEPT_BYTES = 2**28  # values of all points are kept up to 256 MiB, and computed again beyond
+U64 = 2.0**-53  # unit roundoff of float64
+OWN_SHARE = 2.0**-40  # relative error granted to a user's activation, of which nothing is known: 2^13 roundings
 
 
 @dataclass(eq=False)
