@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from exactfit.construct import halfspaces
 from exactfit.construct.halfspaces import GOLDEN, HARD_REST, HARD_TARGET, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
 
@@ -238,3 +240,18 @@ class NaiveCover:
         for seed in order:
             while seed in self.unclaimed - self.hopeless:
                 self.around(seed)
+
+
+def distinct_twin(on, maybe, codes):
+    """Every pattern of a class once, in the order of its first column; and the place of every point's pattern."""
+    firsts, places, starts = [], np.empty(len(codes), dtype=int), [0]
+    rows = np.argsort(codes, kind="stable")
+    for k in range(codes.max() + 1):
+        seen = {}
+        for row in rows[codes[rows] == k].tolist():
+            place = seen.setdefault((*on[row], *maybe[row]), len(firsts))
+            if place == len(firsts):
+                firsts.append(row)
+            places[row] = place
+        starts.append(len(firsts))
+    return firsts, places, starts

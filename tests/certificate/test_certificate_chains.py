@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_networks import STEPS, line, whole
 
-from exactfit.certificate import Certificate, certify
+from exactfit.certificate import certify
 from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD
@@ -21,11 +22,6 @@ ALL = ("exact", "float64", "float32")
 LAWS = ["gauss", "grid", "mixed", "touching", "halves"]
 KINDS = ["dense", "float32", "sparse", "masks", "integers", "large integers"]
 DECODERS = ["sign", "one_hot", "nearest", "argmax"]
-
-
-def whole(values) -> np.ndarray:
-    array = np.array(values, dtype=object)
-    return array.reshape(np.shape(values))
 
 
 def numbers(rng, law: str, shape) -> np.ndarray:
@@ -165,17 +161,6 @@ def test_points_may_move_by_less_than_the_radius(drawn) -> None:
             assert naive.chain_answer(network, moved) == code
 
 
-def line(activation, weights, bias, out, out_bias, decoder) -> Network:
-    """Units of one input each, and an output."""
-    first = Layer(Dense(np.array(weights, dtype=float)[:, None]), np.array(bias, dtype=float), activation)
-    return Network(
-        (first, Layer(Dense(np.array([out], dtype=float)), np.array([out_bias], dtype=float), None)), decoder
-    )
-
-
-STEPS = line(THRESHOLD, [1, 1], [-0.3, -0.7], [1, 1], 0, Decoder("nearest", (0, 1, 2), (0.0, 1.0, 2.0)))
-
-
 def test_steps_on_a_line() -> None:
     X = np.array([[0.25], [0.5], [0.75]])
     certificate = certify(STEPS, X, [0, 1, 2])
@@ -214,111 +199,11 @@ def test_an_open_bit_matters_only_where_it_counts() -> None:
     assert not certificate(1.0).holds
 
 
-def test_methods_by_how_much_is_needed() -> None:
-    tie = Decoder("nearest", (0, 1), (0.0, 1.0))
-
-    def method(bias, weights=(1.0, -1.0), x=1.0, y=1):
-        sums = Layer(Dense(np.array([weights])), np.array([bias]), None)
-        copies = Layer(Dense(np.array([[0.1], [0.1]])), np.zeros(2), None)
-        found = certify(Network((copies, sums), tie), np.array([[x]]), [y])
-        assert found.holds
-        return found.method, found.float64_safe
-
-    assert method(0.6) == ("running error bound", True)
-    assert method(0.5 + 2.0**-45, x=1e3) == ("double-double", False)
-    assert method(0.5, y=0) == ("rational", False)
-    whole_layer = Layer(Integers(whole([[2**80, -1]])), whole([-(2**80)]), None)
-    found = certify(Network((whole_layer,), Decoder("sign", (0, 1))), np.array([[1.0, 1.0], [1.0, -1.0]]), [0, 1])
-    assert (found.holds, found.method, found.float64_safe) == (True, "integer-exact", False)
-
-
 def test_ties_of_the_nearest_level_go_to_the_first() -> None:
     half = Network((Layer(Dense(np.array([[1.0]])), np.zeros(1), None),), Decoder("nearest", (1, 0), (1.0, 0.0)))
     certificate = certify(half, np.array([[0.5], [np.nextafter(0.5, 0.0)]]), [1, 0])
     assert (certificate.holds, certificate.method, certificate.float64_safe) == (True, "rational", False)
     assert certify(half, np.array([[0.5]]), [0]).errors.tolist() == [0]
-
-
-def test_what_the_budget_leaves_open_is_not_proved() -> None:
-    half = Network((Layer(Dense(np.array([[1.0]])), np.zeros(1), None),), Decoder("nearest", (1, 0), (1.0, 0.0)))
-    X, y = np.array([[0.5], [0.75], [0.5], [0.25], [0.5]]), [1, 1, 1, 0, 1]
-    for operations, errors in [(0, [0, 2, 4]), (8, [2, 4]), (23, [4])]:
-        certificate = certify(half, X, y, exact_operations=operations)
-        assert (certificate.holds, certificate.errors.tolist(), certificate.slack) == (False, errors, 0.0)
-        assert f"{len(errors)} points were neither proved nor refuted" in certificate.note
-        assert "exact_operations=24" in str(certificate)
-    certificate = certify(half, X, y, exact_operations=24)
-    assert (certificate.holds, certificate.note) == (True, "")
-
-
-def deep_integers(depth: int) -> Network:
-    """Doubles and halves a code of many bits: relu(2 v + bit) again and again, then its top bit."""
-    width = 2**depth
-    double = Layer(Integers(whole([[2, 0], [0, 1]])), whole([0, 0]), RELU)
-    add = Layer(Integers(whole([[1, 1], [0, 1]])), whole([0, 0]), RELU)
-    step = Layer(Integers(whole([[1, 0], [1, 0]])), whole([1 - width, -width]), RELU)
-    output = Layer(Integers(whole([[1, -1]])), whole([0]), None)
-    return Network((*[double, add] * depth, step, output), Decoder("nearest", (0, 1), (0.0, 1.0)))
-
-
-@pytest.mark.parametrize(("depth", "safe"), [(20, True), (100, False), (1500, False)])
-def test_deep_networks_of_integers(depth, safe) -> None:
-    network, X = deep_integers(depth), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [2.0, 5.0]])
-    y = [naive.chain_answer(network, x) for x in X]
-    certificate = certify(network, X, y)
-    assert (certificate.holds, certificate.method, certificate.float64_safe) == (True, "integer-exact", safe)
-    assert certify(network, X, [1 - code for code in y]).n_errors == len(X)
-    assert network.decide(X).tolist() == y
-    open_points = certify(network, X, y, exact_operations=0)
-    assert open_points.holds == safe
-
-
-def test_fractions_under_integer_weights() -> None:
-    network = Network((Layer(Integers(whole([[3**50]])), whole([-(3**49)]), None),), Decoder("sign", (0, 1)))
-    X = np.array([[1 / 3], [np.nextafter(1 / 3, 1.0)]])
-    certificate = certify(network, X, [0, 1])
-    assert (certificate.holds, certificate.method) == (True, "integer-exact")
-    assert network.decide(X).tolist() == [0, 1]
-
-
-def test_balls_know_their_distance() -> None:
-    rng = np.random.default_rng(0)
-    centres, radii, X = rng.normal(size=(6, 3)), rng.uniform(0.5, 1.0, 6), rng.normal(size=(40, 3))
-    weights = np.column_stack([2 * centres, -np.ones(6)])
-    balls = Layer(Dense(weights), radii**2 - (centres**2).sum(axis=1), THRESHOLD)
-    some = Layer(Dense(np.ones((1, 6))), np.array([-0.5]), None)
-    network = Network((balls, some), Decoder("sign", (0, 1)), "append_squared_norm")
-    distances = np.linalg.norm(X[:, None] - centres[None], axis=2)
-    certificate = certify(network, X, (distances < radii).any(axis=1).astype(int))
-    assert (certificate.holds, certificate.float64_safe, certificate.radius_method) == (True, True, "nearest sphere")
-    assert certificate.robust_radius == pytest.approx(np.abs(distances - radii).min(), rel=1e-6)
-    linear = replace(network, layers=(Layer(Dense(weights[:1]), np.zeros(1), None),))
-    assert certify(linear, X, np.zeros(40, dtype=int)).robust_radius is None
-
-
-def test_a_shared_projection_knows_its_distance() -> None:
-    rng = np.random.default_rng(1)
-    a, X = rng.normal(size=5), rng.normal(size=(30, 5))
-    z = X @ a
-    t = np.sort(z)[:-1] + np.diff(np.sort(z)) / 2
-    network = Network(
-        (
-            Layer(Dense(a[None]), np.zeros(1), None),
-            Layer(Dense(np.ones((29, 1))), -t, THRESHOLD),
-            Layer(Dense(np.ones((1, 29))), np.zeros(1), None),
-        ),
-        Decoder("nearest", tuple(range(30)), tuple(map(float, range(30)))),
-    )
-    certificate = certify(network, X, np.argsort(np.argsort(z)))
-    assert (certificate.holds, certificate.radius_method) == (True, "nearest hyperplane")
-    assert certificate.robust_radius == pytest.approx(np.diff(np.sort(z)).min() / 2 / np.linalg.norm(a), rel=1e-9)
-
-
-def test_ramps_have_a_lipschitz_bound() -> None:
-    network = line(RELU, [1, 1], [-1.0, -2.0], [4, -4], -2, Decoder("sign", (0, 1)))
-    certificate = certify(network, np.array([[0.0], [1.25], [1.75], [3.0]]), [0, 0, 1, 1])
-    assert (certificate.holds, certificate.radius_method) == (True, "Lipschitz bound")
-    assert 1 / 8 * (1 - 1e-9) <= certificate.robust_radius <= 1 / 4  # the slope is 4; the bound is 8
 
 
 def test_threads_tiles_and_layout_change_nothing(monkeypatch) -> None:
@@ -353,12 +238,3 @@ def test_no_points_and_no_units() -> None:
     bare = line(THRESHOLD, [], [], [], 1.0, Decoder("nearest", (0, 1), (0.0, 1.0)))
     certificate = certify(bare, np.array([[3.0]]), [1])
     assert (certificate.holds, certificate.float32_safe, certificate.robust_radius) == (True, True, np.inf)
-
-
-def test_certificates_of_older_versions_can_be_read() -> None:
-    plain = certify(STEPS, np.array([[0.25]]), [0]).to_dict()
-    for name in ("method", "radius_method"):
-        del plain[name]
-    old = Certificate.from_dict(plain)
-    assert (old.method, old.radius_method, old.holds) == (None, None, True)
-    assert "method         not named" in str(old)

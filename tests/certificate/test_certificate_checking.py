@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from fractions import Fraction
 from types import SimpleNamespace
 
 import naive_certificate as naive
@@ -14,152 +13,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from small_networks import changed, small_problem
 
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width
 from exactfit.certificate import Certificate, certify, data_digest
 from exactfit.constructions import Huang
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.network import Decoder, Dense, Masks, Network
+from exactfit.network import Decoder, Dense
 from exactfit.network.activations import Activation
-from exactfit.network.bits import BitMatrix
-
-HALF = Fraction(1, 2)
-ALL = ("exact", "float64", "float32")
-
-
-def small_problem(rng: np.random.Generator, d: int = 2, n: int = 9, points: int = 10, classes: int = 3, law="gauss"):
-    """Points on a grid or in general position, and hyperplanes of which some touch points."""
-    y = np.concatenate([np.arange(classes), rng.integers(0, classes, points - classes)])
-    if law == "grid":
-        X, W = rng.integers(-2, 3, (points, d)).astype(float), rng.integers(-2, 3, (n, d)).astype(float)
-        return X, y, W, rng.integers(-3, 4, n).astype(float)
-    X, W = rng.normal(size=(points, d)), rng.normal(size=(n, d)).astype(np.float32)
-    b = rng.normal(size=n)
-    if law == "mixed":
-        X *= 10.0 ** rng.integers(-300, 300, (points, d))
-        W = W.astype(np.float64) * 10.0 ** rng.integers(-300, 300, (n, d))
-        b *= 10.0 ** rng.integers(-300, 300, n)
-    if law == "cuts":
-        axes, signs = rng.integers(0, d, n), rng.choice([-1.0, 1.0], n)
-        W = np.zeros((n, d))
-        W[np.arange(n), axes] = signs
-        b = -signs * X[rng.integers(0, points, n), axes]
-    if law == "touching":
-        W = W.astype(np.float64)
-        b = np.array([-np.dot(w, X[k]) for w, k in zip(W, rng.integers(0, points, n), strict=True)])
-    return X, y, W, b
-
-
-LAWS = ["gauss", "grid", "mixed", "cuts", "touching"]
-problems = st.tuples(st.integers(0, 2**32 - 1), st.sampled_from(LAWS), st.integers(1, 4), st.booleans())
-
-
-def problem_of(drawn) -> tuple[Network, np.ndarray, np.ndarray]:
-    seed, law, d, one_sided = drawn
-    X, y, W, b = small_problem(np.random.default_rng(seed), d=d, classes=2 if one_sided else 3, law=law)
-    return naive.built(X, y, W, b, one_sided=one_sided), X, y
-
-
-def changed(network: Network, index: int, **parts) -> Network:
-    layers = list(network.layers)
-    layers[index] = replace(layers[index], **parts)
-    return replace(network, layers=tuple(layers))
-
-
-def flipped(network: Network, index: int, unit: int, bit: int) -> Network:
-    bits = network.layers[index].weights.bits.to_bool()
-    bits[unit, bit] ^= True
-    return changed(network, index, weights=Masks(BitMatrix.from_bool(bits), network.layers[index].weights.sign))
-
-
-@given(problems)
-def test_errors_slack_and_radius_are_those_of_the_naive_twin(drawn) -> None:
-    network, X, y = problem_of(drawn)
-    certificate = certify(network, X, y)
-    wrong = naive.wrong_rows(network, X, y)
-    assert certificate.errors.tolist() == wrong
-    assert certificate.holds == (not wrong)
-    assert (certificate.n_samples, certificate.n_errors) == (len(X), len(wrong))
-    assert certificate.slack == naive.slack(network, X, y, HALF)
-    assert certificate.note == ""
-    square = naive.squared_radius(network, X)
-    assert Fraction(certificate.robust_radius) ** 2 <= square
-    if drawn[1] != "mixed":
-        assert certificate.robust_radius >= math.sqrt(square) * (1 - 1e-9) - 1e-15
-
-
-@given(problems)
-def test_what_is_safe_is_right_and_float32_implies_nothing_less(drawn) -> None:
-    network, X, y = problem_of(drawn)
-    exact, in64, in32 = (certify(network, X, y, arithmetic=arithmetic) for arithmetic in ALL)
-    assert set(exact.errors) <= set(in64.errors)
-    assert set(exact.errors) <= set(in32.errors)
-    assert (in64.holds, in32.holds) == (exact.float64_safe, exact.float32_safe)
-    assert (exact.arithmetic, in64.arithmetic, in32.arithmetic) == ALL
-    for other in (in64, in32):
-        assert (other.float64_safe, other.float32_safe) == (exact.float64_safe, exact.float32_safe)
-        assert (other.slack, other.robust_radius) == (exact.slack, exact.robust_radius)
-
-
-@given(problems, st.sampled_from([np.float32, np.float64]))
-def test_no_evaluation_contradicts_a_row_called_safe(drawn, form) -> None:
-    network, X, y = problem_of(drawn)
-    rng = np.random.default_rng(drawn[0])
-    unsafe = set(certify(network, X, y, arithmetic=form.__name__).errors)
-    with np.errstate(all="ignore"):
-        for row in set(range(len(X))) - unsafe:
-            for order in naive.ORDERS:
-                assert naive.runtime(network, X[row], form, order, rng) == y[row]
-            assert naive.runtime(network, X[row], form, naive.in_turn, rng, fused=True) == y[row]
-
-
-@pytest.mark.parametrize(("form", "unit"), [(np.float32, 2.0**-24), (np.float64, 2.0**-53)])
-@pytest.mark.parametrize("d", [2, 17, 784])
-def test_bits_near_a_hyperplane_are_open_only_as_near_as_rounding_reaches(d, form, unit) -> None:
-    rng = np.random.default_rng(d)
-    w = rng.normal(size=d)
-    x = rng.normal(size=(40, d)).astype(np.float32)
-    direction = w / np.dot(w, w)
-    steps = np.repeat(np.array([1e-2, 1.0, 10.0, 1e3 * d]), 10) * unit * (np.abs(x) @ np.abs(w))
-    X = np.array([point + direction * (step - np.dot(w, point)) for point, step in zip(x, steps, strict=True)])
-    network = naive.network_of([w], [0.0], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
-    y = np.array([0 if naive.affine(w, point, 0.0) <= 0 else 1 for point in X])
-    unsafe = set(certify(network, X, y, arithmetic=form.__name__).errors)
-    assert certify(network, X, y).holds
-    assert unsafe >= set(range(10)) or form is np.float64  # where the points' own rounding is as large as the step
-    assert not unsafe & set(range(30, 40))
-    for row in set(range(40)) - unsafe:
-        for order in naive.ORDERS:
-            assert naive.runtime(network, X[row], form, order, rng) == y[row]
-
-
-@pytest.mark.parametrize("law", ["gauss", "grid", "cuts"])
-@pytest.mark.parametrize("one_sided", [False, True])
-def test_a_raised_limit_lets_its_witnesses_be_claimed(law, one_sided) -> None:
-    X, y, W, b = small_problem(np.random.default_rng(5), n=14, classes=2 if one_sided else 3, law=law)
-    network = naive.built(X, y, W, b, one_sided=one_sided)
-    for detector in range(network.layers[1].n_units):
-        limits = network.layers[1].bias.copy()
-        limits[detector] += 1
-        raised = changed(network, 1, bias=limits)
-        errors = certify(raised, X, y).errors.tolist()
-        assert errors == naive.wrong_rows(raised, X, y)
-        touched = [row for row in range(len(X)) if naive.gaps(network, X[row])[detector] == 0]
-        witnesses = [row for row in touched if not speaks_for(network, detector, y[row])]
-        assert witnesses
-        assert set(errors) >= set(witnesses)
-
-
-def speaks_for(network: Network, detector: int, code: int) -> bool:
-    if network.decoder.kind == "sign":
-        return code == network.decoder.classes[0]
-    return bool(network.layers[2].weights.bits.to_bool()[network.decoder.classes.index(code), detector])
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
@@ -171,118 +36,6 @@ def test_a_swapped_label_is_an_error_in_its_row(one_sided) -> None:
         swapped = y.copy()
         swapped[row] = (y[row] + 1) % (y.max() + 1)
         assert certify(network, X, swapped).errors.tolist() == [row]
-
-
-@pytest.mark.parametrize("law", ["gauss", "grid"])
-def test_every_flipped_mask_bit_is_seen_as_the_naive_twin_sees_it(law) -> None:
-    X, y, W, b = small_problem(np.random.default_rng(2), n=7, points=7, law=law)
-    network = naive.built(X, y, W, b)
-    for index in (1, 2):
-        units, bits = network.layers[index].weights.shape
-        for unit in range(units):
-            for bit in range(bits):
-                other = flipped(network, index, unit, bit)
-                certificate = certify(other, X, y)
-                assert certificate.errors.tolist() == naive.wrong_rows(other, X, y)
-                assert certificate.network_digest == other.digest != network.digest
-
-
-@pytest.mark.parametrize("d", [1, 2, 17, 784])
-@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150, 1e-306, 1e300])
-def test_points_on_a_hyperplane_are_off_and_the_next_float_decides(d, scale) -> None:
-    rng = np.random.default_rng(d)
-    w = rng.integers(1, 5, d).astype(float)
-    x = rng.integers(1, 5, d).astype(float) * scale
-    b = -np.dot(w, x / scale) * scale
-    X = np.array([x, x, x])
-    X[1, 0], X[2, 0] = np.nextafter(x[0], np.inf), np.nextafter(x[0], 0.0)
-    y = np.array([0 if naive.affine(w, point, b) <= 0 else 1 for point in X])
-    assert naive.affine(w, X[1], b) > naive.affine(w, X[0], b) > naive.affine(w, X[2], b)
-    network = naive.network_of([w], [b], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
-    certificate = certify(network, X, y)
-    assert certificate.holds
-    assert certify(network, X, 1 - y).n_errors == 3
-    assert Fraction(certificate.robust_radius) ** 2 <= naive.squared_radius(network, X)
-
-
-def test_ties_on_a_grid_are_safe_where_sums_are_exact() -> None:
-    X, y, W, b = small_problem(np.random.default_rng(4), d=3, n=60, points=20, law="grid")
-    X, first = np.unique(X, axis=0, return_index=True)
-    network = naive.built(X, y[first], W, b)
-    certificate = certify(network, X, y[first])
-    assert certificate.robust_radius == 0.0
-    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, True)
-
-
-@pytest.mark.parametrize(("step", "safe"), [(1, True), (4096, False)])
-def test_ties_on_a_grid_are_open_where_products_have_too_many_digits(step, safe) -> None:
-    low, high = float(step + 1), float(step + 3)
-    network = naive.network_of([[low, -high]], [0.0], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
-    certificate = certify(network, np.array([[high, low]]), [0])
-    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, safe)
-    scaled = certify(network, np.array([[high, low]]) * 2.0**-1070, [0])
-    assert (scaled.holds, scaled.float64_safe, scaled.float32_safe) == (True, False, False)
-
-
-def test_cuts_through_points_are_safe_where_the_points_are_float32_numbers() -> None:
-    X = np.array([[0.1], [0.3], [0.7]])
-    y = np.array([0, 1, 0])
-
-    def certificate(points):
-        W, b = np.array([[1.0], [-1.0]] * 3), np.repeat(points[:, 0], 2) * np.array([-1.0, 1.0] * 3)
-        return certify(naive.built(points, y, W, b), points, y)
-
-    narrow = certificate(X.astype(np.float32).astype(np.float64))
-    assert (narrow.holds, narrow.float64_safe, narrow.float32_safe) == (True, True, True)
-    assert certificate(X).float64_safe
-    close = certificate(np.array([[0.1], [np.nextafter(0.1, 1)], [0.7]]))
-    assert (close.holds, close.float64_safe, close.float32_safe) == (True, True, False)
-
-
-def test_an_open_bit_matters_only_where_it_counts() -> None:
-    x = np.array([-0.7, 0.9])
-    W, b = np.array([[0.1, 0.3], [1.0, 1e-3]]), np.array([-(0.1 * -0.7 + 0.3 * 0.9), 0.0])
-
-    def certificate(mask, label):
-        network = naive.network_of(W, b, [mask], [1], [[True]], Decoder("sign", (0, 1)))
-        return certify(network, [x], [label], arithmetic="float64")
-
-    assert certificate([False, True], 0).holds
-    counted = [certificate([True, True], label).holds for label in (0, 1)]
-    assert counted == [False, False]
-
-
-@pytest.mark.parametrize(
-    ("x", "b", "safe64", "safe32"),
-    [
-        ([1.5 * 2.0**-126, 0.0], -(2.0**-126), True, False),  # the difference is below the normal numbers
-        ([2.0**-130, 0.0], 0.0, True, False),
-        ([2.0, 0.0], -(2.0**-130), True, False),
-        ([2.0, 1e39], -1.0, True, False),  # zero times infinity
-        ([2.0, 0.0], -1e39, True, False),
-        ([1.5 * 2.0**-1022, 0.0], -(2.0**-1022), False, False),
-        ([2.0**-1030, 0.0], 0.0, False, False),
-        ([2.0, 1.0], -2.0, True, True),
-    ],
-)
-def test_cuts_are_open_where_a_format_ends(x, b, safe64, safe32) -> None:
-    network = naive.network_of([[1.0, 0.0]], [b], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
-    certificate = certify(network, [x], [int(x[0] + b > 0)])
-    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, safe64, safe32)
-
-
-@pytest.mark.parametrize("scale", [1e-42, 1e39])
-def test_numbers_that_float32_cannot_hold_are_open(scale) -> None:
-    W, b, X = np.array([[1.0, 1.0]]), np.array([0.0]), np.array([[1.0, 2.0], [-1.0, -2.0]]) * scale
-    network = naive.network_of(W, b, [[True]], [1], [[True]], Decoder("sign", (0, 1)))
-    certificate = certify(network, X, [1, 0])
-    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, False)
-
-
-def test_counts_that_float32_cannot_hold_are_not_safe() -> None:
-    network = naive.network_of([[1.0]], [0.0], [[True]], [2**25], [[True]], Decoder("sign", (0, 1)))
-    certificate = certify(network, np.array([[1.0]]), [0])
-    assert (certificate.holds, certificate.float64_safe, certificate.float32_safe) == (True, True, False)
 
 
 @pytest.mark.parametrize("wide", [np.float32, np.float64])

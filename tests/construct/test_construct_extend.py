@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
+from moon_batches import batches, moons
 from sklearn.exceptions import NotFittedError
 from strategies import problems
 
@@ -35,17 +31,8 @@ from exactfit import (
 )
 from exactfit.construct import stream as streams
 from exactfit.data import data_digest
-from exactfit.geometry.theorem import make_disc_moons
 from exactfit.network import Masks, WeightedMasks
 from exactfit.network.sides import sides
-
-
-def moons(n: int, seed: int, noise: float = 0.2) -> tuple[Any, Any]:
-    return make_disc_moons(n, noise=noise, random_state=seed)
-
-
-def batches(n: int = 400, count: int = 3) -> list[tuple[Any, Any]]:
-    return [moons(n, 100 + k) for k in range(count)]
 
 
 def joined(*parts: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -192,34 +179,6 @@ def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(cut.construction.trace.witnesses, whole.construction.trace.witnesses)
 
 
-def test_kinds_of_batches() -> None:
-    X, y = load_iris(return_X_y=True)
-    made = adaptive_width(X, y, Recipe(), 0)
-    plain = extend(made, [(X, y)])
-    for same in (X.astype(np.float32).astype(np.float64), sp.csc_array(X), pd.DataFrame(X), X.tolist()):
-        other = extend(made, lambda same=same: iter([(same, y)]))  # type: ignore[misc]
-        assert other.certificate.n_errors == 0
-    assert plain.certificate.holds
-
-
-def test_memory_is_that_of_a_batch() -> None:
-    training = moons(200, 0)
-    made = fixed_width(*training, 64, Recipe(), 0)
-
-    def stream(count: int) -> Any:
-        return lambda: (moons(2000, k) for k in range(count))
-
-    def peak(count: int) -> int:
-        tracemalloc.start()
-        extend(made, stream(count), training=training, most_reported=10)
-        size = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return size
-
-    peak(1)
-    assert peak(60) < 2 * peak(3)
-
-
 def test_rows_beyond_what_is_listed_are_counted() -> None:
     training = moons(50, 0)
     made = fixed_width(*training, 20, Recipe(target=1), 0)
@@ -227,34 +186,6 @@ def test_rows_beyond_what_is_listed_are_counted() -> None:
     assert extended.n_uncovered > 3 == len(extended.uncovered)
     assert extended.certificate.n_errors == extended.n_uncovered
     assert "only the first 3" in extended.certificate.note
-
-
-def test_bad_batches_are_refused() -> None:
-    training = moons(50, 0)
-    made = fixed_width(*training, 50, Recipe(), 0)
-    good = batches(count=1)[0]
-
-    def once() -> Iterator[tuple[Any, Any]]:
-        yield good
-
-    with pytest.raises(ParameterError, match="twice"):
-        extend(made, once())
-    rng = np.random.default_rng(0)
-    with pytest.raises(DataError, match="other points the second time"):
-        extend(made, lambda: [(rng.normal(size=(5, 2)), np.zeros(5, dtype=int))])
-    for batch, message in [
-        ((good[0][:, :1], good[1]), "2 features"),
-        ((good[0], good[1][:-1]), "one label"),
-        ((good[0], good[1] + 5), "does not know"),
-        ((good[0] * np.nan, good[1]), "NaN"),
-        ((good[0].astype(str), good[1]), "numbers"),
-        ("not a pair", "pair"),
-        (7, "pair"),
-    ]:
-        with pytest.raises(DataError, match=message):
-            extend(made, [batch])  # type: ignore[list-item]
-    with pytest.raises(ParameterError, match="most_reported"):
-        extend(made, [good], most_reported=-1)
 
 
 def test_other_networks_are_refused() -> None:
@@ -269,9 +200,6 @@ def test_other_networks_are_refused() -> None:
     foreign = Construction(Network(layers, Decoder("sign", (0, 1))), Outcome.INTERPOLATES, Trace())
     with pytest.raises(ParameterError, match="fixed_width"):
         extend(foreign, [])
-
-
-# ---- Classifiers -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}, {"exact_in": "float32"}])

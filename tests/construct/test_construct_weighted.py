@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,13 +12,13 @@ from constructors import PROBLEMS
 from evaluations import evaluations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_weighted import NaiveCover
+from naive_weighted import NaiveCover, distinct_twin
 from strategies import problems, recipes, seeds
 
 import exactfit
 from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width
 from exactfit._support.threads import SERIAL, Threads
-from exactfit.construct import distinct, halfspaces
+from exactfit.construct import halfspaces
 from exactfit.construct.halfspaces import Cube, Effort, judge, masks
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of, rounded
@@ -31,6 +30,8 @@ from exactfit.network import WeightedMasks
 from exactfit.network.bits import BitMatrix
 
 WEIGHTED = Recipe(detectors="weighted")
+
+
 LARGEST_SUM = 2**24
 
 
@@ -39,8 +40,6 @@ def impatient(monkeypatch):
     """Hard fits visit few points: the twin is slow."""
     monkeypatch.setattr(halfspaces, "PATIENCE", 2**8)
 
-
-# ---- The twin --------------------------------------------------------------------------------------------
 
 efforts = st.builds(
     Effort,
@@ -115,24 +114,6 @@ def assert_cover(cover, on, maybe, start, stop):
     assert cover.uncovered.tolist() == (start + np.flatnonzero(~claimed[start:stop])).tolist()
 
 
-# ---- Whole networks against the twin ---------------------------------------------------------------------
-
-
-def distinct_twin(on, maybe, codes):
-    """Every pattern of a class once, in the order of its first column; and the place of every point's pattern."""
-    firsts, places, starts = [], np.empty(len(codes), dtype=int), [0]
-    rows = np.argsort(codes, kind="stable")
-    for k in range(codes.max() + 1):
-        seen = {}
-        for row in rows[codes[rows] == k].tolist():
-            place = seen.setdefault((*on[row], *maybe[row]), len(firsts))
-            if place == len(firsts):
-                firsts.append(row)
-            places[row] = place
-        starts.append(len(firsts))
-    return firsts, places, starts
-
-
 def assert_is_the_twins(made, X, codes, recipe):
     """Detector by detector, given the hyperplanes: the twin walks the anchors' classes in its own way."""
     seen = rounded(X, recipe.exact_in)
@@ -187,38 +168,6 @@ def test_networks_with_open_bits_are_the_twins(problem, exact_in):
     X, codes = PROBLEMS[problem]()
     recipe = replace(WEIGHTED, exact_in=exact_in, target="all")
     assert_is_the_twins(fixed_width(X[:24], codes[:24], 40, recipe, 0), X[:24], codes[:24], recipe)
-
-
-def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
-    rng = np.random.default_rng(0)
-    on = rng.random((40, 3)) < 0.5
-    codes = np.sort(rng.integers(0, 3, 40))
-    words = BitMatrix.from_bool(on).words
-    firsts, places, starts = distinct_twin(on, on, codes)
-    for hashes_meet in (False, True):
-        if hashes_meet:
-            monkeypatch.setattr(distinct, "hash_columns", lambda words, start, stop, out: out.fill(7))
-        found, own = distinct.Groups.of(words, codes, np.arange(40), np.arange(40))
-        assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
-        assert np.searchsorted(found.codes, range(4)).tolist() == starts
-        assert found.sizes.tolist() == np.bincount(places).tolist()
-
-
-@given(st.integers(0, 10**6), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 130))
-def test_groups_of_parts_join_to_those_of_the_whole(seed, cuts, n_bits):
-    rng = np.random.default_rng(seed)
-    codes, ranks = rng.integers(0, 3, 60), rng.permutation(60)
-    words = BitMatrix.from_bool(rng.integers(0, 2, (4, 130))[rng.integers(0, 4, 60)] > 0).words
-    edges = [0, *sorted(cuts), 60]
-    parts = [distinct.Groups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0] for a, b in pairwise(edges)]
-    whole = distinct.Groups.of(words, codes, np.arange(60), ranks)[0]
-    short = distinct.Groups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
-    for found, expected in ((distinct.Groups.joined(parts), whole), (whole.head(n_bits), short)):
-        for name, value in vars(expected).items():
-            np.testing.assert_array_equal(getattr(found, name), value)
-
-
-# ---- Promises --------------------------------------------------------------------------------------------
 
 
 def weights_of(made):
@@ -352,9 +301,6 @@ def test_zero_and_negative_limits_score_as_they_fire():
     assert min(limits) < 0
 
 
-# ---- Fewer of them ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("distance", [0.1, 0.02])
 @pytest.mark.parametrize("n", [10, 300])
 def test_parallel_lines_need_one_detector(distance, n):
@@ -380,9 +326,6 @@ def test_random_labels_need_few_detectors():
     assert made.network.widths[1] <= 12
 
 
-# ---- Errors ----------------------------------------------------------------------------------------------
-
-
 def test_greedy_selection_and_other_activations_are_refused():
     with pytest.raises(ParameterError, match='detectors="mask", or selection="random"'):
         Recipe(detectors="weighted", selection="greedy")
@@ -390,9 +333,6 @@ def test_greedy_selection_and_other_activations_are_refused():
         Recipe(detectors="weighted", activation="relu")
     with pytest.raises(ParameterError, match="detectors must be one of 'mask', 'weighted'"):
         InterpolatingClassifier(detectors="heavy").fit([[0.0], [1.0]], [0, 1])
-
-
-# ---- Formats ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exact_in", ["float64", "float32"])

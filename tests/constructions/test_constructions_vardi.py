@@ -10,86 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_problems import nonzero, random_problem, widest
 from strategies import problems
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distant_keys, distinct_points, whole_keys
-from exactfit.constructions.bit_extraction import Sum, Tape, gate, hat, label_bits, pack, plateau, step, take_bit
-from exactfit.constructions.park import best_plan, compress_keys, fold, park_size
+from exactfit.constructions.bit_extraction import label_bits
 from exactfit.constructions.vardi import vardi_size
-from exactfit.network import Decoder
-
-REAL = Decoder("nearest", (0, 1), (0.0, 1.0))
-
-
-def random_problem(n, d, n_classes, seed=0, whole=False):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 50, (n, d)).astype(float) if whole else rng.standard_normal((n, d))
-    X, rows = np.unique(X, axis=0, return_index=True)
-    y = rng.integers(0, n_classes, n)[rows]
-    y[:n_classes] = range(n_classes)
-    return X, y
-
-
-def evaluate(tape, total, values):
-    return tape.finish(total, REAL)(np.array(values, dtype=float)[:, None])[:, 0].tolist()
-
-
-def nonzero(network):
-    return sum(layer.weights.n_nonzero + np.count_nonzero(layer.bias) for layer in network.layers)
-
-
-def widest(network):
-    return max(abs(int(w)).bit_length() for layer in network.layers for w in [*layer.weights.values.flat, *layer.bias])
-
-
-# ---- Registers -------------------------------------------------------------------------------------------
-
-
-def test_bumps_are_what_they_say_between_whole_numbers_too():
-    values = [0, 2, 3, 3.25, 4, 4.5, 5, 5.75, 6, 7, 100]
-
-    def bump(make):
-        tape = Tape([1], 0)
-        return evaluate(tape, tape.advance({}, {"bump": make(tape.key)})["bump"], values)
-
-    assert bump(lambda v: step(v, 4)) == [0, 0, 0, 0.25, 1, 1, 1, 1, 1, 1, 1]
-    assert bump(lambda v: hat(v, 4)) == [0, 0, 0, 0.25, 1, 0.5, 0, 0, 0, 0, 0]
-    assert bump(lambda v: plateau(v, Sum({}, 4))) == [0, 0, 0, 0.25, 1, 1, 1, 0.25, 0, 0, 0]
-
-
-def test_a_table_is_looked_up():
-    tape = Tape([1], 0)
-    live = tape.look_up({"key": tape.key}, "key", [0, 3, 10], {"a": [7, 2**80, 0], "b": [0, 0, 5]})
-    assert list(live) == ["key", "a", "b"]
-    network = tape.finish(live["a"] + 2**100 * live["b"], REAL)
-    expected = [7, 7, 2**80, 2**80, 5 * 2**100, 5 * 2**100]
-    assert network(np.array([[0.0], [2.0], [3.0], [9.0], [10.0], [1e6]]))[:, 0].tolist() == expected
-
-
-@given(numbers=st.lists(st.integers(0, 7), min_size=1, max_size=5))
-def test_numbers_come_out_of_a_code_as_they_went_in(numbers):
-    code = pack(numbers, 3)
-    for i, number in enumerate(numbers):
-        tape = Tape([0], code)
-        live = {"code": tape.key}
-        for place in reversed(range(3 * len(numbers))):
-            live = tape.advance(live, {"bit": step(live["code"], 1 << place)})
-            take_bit(live, "bit", "code", place, f"number {place // 3}")
-        assert evaluate(tape, live[f"number {len(numbers) - 1 - i}"], [0.0]) == [number]
-        assert code >> 3 * (len(numbers) - 1 - i) & 7 == number
-
-
-@pytest.mark.parametrize(("number", "bit"), [(0, 0), (0, 1), (5, 0), (7, 0), (7, 1), (1, 1)])
-def test_a_gate_lets_a_number_through_or_nothing(number, bit):
-    tape = Tape([1], 0)
-    live = {"number": Sum({}, number), "bit": tape.key}
-    live = tape.carry({"passed": gate(live, "number", "bit", 3)})
-    assert evaluate(tape, live["passed"], [bit]) == [number * bit]
-
-
-# ---- Keys ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("find", "gap"), [(whole_keys, 1), (distant_keys, 2)])
@@ -112,9 +40,6 @@ def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
         points = distinct_points(*random_problem(1000, 10, 2, whole=whole))
         assert distant_keys(points, 0).n_bits <= 2 * np.log2(1000) + 6
     assert whole_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5
-
-
-# ---- Vardi -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,65 +82,6 @@ def test_vardi_hits_a_key_and_nothing_beside_it():
             expected = label.get(z, label.get(z - 1, 0))
             assert network(np.array([[float(x)]]))[0, 0] == expected
 
-
-# ---- Park ------------------------------------------------------------------------------------------------
-
-
-@given(keys=st.sets(st.integers(0, 2**70), min_size=2, max_size=12))
-def test_folds_keep_keys_apart_and_halve_the_line(keys):
-    keys = sorted(keys)
-    borders, folded = fold(keys)
-    moved, length = list(keys), keys[-1] + 1
-    for border in borders:
-        assert 2 * border >= length
-        moved = [key - border if key >= border else key for key in moved]
-        assert len(set(moved)) == len(moved)
-        length = max(moved) + 1
-    assert folded.tolist() == moved
-
-
-@given(keys=st.sets(st.integers(0, 400), min_size=1, max_size=40), length=st.integers(1, 100))
-def test_segments_are_pushed_together_without_meeting(keys, length):
-    keys = sorted(keys)
-    plan = compress_keys(np.array(keys, dtype=object), length)
-    segment = [max(j for j, start in enumerate(plan.starts) if start <= key) for key in keys]
-    assert plan.places.tolist() == [key + plan.shifts[j] for key, j in zip(keys, segment, strict=True)]
-    assert len(set(plan.places.tolist())) == len(keys)
-    assert plan.places.min() == 0
-    assert all(start % length == 0 for start in plan.starts)
-
-
-@pytest.mark.parametrize(
-    ("n", "n_classes", "cell"), [(2, 2, None), (20, 2, 1), (23, 3, 2), (30, 5, 60), (150, 9, None)]
-)
-@pytest.mark.parametrize("whole", [False, True])
-def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
-    X, y = random_problem(n, 4, n_classes, whole=whole)
-    network = Park(cell).construct(X, y, random_state=1).network
-    found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
-    borders, folded = fold(found.keys)
-    plan = best_plan(folded, c, cell)
-    size = park_size(len(borders), len(plan.starts), len(plan.cells), plan.cell, c)
-    assert (len(network.layers) - 1, network.n_neurons) == size
-    assert cell in {None, plan.cell}
-    assert max(network.widths) <= 10
-    assert nonzero(network) <= 4 * network.n_neurons + X.shape[1]
-    assert widest(network) <= max(found.n_bits, plan.cell * c, *(w.bit_length() for w in found.weights)) + 1
-
-
-def test_park_with_short_codes_is_exact_in_float64():
-    """Every bit is a unit of its own before a large number is multiplied with it, so nothing large cancels."""
-    X, y = random_problem(400, 6, 2, whole=True)
-    network = Park(cell=50).construct(X, y, random_state=0).network
-    values = X
-    for layer in network.layers:
-        values = values @ layer.weights.values.astype(np.float64).T + layer.bias.astype(np.float64)
-        if layer.activation is not None:
-            values = np.maximum(values, 0.0)
-    assert values[:, 0].tolist() == y.tolist()
-
-
-# ---- Both ------------------------------------------------------------------------------------------------
 
 both = pytest.mark.parametrize("constructor", [Vardi(), Park()], ids=["vardi", "park"])
 

@@ -8,35 +8,19 @@ import os
 import numpy as np
 import pytest
 from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
-from saved_models import CLASSIFIERS, NETWORKS, as_given, points
+from onnx_runs import DTYPES, about, run, session
+from saved_models import CLASSIFIERS, as_given, points
 from sklearn.datasets import load_digits, make_moons
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import exactfit
 from exactfit import InterpolatingClassifier, certify, to_onnx
-from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError, ParameterError
+from exactfit.exceptions import ExactfitError, NoGapError, ParameterError
 from exactfit.export import onnx as home
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-DTYPES = ("float64", "float32")
+
 SURE = ("adaptive-width", "ball-cover", "huang")  # of these at least, float32 is enough for every point
-
-
-def session(source):
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1  # others would spin while they wait for work
-    return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def run(proto, X):
-    onnx.checker.check_model(proto, full_check=True)
-    return session(proto.SerializeToString()).run(["label", "scores"], {"X": X})
 
 
 def assert_no_errors(proto, X, y):
@@ -45,9 +29,6 @@ def assert_no_errors(proto, X, y):
     assert runtime.run(["label"], {"X": X})[0].tolist() == y.tolist()
     single = [runtime.run(["label"], {"X": X[row : row + 1]})[0][0] for row in range(len(X))]
     assert np.array(single).tolist() == y.tolist()
-
-
-# ---- Every form ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -98,40 +79,6 @@ def test_published_constructions(name, problem):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_networks_of_every_kind(name, dtype):
-    network = NETWORKS[name]()
-    if name in ("integers", "own"):
-        reason = "integers beyond 2\\^53, which no runtime's numbers hold" if name == "integers" else "is your own"
-        with pytest.raises(ParameterError, match=reason):
-            to_onnx(network, dtype)
-        return
-    X = points(20, network.n_features, seed=3)
-    label, scores = run(to_onnx(network, dtype), X.astype(dtype))
-    assert label.tolist() == network.decide(X).tolist()
-    assert scores == pytest.approx(np.asarray(network(X), dtype=np.float64), rel=1e-4, abs=1e-5)
-
-
-def test_small_integers_are_exact():
-    from exactfit.network import Decoder, Dense, Integers, Layer, Network, object_array
-    from exactfit.network.activations import RELU, THRESHOLD
-
-    first = Layer(Dense(points(4, 3)), np.zeros(4), THRESHOLD)
-    second = Layer(
-        Integers(object_array([2**50, -3, 5, 2**51, 1, 1, 1, 1], (2, 4))), object_array([1, -(2**40)], (2,)), RELU
-    )
-    last = Layer(Integers(object_array([1, -1], (1, 2))), object_array([-(2**50)], (1,)), None)
-    network = Network((first, second, last), Decoder("nearest", (0, 1, 2), (-(2.0**50), 0.0, 2.0**51)))
-    X = points(50)
-    label, scores = run(to_onnx(network), X)
-    assert label.tolist() == network.decide(X).tolist()
-    assert scores[:, 0].tolist() == [float(value) for value in np.asarray(network(X), dtype=object)[:, 0]]
-    too_large = Layer(Integers(object_array([2**52] * 4, (1, 4))), object_array([0], (1,)), None)
-    with pytest.raises(ParameterError, match="layer 1 needs integers beyond"):
-        to_onnx(Network((first, too_large), Decoder("sign", (0, 1))))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers_and_their_labels(name, dtype):
     model = CLASSIFIERS[name]()
@@ -159,9 +106,6 @@ def test_no_rows_and_one_row():
     model = CLASSIFIERS["many classes"]()
     label, scores = run(to_onnx(model), np.empty((0, 3)))
     assert (label.shape, scores.shape) == ((0,), (0, 3))
-
-
-# ---- Exact after export ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -210,13 +154,6 @@ def test_without_it_a_certificate_names_the_rows_that_are_not_safe():
     wrong = np.flatnonzero(label != y)
     assert len(wrong) > 0
     assert set(wrong) <= set(named.errors)
-
-
-# ---- What the file says ----------------------------------------------------------------------------------
-
-
-def about(proto):
-    return {entry.key: entry.value for entry in proto.metadata_props}
 
 
 def test_versions_and_metadata():
@@ -272,87 +209,3 @@ def test_large_files_keep_their_numbers_beside_them(tmp_path, monkeypatch):
     assert (tmp_path / "model.onnx").stat().st_size < 20_000
     label = session(tmp_path / "model.onnx").run(["label"], {"X": X})[0]
     assert label.tolist() == y.tolist()
-
-
-# ---- Pipelines and tables --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("labels", [np.array(["no", "yes", "maybe"]), np.array([3, 5, 8]), np.array([False, True])])
-def test_pipelines(labels, dtype):
-    X, y = PROBLEMS["three classes"]()
-    y = labels[y % len(labels)]
-    pipeline = make_pipeline(StandardScaler(), InterpolatingClassifier(random_state=0)).fit(X, y)
-    proto = to_onnx(pipeline, dtype)
-    assert 18 <= next(opset.version for opset in proto.opset_import if opset.domain == "") <= 21
-    assert proto.ir_version <= 10
-    label, scores = run(proto, X.astype(dtype))
-    assert label.tolist() == y.tolist()
-    assert scores == pytest.approx(pipeline.decision_function(X), abs=0.1)
-    assert about(proto)["exactfit.dtype"] == dtype
-
-
-def test_skl2onnx_by_itself():
-    from skl2onnx import to_onnx as convert
-
-    X, y = PROBLEMS["two moons"]()
-    model = InterpolatingClassifier(random_state=0).fit(X, y)
-    exactfit.register_onnx_converter()
-    exactfit.register_onnx_converter()  # again is fine
-    proto = convert(model, X[:1], target_opset=18)
-    label, scores = session(proto.SerializeToString()).run(["label", "scores"], {"X": X})
-    assert label.tolist() == y.tolist()
-    assert scores.tolist() == model.decision_function(X).tolist()
-
-
-def test_tables(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [
-        f"{a!r},{c},{b},{'left' if b % 2 else 'right'}"
-        for a, b, c in zip(
-            rng.normal(5e6, 1e-3, 40).tolist(),
-            rng.integers(-9, 9, 40).tolist(),
-            rng.choice(["x", "y", "z"], 40),
-            strict=True,
-        )
-    ]
-    path = tmp_path / "table.csv"
-    path.write_text("\n".join(["size,kind,count,side", *rows]))
-    for exact_in in (None, *DTYPES):
-        model = exactfit.TableModel(InterpolatingClassifier(exact_in=exact_in, random_state=0)).fit(path, label="side")
-        for dtype in DTYPES:
-            proto = to_onnx(model, dtype)
-            label, _ = run(proto, model.encoding_.raw(model.read(path)))
-            if exact_in in ("float32", dtype):
-                assert label.tolist() == model.predict(path).tolist() == [row.rsplit(",")[-1] for row in rows]
-        facts = about(proto)
-        assert json.loads(facts["exactfit.feature_names"]) == ["size", "kind=x", "kind=y", "kind=z", "count"]
-        assert [column["name"] for column in json.loads(facts["exactfit.columns"])["columns"]] == [
-            "size",
-            "kind",
-            "count",
-        ]
-        assert json.loads(facts["exactfit.columns"])["columns"][1]["categories"] == ["x", "y", "z"]
-
-
-# ---- Refusals --------------------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_exported(monkeypatch):
-    X, y = PROBLEMS["two moons"]()
-    with pytest.raises(NotFittedError):
-        to_onnx(InterpolatingClassifier())
-    with pytest.raises(NotFittedError):
-        to_onnx(exactfit.TableModel())
-    with pytest.raises(ParameterError, match="exports take a fitted InterpolatingClassifier"):
-        to_onnx(RandomForestClassifier(2).fit(X, y))
-    with pytest.raises(ParameterError, match="the pipeline must end in an InterpolatingClassifier"):
-        to_onnx(make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, y))
-    with pytest.raises(ParameterError, match="dtype must be 'float64' or 'float32', got 'float16'"):
-        to_onnx(CLASSIFIERS["one-sided"](), "float16")
-    large = InterpolatingClassifier(random_state=0).fit(X * 1e200, y)
-    with pytest.raises(ParameterError, match="numbers beyond float32: export it with dtype"):
-        to_onnx(large, "float32")
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(MissingDependencyError, match="pip install onnx"):
-        to_onnx(large)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from typing import Any
 
 import naive_geometry as naive
@@ -13,45 +12,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from search_paths import PATHS, take_path
 from sklearn.datasets import load_digits, make_moons
 from strategies import problems
 
 from exactfit import DataError, ParameterError
-from exactfit._support.threads import at_work
-from exactfit.data import Labelled, pairs
-from exactfit.data.cloud import Cloud, exact_angle, exact_distance
-from exactfit.data.pairs import nearest_other
 from exactfit.geometry import angular_separation, radius, separation
-
-PATHS = {
-    "tree": {},
-    "float64 blocks": {"TREE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
-    "float32 blocks": {"TREE_DIMENSION": 0, "DOUBLE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
-    "few contenders": {"TREE_DIMENSION": 0, "MOST_CONTENDERS": 3, "LEFT_TILE": 4, "RIGHT_TILE": 3},
-}
-
-
-def take_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for constant, value in PATHS[name].items():
-        monkeypatch.setattr(pairs, constant, value)
 
 
 def moons() -> tuple[Any, Any]:
     X, y = make_moons(1000, noise=0.05, random_state=0)
     return X / np.linalg.norm(X, axis=1).max(), y
-
-
-@pytest.mark.parametrize("path", PATHS)
-@given(problem=problems())
-def test_closest_pair_is_that_of_exact_numbers(path: str, problem: Any) -> None:
-    X, y = problem
-    with pytest.MonkeyPatch.context() as patch:
-        take_path(path, patch)
-        found, of_all = separation(X, y), separation(X)
-    assert found.rows == naive.closest(X, y)
-    assert of_all.rows == naive.closest(X)
-    assert found.value == exact_distance(*X[list(found.rows)])
-    assert found.labels == tuple(y[list(found.rows)].tolist())
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -69,20 +40,6 @@ def test_narrowest_pair_is_that_of_exact_numbers(path: str, problem: Any) -> Non
             assert angular_separation(X, labels).rows == naive.narrowest(X, labels)
 
 
-@pytest.mark.parametrize("path", PATHS)
-@given(problem=problems())
-def test_nearest_points_of_other_labels(path: str, problem: Any) -> None:
-    X, y = problem
-    with pytest.MonkeyPatch.context() as patch, at_work(2, False) as work:
-        take_path(path, patch)
-        checked = Labelled.of(X, y)
-        found = nearest_other(checked.X, checked.codes, work)
-    assert found.rows.tolist() == naive.nearest_rows(X, y)
-    distances = [exact_distance(X[i], X[j]) for i, j in enumerate(found.rows)]
-    np.testing.assert_allclose(found.distances, distances, rtol=1e-13)
-    assert found.closest() == (exact_distance(*X[list(naive.closest(X, y))]), naive.closest(X, y))
-
-
 @pytest.mark.parametrize("d", [3, 40, 300])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_many_features_and_far_from_the_origin(d: int, offset: float) -> None:
@@ -94,21 +51,6 @@ def test_many_features_and_far_from_the_origin(d: int, offset: float) -> None:
         assert separation(data, y).rows == naive.closest(exact, y)
         assert separation(data).rows == (7, 23)
         assert angular_separation(data, y, n_jobs=2).rows == naive.narrowest(exact, y)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e150, 1e300])
-def test_extreme_sizes(scale: float) -> None:
-    X = scale * np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 1.0], [0.75, 0.5]])
-    y = [0, 1, 0, 1]
-    assert separation(X, y).rows == naive.closest(X, y)
-    assert separation(X, y).value == pytest.approx(scale * 0.3125**0.5)
-    assert angular_separation(X, y).rows == naive.narrowest(X, y)
-
-
-def test_sizes_that_differ_by_the_whole_range() -> None:
-    X = np.array([[0.0], [1e-300], [3e-300], [1e300], [-1e300]])
-    assert separation(X, [0, 0, 1, 0, 1]).rows == (1, 2)
-    assert separation(X, [0, 0, 1, 0, 1]).value == exact_distance(X[1], X[2])
 
 
 def test_a_distance_beyond_float64_is_refused() -> None:
@@ -175,20 +117,6 @@ def test_every_kind_of_input_gives_the_same(kind: str) -> None:
     assert radius(same) == radius(X)
 
 
-def test_threads_change_nothing() -> None:
-    X, y = load_digits(return_X_y=True)
-    assert separation(X, y, n_jobs=3) == separation(X, y)
-    assert angular_separation(X, n_jobs=3) == angular_separation(X)
-
-
-def test_many_ties_are_settled_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "MOST_CONTENDERS", 100)
-    X, y = np.eye(150) * 0.1, np.arange(150) % 2
-    assert separation(X, y).rows == (0, 1)
-    assert angular_separation(X, y).rows == (0, 1)
-    assert angular_separation(X, y).value == pytest.approx(np.pi / 2)
-
-
 def test_all_points_on_one_line_through_the_origin() -> None:
     X = np.linspace(1, 2, 3000)[:, None] * np.array([[0.3, 0.7]])
     exact_ray = np.arange(1, 3001)[:, None] * np.array([[1.0, 3.0]])
@@ -210,24 +138,9 @@ def test_equal_points_of_different_labels() -> None:
     assert separation(X, y).rows == (0, 3)
 
 
-def test_small_angles_lose_nothing() -> None:
-    assert exact_angle(np.array([1.0, 0.0]), np.array([1.0, 1e-200])) == 1e-200
-    assert exact_angle(np.array([1.0, 0.0]), np.array([-1.0, 0.0])) == np.pi
-    assert exact_angle(np.array([1e-300, 0.0]), np.array([1e300, 1e300])) == np.pi / 4
-
-
 def test_two_moons_has_the_published_angle() -> None:
     X, y = moons()
     assert angular_separation(X, y).value == pytest.approx(2.4414607e-6, abs=5e-14)
-
-
-def test_a_million_points_in_the_plane() -> None:
-    X, y = make_moons(100_000, noise=0.05, random_state=0)
-    found = separation(X, y, n_jobs=2)
-    from scipy.spatial import cKDTree
-
-    distances, _ = cKDTree(X[y == 0]).query(X[y == 1])
-    assert found.value == pytest.approx(distances.min(), rel=1e-12)
 
 
 def test_radius() -> None:
@@ -261,22 +174,6 @@ def test_bad_options_are_refused() -> None:
         separation([[1.0], [2.0]], [0, 1], n_jobs=0)
     with pytest.raises(DataError, match="single point"):
         separation([[1.0]])
-
-
-@given(problem=problems(max_points=8))
-def test_the_filter_bounds_the_squares_from_below(problem: Any) -> None:
-    X, _ = problem
-    cloud = Cloud(X, np.arange(len(X)))
-    everyone = np.arange(len(X))
-    scale = Fraction(4) ** -cloud.exponent
-    for single in (True, False):
-        side = cloud.side(everyone, single)
-        product = cloud.products(side, side).astype(np.float64).sum(axis=0)
-        lows = side.lows[:, None] + side.lows[None, :] - 2 * product
-        lows -= side.norms[:, None] * side.norms[None, :] * cloud.slope(single)
-        for i in everyone:
-            for j in everyone:
-                assert Fraction(lows[i, j]) <= naive.square(X[i], X[j]) * scale + Fraction(1e-300)
 
 
 @pytest.mark.data

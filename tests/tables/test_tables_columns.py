@@ -14,11 +14,6 @@ from exactfit.tables import Encoding
 from exactfit.tables.columns import described
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "t.csv"
-
-
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
 def test_row_numbers_without_a_name_are_left_out(name: str, path: Path) -> None:
     table = table_of(path, f"{name},x\n0,5\n1,7\n2,5\n")

@@ -14,11 +14,6 @@ from exactfit import InterpolatingClassifier, ParameterError, TableModel, read_t
 from exactfit.tables import Encoding
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "t.csv"
-
-
 def test_decimal_commas_are_found_with_the_separator_and_told(path: Path) -> None:
     table = table_of(path, "a;b;y\n1,5;2;p\n-2,25;3;q\n", label="y")
     assert cells(table) == {"a": [1.5, -2.25], "b": [2.0, 3.0]}

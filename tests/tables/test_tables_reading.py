@@ -18,12 +18,6 @@ from table_files import cells, error_of, table_of
 from exactfit import DataError, MissingDependencyError, ParameterError, read_table
 from exactfit.tables import reading
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "t.csv"
-
-
 FRUIT = "weight,colour,fruit\n182,red,apple\n118.5,yellow,banana\n-1e2,red,apple\n"
 
 

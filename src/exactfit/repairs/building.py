@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._support.options import check_choice, check_n_jobs, seed_sequence
 from .._support.threads import Threads
 from ..certificate.chains import prove_chain
-from ..certificate.record import Arithmetic, Effort
+from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
 from ..construct.recipe import FORMATS
 from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, data_digest, refuse_conflicts
@@ -78,7 +78,7 @@ class PatchRecipe:
 
     def are_safe(self, network: Network, seen: Matrix, codes: Codes) -> NDArray[np.bool_]:
         """Which points a chain gets right in every evaluation that matters."""
-        verdict = prove_chain(network, Points(seen), codes, Effort(self.n_jobs), 0)
+        verdict = prove_chain(network, Points(seen), codes, ProofEffort(self.n_jobs), 0)
         assert verdict is not None  # nothing here has activations of a user's own
         return verdict.right[self.needed]
 

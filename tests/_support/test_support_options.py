@@ -1,0 +1,49 @@
+"""Checks of options: what they let through, and messages that say what would be right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from exactfit._support import options
+from exactfit.exceptions import ParameterError
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad", "message"),
+    [
+        (lambda v: options.check_choice("a", v, ("x", "y")), ["x", "y"], ["z", None, 1], "a must be one of 'x', 'y', got"),
+        (
+            lambda v: options.check_whole("a", v, at_least=2), [2, np.int8(3), 10**20], [1, True, 2.0, "2"],
+            "a must be a whole number >= 2, got",
+        ),
+        (lambda v: options.check_flag("a", v), [True, np.False_], [0, 1, None, "yes"], "a must be True or False, got"),
+        (
+            lambda v: options.check_number("a", v, above=0, at_most=1), [1, 0.5, "0.25"], [0, 1.5, np.nan, True, "x", None],
+            "a must be a finite number > 0 and <= 1, got",
+        ),
+        (options.check_n_jobs, [None, 1, -1], [0, 1.5, True], "n_jobs must be None or a whole number other than 0, got"),
+        (
+            options.check_random_state, [None, 0, np.random.default_rng(0), np.random.SeedSequence(1)], [-1, 0.5, "0", True],
+            "random_state must be None, a whole number >= 0, a RandomState or a Generator, got",
+        ),
+    ],
+)  # fmt: skip
+def test_values_pass_or_are_refused_with_what_would_be_right(check, good, bad, message) -> None:
+    for value in good:
+        check(value)
+    for value in bad:
+        with pytest.raises(ParameterError) as caught:
+            check(value)
+        assert str(caught.value) == f"{message} {value!r}"
+
+
+def test_seeds_are_those_of_numbers_and_one_draw_from_generators() -> None:
+    assert options.seed_sequence(7).entropy == 7
+    root = np.random.SeedSequence(3)
+    assert options.seed_sequence(root) is root
+    drawn, expected = np.random.default_rng(5), np.random.default_rng(5)
+    assert options.seed_sequence(drawn).entropy == expected.integers(2**63)
+    assert drawn.random() == expected.random(), "one draw, and no more"
+    legacy, twin = np.random.RandomState(5), np.random.RandomState(5)
+    assert options.seed_sequence(legacy).entropy == twin.randint(2**31 - 1)

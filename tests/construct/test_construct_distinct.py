@@ -1,0 +1,42 @@
+"""Points of equal class and pattern are one column, also where hashes meet, and from parts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_weighted import distinct_twin
+
+from exactfit.construct import distinct
+from exactfit.network.bits import BitMatrix
+
+
+def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
+    rng = np.random.default_rng(0)
+    on = rng.random((40, 3)) < 0.5
+    codes = np.sort(rng.integers(0, 3, 40))
+    words = BitMatrix.from_bool(on).words
+    firsts, places, starts = distinct_twin(on, on, codes)
+    for hashes_meet in (False, True):
+        if hashes_meet:
+            monkeypatch.setattr(distinct, "hash_columns", lambda words, start, stop, out: out.fill(7))
+        found, own = distinct.Groups.of(words, codes, np.arange(40), np.arange(40))
+        assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
+        assert np.searchsorted(found.codes, range(4)).tolist() == starts
+        assert found.sizes.tolist() == np.bincount(places).tolist()
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 130))
+def test_groups_of_parts_join_to_those_of_the_whole(seed, cuts, n_bits):
+    rng = np.random.default_rng(seed)
+    codes, ranks = rng.integers(0, 3, 60), rng.permutation(60)
+    words = BitMatrix.from_bool(rng.integers(0, 2, (4, 130))[rng.integers(0, 4, 60)] > 0).words
+    edges = [0, *sorted(cuts), 60]
+    parts = [distinct.Groups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0] for a, b in pairwise(edges)]
+    whole = distinct.Groups.of(words, codes, np.arange(60), ranks)[0]
+    short = distinct.Groups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
+    for found, expected in ((distinct.Groups.joined(parts), whole), (whole.head(n_bits), short)):
+        for name, value in vars(expected).items():
+            np.testing.assert_array_equal(getattr(found, name), value)
