@@ -141,7 +141,7 @@ class DetectorAt:
         The training row that it is built on.
     witness : int
         The training row of another class that set its limit: the point of the rest that it came
-        closest to claiming.
+        closest to claiming. -1 for a point of a stream (``extend`` without training data).
     slack : float
         Relative slack at the point: positive where it fires, 1 at most.
     support : tuple of Supporter
@@ -168,7 +168,7 @@ class DetectorAt:
     def __str__(self) -> str:
         return (
             f"detector {self.detector} of {self.label!r}, anchor row {self.anchor}, slack {self.slack:.3g}, "
-            f"limit set by row {self.witness}"
+            f"limit set by {f'row {self.witness}' if self.witness >= 0 else 'a point of a stream'}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_records_show_what_they_print_and_obey_no_label(fitted: Any) -> None:
         model.network_,
         find_suspects(X, y, random_state=0),
         model.explain(X[:3]),
-        describe(X, y, time_budget=1.0),
+        describe(X, y, time_limit=1.0),
     )
     for record in records:
         text = shown(record)

@@ -231,6 +231,21 @@ def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None
     assert len(repr(extended)) < 250
 
 
+def test_without_training_data_a_classifier_can_be_saved_and_says_what_set_its_limits(tmp_path) -> None:
+    X, y = moons(200, 0)
+    model = InterpolatingClassifier(width=300, random_state=0).fit(X, y)
+    claimed = model.trace_.detector_classes[0]
+    near = X[y == claimed][:40] + 1e-3  # fewer points than were fitted, so that limits fall
+    fitted = extend(model, [(near, np.full(len(near), 1 - claimed))]).classifier
+    assert (fitted.trace_.witnesses == -1).any()
+    assert "streamed points alone" in fitted.certificate_.note
+    exactfit.save(fitted, tmp_path / "model")
+    again = exactfit.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.trace_.witnesses, fitted.trace_.witnesses)
+    told = "\n".join(str(at) for one in again.explain(X) for at in one.nearest)
+    assert "limit set by a point of a stream" in told
+
+
 def catch_missed(n_missed):
     return pytest.warns(InterpolationWarning, match=f"{n_missed} of") if n_missed else nullcontext()
 

@@ -109,13 +109,13 @@ def test_a_budget_is_kept_and_says_what_it_left_out() -> None:
     X, y = load_digits(return_X_y=True)
     describe(X[:50], y[:50])  # compiled before the clock runs
     started = time.monotonic()
-    part = describe(X, y, time_budget=0.1)
+    part = describe(X, y, time_limit=0.1)
     assert time.monotonic() - started < 20
     assert "calibration" in part.left_out
     assert part.calibration is None
     assert "left out" in str(part)
     assert json.loads(json.dumps(part.to_dict()))["calibration"] is None
-    nothing = describe(X, y, time_budget=1e-9)
+    nothing = describe(X, y, time_limit=1e-9)
     assert nothing.left_out == (
         "distances", "limit forecast", "mean widths", "angles", "covering", "calibration",
         "weighted detectors", "bounds",
@@ -144,7 +144,7 @@ def test_several_classes_sparse_short_floats_and_other_options() -> None:
 
 def test_bad_input_is_refused() -> None:
     X, y = moons(20)
-    for options in ({"time_budget": 0.0}, {"max_bias": 0.1}, {"eta": 2.0}, {"target": 5}):
+    for options in ({"time_limit": 0.0}, {"max_bias": 0.1}, {"eta": 2.0}, {"target": 5}):
         with pytest.raises(ParameterError):
             describe(X, y, **options)
     with pytest.raises(ParameterError, match="two classes"):

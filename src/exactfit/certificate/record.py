@@ -27,6 +27,7 @@ SHOWN_ROWS = 10  # in texts, before "and so many more"
 ROW_LISTS = ("errors", "given_up", "overruled", "narrow")  # what of a certificate names rows
 EVALUATED = "by evaluation only"
 GIVEN_ANSWERS = "given the model's answers"
+STREAM_ALONE = "about streamed points alone, without the training data"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
 

@@ -51,7 +51,7 @@ def describe_command(
             max_bias=bias_of(max_bias),
             target=as_label(target_class, given.labels),
             center=center,
-            time_budget=time_limit,
+            time_limit=time_limit,
             random_state=seed,
             n_jobs=jobs,
             verbose=show_progress(),

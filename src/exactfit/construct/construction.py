@@ -31,7 +31,7 @@ class Trace:
         The row that each detector is built on.
     witnesses : ndarray of int64, shape (n_detectors,)
         The row of another class that set each detector's limit (of several, the first by
-        class, then by row).
+        class, then by row); -1 for a point of a stream (``extend`` without training data).
     coverage : ndarray of int64, shape (n_detectors,)
         How many points of its class each detector claimed first.
     detector_classes : ndarray of int64, shape (n_detectors,)

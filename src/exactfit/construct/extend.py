@@ -24,7 +24,7 @@ from .._support.console import Progress, progress_bar
 from .._support.options import check_whole
 from .._support.threads import Threads
 from ..certificate import Certificate
-from ..certificate.record import EVALUATED, method_of
+from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
 from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network, WeightedMasks
@@ -353,7 +353,7 @@ def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_tra
     """
     activation = made.network.layers[0].activation
     assert activation is not None
-    notes = [EVALUATED] if activation.is_own else []
+    notes = ([EVALUATED] if activation.is_own else []) + ([] if with_training else [STREAM_ALONE])
     if len(claimed.uncovered) < claimed.n_uncovered:
         notes.append(f"only the first {len(claimed.uncovered)} rows in error are listed")
     exact_slack = 0.5 if len(made.trace.anchors) else np.inf

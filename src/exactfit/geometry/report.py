@@ -187,7 +187,7 @@ def _quantiles(values: Floats) -> list[float]:
 
 def describe(
     X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True,
-    eta: float = 0.05, recipe: Recipe | None = None, time_budget: float | None = None, random_state: Seed = 0,
+    eta: float = 0.05, recipe: Recipe | None = None, time_limit: float | None = None, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Description:  # fmt: skip
     """Measure everything that the size of the network depends on, and predict that size.
@@ -206,7 +206,7 @@ def describe(
         Probability that the bounds give up.
     recipe : Recipe, optional
         Options of the networks that are built for the calibration; ``max_bias`` and ``center`` above win.
-    time_budget : float, optional
+    time_limit : float, optional
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
         left out, as are those after it, and the report says so.
     random_state : int, Generator, SeedSequence or None
@@ -224,7 +224,7 @@ def describe(
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> description = exactfit.describe(*load_iris(return_X_y=True), time_budget=1e-9)
+    >>> description = exactfit.describe(*load_iris(return_X_y=True), time_limit=1e-9)
     >>> print(description)
     150 points, 4 features, 3 labels
       points per label     0: 50, 1: 50, 2: 50
@@ -238,11 +238,11 @@ def describe(
     targets = problem.targets(target, one_of_many=True)
     if len(problem.classes) > 2 and len(targets) == 1:
         raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(problem.classes)}")
-    if time_budget is not None:
-        time_budget = check_number("time_budget", time_budget, above=0.0)
+    if time_limit is not None:
+        time_limit = check_number("time_limit", time_limit, above=0.0)
     started = time.monotonic()
     with at_work(n_jobs, verbose) as work:
-        deadline = None if time_budget is None else started + time_budget
+        deadline = None if time_limit is None else started + time_limit
         made = _Maker(problem, targets, reach, center, seed_sequence(random_state), _Budget(work, deadline))
         return made.make(eta, recipe or Recipe(), target)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.options import check_random_state
 from ..certificate import Certificate
-from ..certificate.record import ROW_LISTS
+from ..certificate.record import ROW_LISTS, STREAM_ALONE
 from ..construct import Construction, Trace
 from ..construct.recipe import recipe_of
 from ..data import target_code
@@ -102,8 +102,9 @@ def _decodes(decoder: Decoder, n_outputs: int) -> bool:
 def check_trace(trace: Trace, network: Network) -> None:
     """Refuse a trace that speaks of what cannot be."""
     check_types(trace)
-    parts = [getattr(trace, part.name) for part in fields(trace) if part.name != "shares"]
-    refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts), "its trace holds negative numbers")
+    parts = {part.name: getattr(trace, part.name) for part in fields(trace) if part.name != "shares"}
+    parts["witnesses"] = parts["witnesses"] + 1  # -1 stands for a point of a stream
+    refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts.values()), "its trace holds negative numbers")
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
@@ -146,7 +147,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     """Refuse a classifier whose parts do not belong together."""
     _check_detectors(model)
     check_certificate(model.certificate_, model.network_)
-    _check_told(model.trace_, model.network_.widths[1], model.certificate_.n_samples)
+    _check_told(model.trace_, model.network_.widths[1], model.certificate_)
     check_feature_names(model)
     recipe_of(model)
     check_random_state(model.random_state)
@@ -173,11 +174,14 @@ def _check_detectors(model: InterpolatingClassifier) -> None:
     refuse_unless(fits, "its network and its trace have different detectors")
 
 
-def _check_told(trace: Trace, n_detectors: int, n_samples: int) -> None:
+def _check_told(trace: Trace, n_detectors: int, certificate: Certificate) -> None:
     """Refuse a trace that does not name the training rows behind every detector: ``explain`` would."""
     told = trace.anchors, trace.witnesses, trace.coverage
     refuse_unless(all(len(part) == n_detectors for part in told), "its trace does not speak of all its detectors")
-    rows = trace.anchors, trace.witnesses, trace.uncovered, trace.support
+    n_samples, rows = certificate.n_samples, [trace.uncovered]
+    if STREAM_ALONE not in certificate.note:  # else how many rows it was fitted to is not known
+        refuse_unless(bool(np.min(trace.witnesses, initial=0) >= 0), "its trace names no row that set a limit")
+        rows += [trace.anchors, trace.witnesses, trace.support]
     inside = all(np.max(part, initial=-1) < n_samples for part in rows)
     refuse_unless(inside, f"its trace names rows beyond the {n_samples} that it was fitted to")
 
