@@ -18,7 +18,7 @@ from ..construct.distinct import Distinct, Groups, ranks_of
 from ..construct.evidence import ClassOrder, Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
-from ..construct.recipe import Options, Recipe
+from ..construct.recipe import Recipe
 from ..data import Digest, ExactSum, Floats, PartedPoints, Rows
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
@@ -257,7 +257,7 @@ class Shards(PartedPoints):
             replace(groups, firsts=np.concatenate(firsts)), evidence, candidates, n_classes, members
         )
 
-    def patterns(self, planes: Hyperplanes, options: Options) -> Patterns:
+    def patterns(self, planes: Hyperplanes, options: Recipe) -> Patterns:
         """Every chunk's, side by side, if they fit in this memory."""
         needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
         if needed > self.memory:
@@ -267,7 +267,7 @@ class Shards(PartedPoints):
                 "a smaller width, or a larger memory_limit"
             )
         # The model itself would travel with its client.
-        recipe = Recipe(**{one.name: getattr(options, one.name) for one in fields(Options)})
+        recipe = Recipe(**{one.name: getattr(options, one.name) for one in fields(Recipe)})
         one, how = shared(planes), shared(recipe)
         return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
 

@@ -12,7 +12,7 @@ from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
 from ..construct.patterns import Patterns, patterns_of
-from ..construct.recipe import Options
+from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.digest import DIGEST_BYTES
 from ..data.equal import hashes_of
@@ -102,7 +102,7 @@ def members_of_chunk(chunk: Any, planes: Hyperplanes, own: Own, wanted: Groups) 
     return own.first + rows, places[rows]
 
 
-def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Options) -> Patterns:
+def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Recipe) -> Patterns:
     """Sides of its rows, open ones among them if the options leave any."""
     return patterns_of(checked(chunk), planes, options, SERIAL)
 
