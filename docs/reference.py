@@ -13,6 +13,7 @@ GROUPS = {
     "Tables": ["read_table", "Table", "TableModel"],
     "Prove": ["certify", "Certificate"],
     "Save and load": ["save", "load"],
+    "Mend a trained model": ["repair", "RepairedClassifier", "RepairReport"],
     "Other runtimes": ["to_onnx", "to_torch", "register_onnx_converter"],
     "The paper's algorithms": [
         "adaptive_width", "fixed_width", "Recipe", "Construction", "Outcome", "Trace", "extend", "Extension",

@@ -47,12 +47,15 @@ class ContradictoryLabelsError(DataError):
         paired with the first row of every other label in the group.
     exact_in : str or None
         The format in which they are equal, if it is a matter of rounding.
+    may_vote : bool
+        Whether there is an option by which the majority decides.
     """
 
     SHOWN = 10
 
-    def __init__(self, pairs: Sequence[tuple[int, int]], exact_in: str | None = None) -> None:
+    def __init__(self, pairs: Sequence[tuple[int, int]], exact_in: str | None = None, may_vote: bool = True) -> None:
         self.pairs, self.exact_in = tuple((int(a), int(b)) for a, b in pairs), exact_in
+        self.may_vote = may_vote
         shown = ", ".join(f"({a}, {b})" for a, b in self.pairs[: self.SHOWN])
         more = len(self.pairs) - self.SHOWN
         super().__init__(
@@ -60,11 +63,11 @@ class ContradictoryLabelsError(DataError):
             f"labels, in rows {shown}"
             f"{f' and {more} more' if more > 0 else ''}. No function can fit both. "
             "Correct the labels, add a feature that tells the points apart, "
-            'or pass conflicts="majority".'
+            + ('or pass conflicts="majority".' if may_vote else "or leave one of them out.")
         )
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.pairs, self.exact_in)
+        return type(self), (self.pairs, self.exact_in, self.may_vote)
 
 
 class ParameterError(ExactfitError, ValueError):

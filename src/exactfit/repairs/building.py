@@ -15,8 +15,8 @@ from ..certificate.chains import prove_chain
 from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
 from ..construct.recipe import FORMATS
-from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, data_digest, refuse_conflicts
-from ..exceptions import DataError
+from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, conflict_pairs, conflicts, data_digest
+from ..exceptions import ContradictoryLabelsError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.parts import side_by_side
@@ -187,7 +187,9 @@ def _seen(model: Model, points: Matrix, labels: NDArray[Any], recipe: PatchRecip
         raise DataError(f"X has {points.shape[1]} features, the model takes {model.n_features}")
     codes = codes_of(model, labels)
     seen = rounded(points, recipe.exact_in)
-    refuse_conflicts(seen, codes, recipe.exact_in)
+    groups = conflicts(seen, codes)
+    if groups:
+        raise ContradictoryLabelsError(conflict_pairs(groups, codes), recipe.exact_in, may_vote=False)
     return seen, codes
 
 
