@@ -132,8 +132,10 @@ def test_other_models_cannot_be_exported() -> None:
 
 
 def test_a_graph_that_is_no_chain_is_no_module() -> None:
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     X = np.random.default_rng(0).normal(size=(20, 6))
+    chain = repair(two_layers(6, 4), X, np.arange(20) % 4, exact_in="float32")
+    assert (to_torch(chain, "float32")(torch.from_numpy(X))[0].numpy() == np.arange(20) % 4).all()
     repaired = repair(two_layers(6, 4, middle="Tanh"), X, np.arange(20) % 4)
     with pytest.raises(ParameterError, match="export to ONNX"):
         to_torch(repaired)

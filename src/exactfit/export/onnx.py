@@ -78,7 +78,7 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
         from .overruling import plan_repaired, switched_graph
 
         check_is_fitted(model, "network_")
-        proto = switched_graph(plan_repaired(model, dtype), dtype)
+        proto = switched_graph(plan_repaired(model, dtype, in_onnx=True), dtype)
     else:
         proto = graph_of(plan_of(model, dtype), dtype)
     if path is not None:

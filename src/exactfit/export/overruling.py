@@ -39,8 +39,8 @@ class SwitchPlan:
     about: dict[str, str] = field(default_factory=dict)
 
 
-def plan_repaired(model: RepairedClassifier, dtype: DType) -> SwitchPlan:
-    """The plan of a repaired model; refuses one whose model no graph can hold."""
+def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> SwitchPlan:
+    """The plan of a repaired model, with its ONNX graph if there is one and that is wanted; refuses any other model."""
     behind = model.repair_.model
     if behind.graph is None and behind.chain is None:
         raise ParameterError(
@@ -49,7 +49,7 @@ def plan_repaired(model: RepairedClassifier, dtype: DType) -> SwitchPlan:
         )
     rounds = model.exact_in == "float32"
     other: Plan | Graph
-    if behind.graph is not None:
+    if behind.graph is not None and (in_onnx or behind.chain is None):
         other = behind.graph
     else:
         assert behind.chain is not None

@@ -60,4 +60,4 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
     from .overruling import plan_repaired
 
     check_is_fitted(model, "network_")
-    return Overruled(plan_repaired(model, dtype), dtype)
+    return Overruled(plan_repaired(model, dtype, in_onnx=False), dtype)
