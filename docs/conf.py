@@ -13,6 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import reference  # noqa: E402  (its folder has just been put on the path)
 from docutils import nodes  # noqa: E402
+from PIL import Image  # noqa: E402
 from pygments.lexers.special import TextLexer  # noqa: E402
 from sphinx.util.nodes import make_refnode  # noqa: E402
 
@@ -56,7 +57,9 @@ numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_xref_param_type = False  # types are words, not names
 
 # Pictures
+THUMBNAIL = 400, 280  # pixels
 sphinx_gallery_conf = {
+    "thumbnail_size": THUMBNAIL,
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
@@ -116,7 +119,18 @@ def _link_names(app, doctree, page):
             literal.replace_self(link)
 
 
+def _crop_thumbnails(app):
+    """Of a row of panels a small picture shows the first, not all of them as a thin strip."""
+    for whole in (HERE / "gallery" / "images").glob("sphx_glr_*_001.png"):
+        with Image.open(whole) as picture:
+            width, height = picture.size
+            if width * THUMBNAIL[1] > 1.2 * height * THUMBNAIL[0]:
+                first = picture.crop((0, 0, height * THUMBNAIL[0] // THUMBNAIL[1], height)).resize(THUMBNAIL)
+                first.save(whole.parent / "thumb" / whole.name.replace("_001", "_thumb"))
+
+
 def setup(app):
     app.add_lexer("csv", TextLexer)  # Pygments knows none; the name tells a test which block is the table
     app.connect("source-read", _point_inside)
     app.connect("doctree-resolved", _link_names)
+    app.connect("builder-inited", _crop_thumbnails, priority=900)  # when the gallery has been run

@@ -10,6 +10,7 @@ from types import ModuleType
 # What stands at the top, by what one wants to do. Names that are in no group follow at the end.
 GROUPS = {
     "Fit, predict, explain": ["InterpolatingClassifier", "Explanations", "Explanation", "evaluate", "Evaluation"],
+    "Mend another model": ["repair", "RepairedClassifier", "RepairReport"],
     "Tables": ["read_table", "Table", "TableModel"],
     "Prove": ["certify", "Certificate"],
     "Save and load": ["save", "load"],
@@ -47,7 +48,9 @@ def kind(thing: object) -> str:
 
 def groups(package: ModuleType) -> dict[str, list[str]]:
     """Headings and the names below them."""
-    found = {heading: list(names) for heading, names in GROUPS.items()} if package.__name__ == "exactfit" else {}
+    there = set(package.__all__)
+    found = {heading: [name for name in names if name in there] for heading, names in GROUPS.items()}
+    found = {heading: names for heading, names in found.items() if names and package.__name__ == "exactfit"}
     known = {name for names in found.values() for name in names}
     for name in exported(package):
         thing = getattr(package, name)
