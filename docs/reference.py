@@ -10,7 +10,6 @@ from types import ModuleType
 # What stands at the top, by what one wants to do. Names that are in no group follow at the end.
 GROUPS = {
     "Fit, predict, explain": ["InterpolatingClassifier", "Explanations", "Explanation", "evaluate", "Evaluation"],
-    "Mend another model": ["repair", "RepairedClassifier", "RepairReport"],
     "Tables": ["read_table", "Table", "TableModel"],
     "Prove": ["certify", "Certificate"],
     "Save and load": ["save", "load"],
