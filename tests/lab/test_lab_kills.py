@@ -118,8 +118,9 @@ def longer(store: Path, by: int) -> Callable[[], bool]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_killed_twenty_times_at_random_moments(tmp_path: Path) -> None:
-    runner, moments = Runner(tmp_path), random.Random(0)
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_twenty_times_at_random_moments(tmp_path: Path, seed: int) -> None:
+    runner, moments = Runner(tmp_path), random.Random(seed)
     store, counts = tmp_path / "killed.jsonl", []
     store.touch()
     try:
