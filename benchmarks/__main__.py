@@ -21,6 +21,7 @@ from . import (
     fits,
     geometry,
     growth,
+    labels,
     larger,
     repair,
     weighted,
@@ -29,7 +30,8 @@ from . import (
 from .cases import Case, Options, Row
 
 GROUPS = (
-    fits, growth, geometry, answers, clusters, larger, comparison, weighted, files, weighted_growth, accuracy, repair,
+    fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, accuracy,
+    repair,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 

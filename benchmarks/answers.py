@@ -1,14 +1,9 @@
-"""How answers do elsewhere: exports in their runtimes, and how well wrong labels are found.
+"""How answers do elsewhere: exports in their runtimes.
 
 *Exports* (docs/export.md): a row for every data set, model and runtime: bytes of the file, training points in error in
 that runtime, and CPU seconds per row, one row at a time and in batches, on one thread. 1-NN and a random forest of 100
 trees are scikit-learn's, exported by skl2onnx. Times are the best of three rounds over the same rows; errors are
 counted over all rows for exactfit, and over the timed rows for the others.
-
-*Suspects* (docs/suspects.md): of a share of the labels each is changed to another one, chosen uniformly. Every method
-ranks all rows; average precision and the precision among as many rows as were changed are means over the seeds. 1-NN
-disagreement ranks rows whose nearest row bears another label before all others. Logistic regression ranks by the
-probability that it gives to the label when that fifth of the data is held out; it stops after 100 iterations.
 """
 
 from __future__ import annotations
@@ -16,8 +11,6 @@ from __future__ import annotations
 import io
 import os
 import time
-import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -27,15 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.neighbors import KNeighborsClassifier
 
-from exactfit import InterpolatingClassifier, find_suspects, to_onnx, to_torch
+from exactfit import InterpolatingClassifier, to_onnx, to_torch
 
 from .cases import Case, Data, Options, Row, digits, images, moons
 
@@ -137,66 +124,6 @@ def show_exports(console: Console, rows: Sequence[Row], options: Options) -> Non
         )
 
 
-def changed(y: NDArray[Any], share: float, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Labels of which a share is wrong, and which."""
-    rng = np.random.default_rng(seed)
-    rows = rng.choice(len(y), round(share * len(y)), replace=False)
-    labels, wrong = y.copy(), np.zeros(len(y), dtype=bool)
-    n_classes = int(y.max()) + 1
-    labels[rows] = (y[rows] + rng.integers(1, n_classes, len(rows))) % n_classes
-    wrong[rows] = True
-    return labels, wrong
-
-
-def rankings(X: Any, y: NDArray[Any], seed: int, n_jobs: int = 1) -> Iterator[tuple[str, Floats]]:
-    """Every method's scores, the most suspicious rows highest."""
-    found = find_suspects(X, y, random_state=seed, n_jobs=n_jobs)
-    yield "score", found.score
-    yield "claims, then support", -(found.claims + found.support / (1.0 + found.support.max()))
-    yield "ball ratio", -found.ball_ratio
-    nearest = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X, return_distance=False)
-    first = np.where(nearest[:, 0] == np.arange(len(y)), nearest[:, 1], nearest[:, 0])
-    yield "1-NN disagreement", (y[first] != y).astype(np.float64)
-    yield "logistic regression", -_confidence(X, y, seed, n_jobs)
-
-
-def _confidence(X: Any, y: NDArray[Any], seed: int, n_jobs: int = 1) -> Floats:
-    """The probability of every row's label, from the folds that do not hold it."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=ITERATIONS))
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose
-        given = cross_val_predict(model, X, y, cv=folds, method="predict_proba", n_jobs=n_jobs)
-    return np.asarray(given[np.arange(len(y)), np.searchsorted(np.unique(y), y)], dtype=np.float64)
-
-
-def measure_suspects(name: str, load: Callable[[str | None], Data], options: Options) -> list[Row]:
-    """Average precision and precision at the number of wrong labels, by method and share."""
-    X, y = load(options.data)
-    results = defaultdict(list)
-    for share in SHARES:
-        for seed in range(SEEDS):
-            labels, wrong = changed(y, share, seed)
-            for method, scores in rankings(X, labels, seed):
-                first = np.argsort(-scores, kind="stable")[: wrong.sum()]
-                results[method, share].append((average_precision_score(wrong, scores), wrong[first].mean()))
-    return [
-        {"data": name, "ranked by": method, "share": share, "means": np.mean(found, axis=0).tolist()}
-        for (method, share), found in results.items()
-    ]
-
-
-def show_suspects(console: Console, rows: Sequence[Row], options: Options) -> None:
-    """A table for each data set, in Markdown."""
-    heads = [f"AP, {share:.0%} wrong | precision, {share:.0%}" for share in SHARES]
-    for data in dict.fromkeys(row["data"] for row in rows):
-        own = {(row["ranked by"], row["share"]): row["means"] for row in rows if row["data"] == data}
-        print(f"{data}, {SEEDS} seeds\n\n| ranked by | {' | '.join(heads)} |\n| --- |{' ---: |' * (2 * len(SHARES))}")
-        for method in dict.fromkeys(method for method, _ in own):
-            cells = [f"{value:.3f}" for share in SHARES for value in own[method, share]]
-            print(f"| {method} | {' | '.join(cells)} |")
-
-
 def _ten_thousand(folder: str | None) -> Data:
     return images("mnist", 10_000, folder)
 
@@ -211,8 +138,5 @@ def _cases(group: str, measure: Any, show: Any, loads: dict[str, Callable[[str |
 CASES = [
     *_cases("export", measure_exports, show_exports, {
         "digits": lambda _: digits(), "two-moons-100000": lambda _: moons(100_000), "mnist-10000": _ten_thousand,
-    }),
-    *_cases("suspects", measure_suspects, show_suspects, {
-        "digits": lambda _: digits(), "mnist-10000": _ten_thousand,
     }),
 ]  # fmt: skip

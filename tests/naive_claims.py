@@ -58,3 +58,22 @@ def suspects(X, y, k):
         conflicts.append(others + [-1] * (k - len(others)))
         strangers.append(sum(y[b] != y[a] for b in by_distance[:k]))
     return ratios, conflicts, strangers
+
+
+def neighbours_say(X, y, k, reach, n_classes):
+    """Logarithms of votes, and closeness, of every label at every row, as docs/suspects.md defines them."""
+    n = len(y)
+    votes, closeness = np.empty((n, n_classes)), np.empty((n, n_classes))
+    for a in range(n):
+        away = {b: float(((X[a] - X[b]) ** 2).sum()) ** 0.5 for b in range(n) if b != a}
+        near = sorted(away, key=lambda b: (away[b], b))[:reach]
+        last = max(away[b] for b in near)
+        share = {b: away[b] / last if last > 0 else 0.0 for b in near}
+        total = sum(np.exp(-(share[b] ** 2)) for b in near)
+        for label in range(n_classes):
+            own = [share[b] for b in near if y[b] == label]
+            for_it = sum(np.exp(-(t**2)) for t in own)
+            votes[a, label] = np.log((for_it + np.mean(y == label)) / (total + 1))
+            first = own[:k]
+            closeness[a, label] = -4 * (sum(first) + (k - len(first))) / k
+    return votes, closeness

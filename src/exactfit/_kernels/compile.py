@@ -1,11 +1,13 @@
-"""How kernels are compiled, and the one instruction NumPy does not lend them."""
+"""How kernels are compiled, who is told of it, and the one instruction NumPy does not lend them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from numba import njit, types
+from numba.core.event import Listener, register, unregister
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,3 +36,29 @@ def popcount(_typing: Any, word: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.int64(types.uint64), generate
+
+
+class _Watch(Listener):  # type: ignore[misc]  # numba has no types
+    """Counts what is compiled, and tells it; what is read from the cache is not compiled."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell, self._count = tell, 0
+
+    def on_start(self, event: Any) -> None:
+        if not self._count:
+            self._tell(0)
+
+    def on_end(self, event: Any) -> None:
+        self._count += 1
+        self._tell(self._count)
+
+
+@contextmanager
+def watched(tell: Callable[[int], None]) -> Iterator[None]:
+    """Tell how many kernels have been compiled meanwhile: 0 when the first one begins, and nothing if none does."""
+    watch = _Watch(tell)
+    register("numba:compile", watch)
+    try:
+        yield
+    finally:
+        unregister("numba:compile", watch)

@@ -56,6 +56,27 @@ def number_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
     return [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
 
 
+def text_table(lines: Sequence[Sequence[str]]) -> list[str]:
+    r"""A header and rows as lines of aligned columns, never cut, numbers at the right.
+
+    Examples
+    --------
+    >>> from exactfit._support.console import text_table
+    >>> print(*text_table([["row", "label"], ["3", "a"], ["17", "b"]]), sep="\n")
+    row  label
+      3  a
+     17  b
+    """
+    header, *rows = [[harmless(cell).replace("\n", "\\n") for cell in line] for line in lines]
+    right = number_columns(rows) if rows else [False] * len(header)
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    puts = [str.rjust if at_right else str.ljust for at_right in right]
+    return [
+        "  ".join(put(cell, width) for put, cell, width in zip(puts, line, widths, strict=True)).rstrip()
+        for line in (header, *rows)
+    ]
+
+
 def _is_number(cell: str) -> bool:
     try:
         return cell == "" or float(cell) is not None

@@ -20,7 +20,8 @@ body{font:15px/1.45 system-ui,sans-serif;color:#1d2530;background:#fff;max-width
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}
-th,td{border-bottom:1px solid #d9dee5;padding:.28rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th,td{border-bottom:1px solid #d9dee5;padding:.28rem .6rem;text-align:left;vertical-align:top}
+td{overflow-wrap:break-word;max-width:24rem}
 th{background:#f2f4f7;white-space:nowrap}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .strong td{background:#fff4e0;font-weight:600}

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._support.console import harmless
-from .options import Estimator, Jobs, Json, LabelledSource, as_label, bias_of
-from .output import ExitCode, json_text, print_json, print_rows, show_progress
+from .._support.console import harmless, tell, text_table
+from ..exceptions import DataError
+from .options import Estimator, Jobs, Json, LabelledSource, Report, as_label, bias_of
+from .output import ExitCode, json_text, notify, print_rows, show_progress
 
 if TYPE_CHECKING:
-    from ..tables import Table
+    from numpy.typing import NDArray
 
-# What is shown of each suspect, and how.
-SHOWN: dict[str, Callable[[Any], Any]] = {
-    "row": int,
-    "label": str,
-    "score": "{:.3f}".format,
-    "claims": int,
-    "support": int,
-    "ball_ratio": lambda ratio: f"{float(ratio):.3g}",
-    "strangers": int,
-    "conflicts": lambda rows: ", ".join(map(str, rows[:3])),
-}
+    from ..tables import Table
 
 
 def describe_command(
@@ -115,34 +108,92 @@ def evaluate_command(
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
 
 
+class Rater(StrEnum):
+    """Classifiers that suspects can be found with."""
+
+    NONE = "none"
+    RANDOM_FOREST = "random-forest"
+    LOGISTIC_REGRESSION = "logistic-regression"
+    GRADIENT_BOOSTING = "gradient-boosting"
+
+
 def suspects_command(
     source: LabelledSource,
+    output: Report,
     top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
+    model: Annotated[
+        Rater, typer.Option(help="Also ask a model about every row, cross-validated; slower, and finds more.")
+    ] = Rater.NONE,
+    pred_probs: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Out-of-sample probabilities: NPY or CSV, a column a label."),
+    ] = None,
     width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512,
     k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes and of the folds.")] = 0,
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """List the rows whose labels look wrong, most suspicious first."""
+    """List the rows whose labels look wrong, most suspicious first, with the rows that they contradict.
+
+    Then rows that are there twice, nearly equal rows with different labels, and rows far from everything.
+    """
     from ..suspects import find_suspects
+    from ..tables.evidence import SHOWN_COLUMNS
     from ..tables.table import speaking_of
 
+    output.check()
     given = source.encoded()
     with speaking_of(given.table):
         found = find_suspects(
-            given.X, given.labels, width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress()
-        )
-    listed = [_in_file(one, given.table) for one in found.to_dict(top)["suspects"]]
+            given.X, given.labels, pred_probs=_probabilities(pred_probs, given.table), model=_rater(model, seed, jobs),
+            width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress(),
+        ).of_table(given.table)  # fmt: skip
+    output.write_page(lambda shape: found.to_html(top, image_shape=shape))
     if json:
-        print_json({"rows": len(given.table), "suspects": listed})
+        output.write(json_text(found.to_dict(top)), "the suspects")
+        return
+    header, *rows = found.listing(top, SHOWN_COLUMNS)
+    notices = [line for headline, cases in found.notices(top) for line in (headline, *map("  {}".format, cases))]
+    if output.output is None:
+        print_rows(header, rows)
+        for notice in notices:
+            tell(notice)
     else:
-        print_rows(list(SHOWN), [[show(one[name]) for name, show in SHOWN.items()] for one in listed])
+        output.write("\n".join([*text_table([header, *rows]), *notices]), "the suspects")
+    if len(given.table.columns) > SHOWN_COLUMNS:
+        notify(f"and {len(given.table.columns) - SHOWN_COLUMNS} more columns: --json and --report show them all")
 
 
-def _in_file(one: dict[str, Any], table: Table) -> dict[str, Any]:
-    """A suspect with rows as the file counts them."""
-    return one | {"row": int(table.rows[one["row"]]), "conflicts": table.rows[one["conflicts"]].tolist()}
+def _rater(name: Rater, seed: int, jobs: int | None) -> Any:
+    """The classifier of a name, with scikit-learn's own settings."""
+    if name is Rater.RANDOM_FOREST:
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(random_state=seed, n_jobs=jobs)
+    if name is Rater.LOGISTIC_REGRESSION:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+    if name is Rater.GRADIENT_BOOSTING:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(random_state=seed)
+    return None
+
+
+def _probabilities(path: Path | None, table: Table) -> NDArray[Any] | None:
+    """Numbers of a file, a line for every row of the table's file or of those that are left."""
+    if path is None:
+        return None
+    import numpy as np
+
+    try:
+        text = path.suffix != ".npy"
+        found = np.loadtxt(path, delimiter=",", ndmin=2) if text else np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise DataError(f"{path.name} must hold an array of numbers, NPY or CSV without a header: {error}") from error
+    return found[table.rows] if len(found) == len(table) + table.n_dropped else found
 
 
 # Each with an example, which ends its help.

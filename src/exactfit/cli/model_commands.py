@@ -14,7 +14,18 @@ import typer
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
 from .dask_fit import Cluster, fit_in_parts
-from .options import Estimator, Jobs, Json, LabelledSource, ModelFile, NewFile, Output, TableSource, refuse_existing
+from .options import (
+    Estimator,
+    Jobs,
+    Json,
+    LabelledSource,
+    ModelFile,
+    NewFile,
+    Output,
+    Report,
+    TableSource,
+    refuse_existing,
+)
 from .output import (
     ExitCode,
     json_text,
@@ -25,6 +36,7 @@ from .output import (
     print_model,
     print_rows,
     show_progress,
+    telling_of_compiling,
 )
 
 if TYPE_CHECKING:
@@ -63,15 +75,16 @@ def fit_command(
         return _print_columns(columns, json)
     width = max(len(name) for name, _ in columns)
     notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
-    notify(f"{given.table.name}: building and certifying (the first run compiles, see exactfit warm-up) ...")
+    notify(f"{given.table.name}: building and certifying ...")
     began = time.perf_counter()
-    with speaking_of(given.table):
+    with speaking_of(given.table), telling_of_compiling():
         classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
     seconds = time.perf_counter() - began
-    classifier.certificate_ = certify(
-        classifier, given.X, given.labels,
-        given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
-    )  # fmt: skip
+    with telling_of_compiling():
+        classifier.certificate_ = certify(
+            classifier, given.X, given.labels,
+            given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
+        )  # fmt: skip
     save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
     certificate = classifier.certificate_.in_rows(given.table.rows)
     shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)
@@ -241,17 +254,28 @@ def encode_command(
 
 
 def explain_command(
-    model: ModelFile, source: TableSource, output: Output, row: Rows = None, json: Json = False
+    model: ModelFile,
+    source: TableSource,
+    output: Report,
+    row: Rows = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="What the model was fitted to: shows the cells of its rows."),
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Say which detectors and training rows stand behind each answer, and what came closest."""
     output.check()
     fitted = _load(model)
     table = _chosen_rows(source.read_for(fitted), row)
-    found = list(zip(table.rows.tolist(), fitted.explain(table), strict=True))
+    found = fitted.explain(table, None if training is None else str(training))
+    output.write_page(lambda shape: found.to_html(image_shape=shape))
+    if training is None:
+        notify("--training FILE, what the model was fitted to, shows the cells of the rows behind the answers")
     if json:
-        text = json_text([{"row": row, **one.to_dict()} for row, one in found])
+        text = json_text([one.to_dict() for one in found])
     else:
-        text = "\n".join(f"row {row}: {one}" for row, one in found)
+        text = "\n".join(f"row {one.row}: {one}" for one in found[:])
     output.write(text, "the explanations")
 
 
@@ -345,8 +369,9 @@ def demo_command(
 
     shown = []
     for name in show.DATA:
-        notify(f"{name}: building and certifying (the first run compiles, see exactfit warm-up) ...")
-        shown.append(show.exhibit(name, seed))
+        notify(f"{name}: building and certifying ...")
+        with telling_of_compiling():
+            shown.append(show.exhibit(name, seed))
         print_exhibit(shown[-1])
         tell("")
     tell(f"picture: {show.draw(shown[0], output)}")

@@ -19,6 +19,30 @@ if TYPE_CHECKING:
     from ..estimators import InterpolatingClassifier
     from ..tables import Encoding, ReadOptions, Table, TableModel
 
+# Words that options and arguments of a name take, for shells to offer; what checks them is the library.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "activation": ("threshold", "relu"),
+    "arithmetic": ("exact", "float64", "float32"),
+    "backend": ("processes", "threads", "dask"),
+    "conflicts": ("raise", "majority"),
+    "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
+    "decimal": ("auto", ".", ","),
+    "detectors": ("mask", "weighted"),
+    "dtype": ("float64", "float32"),
+    "exact_in": ("float64", "float32"),
+    "experiment": (
+        *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
+        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families"),
+    ),
+    "extent": ("quick", "paper", "committed"),
+    "hyperplanes": ("gaussian", "bisector", "near-bisector", "local"),
+    "max_bias": ("radius",),
+    "missing": ("error", "drop-rows", "impute", "indicator"),
+    "scale": ("standard", "none"),
+    "selection": ("random", "greedy"),
+    "separator": ("auto", "tab"),
+    "width": ("adaptive",),
+}
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
 CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
 
@@ -90,7 +114,14 @@ def _of_record(record: Any) -> list[inspect.Parameter]:
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    for told in getattr(hint, "__metadata__", ()) if name in CHOICES else ():
+        told.autocompletion = _offered(CHOICES[name])
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _offered(words: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """What a shell offers for the beginning of a word."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def readable(path: Path | None) -> Path | None:
@@ -154,6 +185,34 @@ class Output:
         else:
             write_whole(self.output, (text if text.endswith("\n") else f"{text}\n").encode(), what)
             notify(f"{self.output}: written")
+
+
+@dataclass(frozen=True)
+class Report(Output):
+    """Where data go, and a page beside them."""
+
+    report: Annotated[
+        Path | None, typer.Option("--report", dir_okay=False, help="Also write a page (HTML, one file) to look at.")
+    ] = None
+    image_shape: Annotated[
+        str | None, typer.Option(metavar="H,W[,C]", help="In the page, rows are images: 28,28 or 32,32,3.")
+    ] = None
+
+    def check(self) -> None:
+        """Refuse to overwrite, and a shape without a page, before any work is done."""
+        super().check()
+        if self.report is not None:
+            refuse_existing(self.report, self.force)
+        elif self.image_shape is not None:
+            raise ParameterError("--image-shape is about the page: give --report FILE too")
+
+    def write_page(self, page: Callable[[tuple[int, ...] | None], str]) -> None:
+        """Write the page, if one was asked for."""
+        from .._support.files import write_whole
+
+        if self.report is not None:
+            write_whole(self.report, page(shape_of(self.image_shape)).encode(), "the report")
+            notify(f"{self.report}: written")
 
 
 def refuse_existing(path: Path, force: bool) -> None:

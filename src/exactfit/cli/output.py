@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import harmless, number_columns, say, tell
+from .._support.console import harmless, number_columns, say, tell, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
     from ..demo import Exhibit
     from ..tables import TableModel
 
+NARROWEST = 6  # letters of a column that can still be read when its cells are wrapped
+FRAME = 3  # letters that the lines around a column take
+COMPILING = 550  # seconds of compiling for fit and certify, in seconds of a million turns of a loop in Python
+PARTS = 82  # kernels that are compiled for that
+LOOP = 100_000  # turns that are timed: some milliseconds
+TOLD_EVERY = 5.0  # seconds between two messages about compiling
 SHOWN = 10  # labels, or categories of a column, that a line lists
 
 
@@ -73,6 +81,36 @@ def notify(text: str, style: str | None = "dim") -> None:
     """A message, unless there are to be none."""
     if not state().quiet:
         say(text, style)
+
+
+@contextmanager
+def telling_of_compiling() -> Iterator[None]:
+    """Say, if something has to be compiled meanwhile, how long that takes here, and how far it got."""
+    from .._kernels.compile import watched
+
+    began = told = time.perf_counter()
+
+    def tell_parts(done: int) -> None:
+        nonlocal told
+        if not done:
+            seconds = COMPILING * _seconds_of_loop()
+            notify(
+                f"compiling, once on this machine: about {max(5, 5 * round(seconds / 5))} s (exactfit warm-up does it)"
+            )
+        elif time.perf_counter() - told >= TOLD_EVERY:
+            told = time.perf_counter()
+            notify(f"compiled {done} of about {PARTS} parts, {told - began:.0f} s")
+
+    with watched(tell_parts):
+        yield
+
+
+def _seconds_of_loop() -> float:
+    """How long a million turns of a loop take, now, with all else that the machine does."""
+    began, total = time.perf_counter(), 0
+    for number in range(LOOP):
+        total += number & 7
+    return (time.perf_counter() - began) * 1_000_000 / LOOP
 
 
 def show_progress() -> bool:
@@ -154,35 +192,38 @@ def _column_rows(model: TableModel) -> list[list[Any]]:
 
 
 def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table: drawn on a terminal, as wide as it; plain columns, never cut, elsewhere. Numbers stand at the right."""
+    """A table, never cut: drawn on a terminal, as wide as it; plain columns elsewhere. Numbers stand at the right."""
     from rich.console import Console
 
     texts = [[harmless(str(cell)) for cell in row] for row in rows]
-    right = number_columns(texts)
     console = Console()
     if console.is_terminal:
-        _draw(console, header, texts, right)
+        _draw(console, list(map(harmless, header)), texts)
     else:
-        _print_plain([list(header), *texts], right)
+        typer.echo("\n".join(text_table([list(header), *texts])))
 
 
-def _draw(console: Console, header: Sequence[str], texts: list[list[str]], right: list[bool]) -> None:
+def _draw(console: Console, header: Sequence[str], texts: list[list[str]]) -> None:
+    """Cells are wrapped, never cut; where even that makes columns too narrow to read, a row is a list."""
     from rich.table import Table
     from rich.text import Text
 
+    if len(header) * (NARROWEST + FRAME) > console.width:
+        _draw_lists(console, header, texts)
+        return
     drawn = Table()
-    for name, at_right in zip(header, right, strict=True):
-        drawn.add_column(Text(name), justify="right" if at_right else "left")
+    for name, at_right in zip(header, number_columns(texts), strict=True):
+        drawn.add_column(Text(name), justify="right" if at_right else "left", overflow="fold")
     for row in texts:
         drawn.add_row(*map(Text, row))
     console.print(drawn)
 
 
-def _print_plain(rows: list[list[str]], right: list[bool]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if at_right else cell.ljust(width)
-            for cell, width, at_right in zip(row, widths, right, strict=True)
-        ]
-        typer.echo("  ".join(cells).rstrip())
+def _draw_lists(console: Console, header: Sequence[str], texts: list[list[str]]) -> None:
+    """Every cell on a line of its own, after the name of its column."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for row in texts:
+        for name, cell in zip(header, row, strict=True):
+            console.print(Padding(Text(f"{name}: {cell}", overflow="fold"), (0, 0, 0, 0 if name == header[0] else 2)))

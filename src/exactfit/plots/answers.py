@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..data import as_points
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
+from ..geometry.neighbours import NOBODY
 from ..network.sides import dense_rows
-from ..suspects import NOBODY, Suspects
+from ..suspects import Suspects
 from .plane import check_fitted
 from .regions import plot_regions
 from .style import GREY, INK, axes_for, check_kind, color, marker
@@ -269,15 +270,15 @@ def plot_suspects(
     6
     """
     check_kind(suspects, Suspects, "find_suspects")
-    images, rows = _as_images(X, shape), suspects.top(m)
-    tiles = [_Tile(images[row], _doubt(suspects, int(row))) for row in rows]
+    images, places = _as_images(X, shape), suspects.places(suspects.top(m))
+    tiles = [_Tile(images[place], _doubt(suspects, int(place))) for place in places]
     return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
 
 
-def _doubt(suspects: Suspects, row: int) -> str:
-    nearest = int(suspects.conflicts[row, 0])
-    other = "" if nearest == NOBODY else f", near {suspects.labels[nearest]}"
-    return f"{suspects.labels[row]}{other}"
+def _doubt(suspects: Suspects, place: int) -> str:
+    nearest = int(suspects.conflicts[place, 0])
+    other = "" if nearest == NOBODY else f", near {suspects.labels[suspects.places(nearest)]}"
+    return f"{suspects.labels[place]}{other}"
 
 
 def _as_images(points: ArrayLike, shape: Shape) -> Floats:

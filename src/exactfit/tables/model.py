@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from sklearn.utils.validation import column_or_1d
 
 from .._support.html import FactsBelow
 from ..certificate import Certificate, certify
+from ..data import data_digest
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ParameterError
-from ..explanation import Explanations
+from ..exceptions import DataError, ParameterError
 from .columns import refuse_measure
 from .dialect import Missing, ReadOptions
 from .encoding import Encoding, Field, Scaling
+from .evidence import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
 from .table import Table, speaking_of
 
@@ -45,6 +46,8 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     classifier_ : InterpolatingClassifier
         Fitted to the encoded rows.
     encoding_ : Encoding
+    table_ : Table
+        What it was fitted to, for explanations; neither saved nor pickled.
     columns : tuple of Field
         In the order of the features: ``name``, ``kind`` ("numeric" or "categorical") and
         ``categories`` (sorted, or None) of each column that is used.
@@ -75,6 +78,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     classifier_: InterpolatingClassifier
     encoding_: Encoding
+    table_: Table
 
     def __init__(
         self,
@@ -124,7 +128,12 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         with speaking_of(table):
             classifier.fit(encoding.encode(table), labels)
         self.classifier_, self.encoding_ = classifier, encoding
+        self.table_ = table if table.labels is not None else replace(table, labels=np.asarray(labels))
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data: who passes a model on need not pass them on."""
+        return {name: value for name, value in super().__getstate__().items() if name != "table_"}
 
     @classmethod
     def of(cls, classifier: InterpolatingClassifier, encoding: Encoding, scale: Scaling) -> TableModel:
@@ -242,7 +251,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         points = self.encode(X)
         return np.asarray(self.classifier_.abstains(points))
 
-    def explain(self, X: Any) -> Explanations:
+    def explain(self, X: Any, training: Any = None) -> RowExplanations:
         """What stands behind the answer for every row; see ``InterpolatingClassifier.explain``.
 
         Anchors and witnesses are rows of the file that the model was fitted to, counted from 0 after the header.
@@ -250,14 +259,32 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : Table, path, frame or matrix
+        training : Table, path, frame or matrix, optional
+            What the model was fitted to: the cells of its rows are shown beside their numbers. A model that was
+            fitted here remembers it; one that was loaded does not, since files hold no data.
         """
-        points = self.encode(X)
-        found = self.classifier_.explain(points)
-        rows = self._encoding.rows
-        if rows is None:
-            return found
-        supports = found.supports if found.supports is None else replace(found.supports, rows=rows[found.supports.rows])
-        return replace(found, anchors=rows[found.anchors], witnesses=rows[found.witnesses], supports=supports)
+        asked = X if isinstance(X, Table) else self.read(X)
+        found = self.classifier_.explain(self.encode(asked))
+        known = getattr(self, "table_", None) if training is None else self._training(training)
+        names = (
+            np.arange(self.classifier_.certificate_.n_samples) if self._encoding.rows is None else self._encoding.rows
+        )
+        supports = found.supports and replace(found.supports, rows=names[found.supports.rows])
+        parts = {part.name: getattr(found, part.name) for part in fields(found)}
+        parts |= {"anchors": names[found.anchors], "witnesses": names[found.witnesses], "supports": supports}
+        return RowExplanations(**parts, asked=asked, training=known)
+
+    def _training(self, source: Any) -> Table:
+        """The table that the model was fitted to; refuses another one."""
+        left_out = ReadOptions(missing="error" if self._encoding.rows is None else "drop-rows")
+        table = source if isinstance(source, Table) else self.read(source, labels=True, form=left_out)
+        points, labels, _ = self.points_and_labels(table)
+        if data_digest(points, labels) != self.classifier_.certificate_.data_digest:
+            raise DataError(
+                f"{table.name} does not hold the rows that the model was fitted to, in that order: the model's "
+                "certificate names their SHA-256"
+            )
+        return table
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows that are classified as their labels say.

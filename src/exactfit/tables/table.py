@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import text_table
 from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError
 from .dialect import Missing, written
 
@@ -139,10 +140,8 @@ class Table:
         rows = range(min(len(self), SHOWN_ROWS))
         head = [["row", *(column.name for column in self.columns), *([] if self.labels is None else [str(self.label)])]]
         lines = [*head, *([str(self.rows[row]), *self.cells(row)] for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-        more = len(self) - SHOWN_ROWS
-        return "\n".join([repr(self), *self.notes, *texts, *([f"and {more:,} more rows"] if more > 0 else [])])
+        more = [f"and {len(self) - SHOWN_ROWS:,} more rows"] if len(self) > SHOWN_ROWS else []
+        return "\n".join([repr(self), *self.notes, *text_table(lines), *more])
 
     def cells(self, row: int) -> list[str]:
         """The cells of a row as people read them, its label at the end."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import naive_claims
 import numpy as np
 import pytest
@@ -11,8 +9,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
 
-from exactfit import DataError, ParameterError, find_suspects
+from exactfit import DataError, ParameterError, find_suspects, read_table
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.noise import drawn_patterns
 from exactfit.geometry import neighbours
@@ -33,8 +35,6 @@ def test_every_number_is_the_twins(seed, n, d, k, on_a_grid):
     bits = drawn_patterns(X, 100, 3, SERIAL).to_bool()
     claims, support = naive_claims.claims_and_support(bits, y)
     assert (found.claims.tolist(), found.support.tolist()) == (claims, support)
-    expected = (np.array(strangers) / min(k, n - 1) + 1 / (1 + np.array(ratios))) / 2
-    np.testing.assert_allclose(found.score, expected, rtol=1e-12)
     assert ((found.score >= 0) & (found.score <= 1)).all()
 
 
@@ -83,19 +83,63 @@ def test_the_only_row_of_a_label_and_few_rows():
     assert found.strangers.tolist() == [1, 1, 1, 3]
 
 
-def test_text_json_and_frame():
+def test_probabilities_are_heard():
     X, y = load_digits(return_X_y=True)
-    found = find_suspects(X[:100], y[:100].astype(str), k=3, random_state=0)
-    frame = found.to_frame()
-    assert list(frame) == ["label", "score", "claims", "support", "ball_ratio", "strangers", "conflicts"]
-    assert frame["score"].to_numpy().argmax() == found.top(1)[0]
-    assert len(str(found).splitlines()) == 12
-    assert str(found).splitlines()[2].split()[0] == str(found.top(1)[0])
-    plain = found.to_dict(4)
-    assert json.loads(json.dumps(plain)) == plain
-    assert [one["row"] for one in plain["suspects"]] == found.top(4).tolist()
-    assert len(found) == 100
-    assert len(found.top(1000)) == 100
+    X, y = X[:400], y[:400]
+    sure = np.full((400, 10), 0.02 / 9)
+    sure[np.arange(400), y] = 0.98
+    sure[12, y[12]], sure[12, (y[12] + 1) % 10] = 0.02 / 9, 0.98
+    found = find_suspects(X, y, pred_probs=sure, random_state=0)
+    assert found.top(1).tolist() == [12]
+    assert found.suggested[12] == (y[12] + 1) % 10
+    assert find_suspects(X, y, random_state=0).top(1).tolist() != [12]
+
+
+def test_a_model_makes_them_out_of_sample():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300].copy()
+    y[7] = 1
+    found = find_suspects(X, y, model=KNeighborsClassifier(1), random_state=0)
+    assert found.top(1).tolist() == [7]  # in sample 1-NN would be sure of every label
+    folds = StratifiedKFold(5, shuffle=True, random_state=int(np.random.SeedSequence(0).generate_state(1)[0]))
+    given = cross_val_predict(KNeighborsClassifier(1), X, y, cv=folds, method="predict_proba")
+    np.testing.assert_array_equal(find_suspects(X, y, pred_probs=given, random_state=0).score, found.score)
+
+
+def test_a_class_of_one_row_stops_no_model():
+    X, y = load_digits(return_X_y=True)
+    found = find_suspects(X[:60], np.append(y[:59], 11), model=GaussianNB(), random_state=0)
+    assert np.isfinite(found.score).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pred_probs": np.ones((3, 2))}, r"shape \(4, 2\), got \(3, 2\)"),
+        ({"pred_probs": np.full((4, 2), 0.4)}, "row 0 holds"),
+        ({"pred_probs": [[0.5, 0.5]] * 3 + [[1.5, -0.5]]}, "row 3 holds"),
+        ({"pred_probs": [["a", "b"]] * 4}, "must hold numbers"),
+        ({"pred_probs": np.full((4, 2), 0.5), "model": GaussianNB()}, "given twice"),
+        ({"model": LinearSVC()}, "predict_proba"),
+    ],
+)
+def test_probabilities_that_are_none_are_refused(options, message):
+    with pytest.raises((DataError, ParameterError), match=message):
+        find_suspects([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], **options)
+
+
+def test_a_table_brings_labels_rows_and_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n0,a\n,a\n0.1,a\n0.2,b\n0.3,a\n5,b\n5.1,b\n5.2,b\n", encoding="utf-8")
+    table = read_table(path, label="y", missing="drop-rows")
+    found = find_suspects(table, k=2, random_state=0)
+    assert found.top(1).tolist() == [3]
+    assert sorted(found.conflicts[found.places(3)].tolist()) == [2, 4]
+    assert find_suspects(read_table(path, drop=["y"], missing="drop-rows"), list("aababbb"), k=2).labels[0] == "a"
+    with pytest.raises(ParameterError, match="read without labels"):
+        find_suspects(read_table(path, missing="drop-rows"))
+    with pytest.raises(ParameterError, match="needs y"):
+        find_suspects([[0.0], [1.0]])
 
 
 @pytest.mark.parametrize("options", [{"width": 0}, {"k": 0}, {"k": 1.5}, {"random_state": "x"}, {"n_jobs": 0}])

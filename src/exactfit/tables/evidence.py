@@ -1,0 +1,188 @@
+"""Answers with the rows behind them: explanations of a table's rows, with cells, as text, as JSON, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.console import text_table
+from ..exceptions import ParameterError
+from ..explanation import SHOWN_POINTS, Explanation, Explanations
+from .table import Table
+
+SHOWN_COLUMNS = 12  # of a table, in text: what a wide terminal holds
+SHOWN_BEHIND = 5  # detectors of an explanation whose rows are shown: of those that fire, the clearest
+HEAD = ("row", "of", "part")  # then the cells
+Shape = tuple[int, ...]
+ROLES = {"fires": "anchor", "nearest": "came close: anchor", "other": "other class: anchor"}
+
+
+@dataclass(frozen=True, eq=False)
+class RowCells:
+    """What is shown of a row: its cells, or the image that they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.tables import Column, Table
+    >>> from exactfit.tables.evidence import RowCells
+    >>> table = Table("people.csv", (Column("age", 0, np.array([31.0, 17.0])),), rows=np.array([0, 2]))
+    >>> shown = RowCells.of(table)
+    >>> shown.names, shown.cells(2)
+    (['age'], ['17'])
+    """
+
+    table: Table
+    names: list[str]
+    _show: Callable[[int], list[Any]] = field(repr=False)
+
+    @classmethod
+    def of(cls, table: Table, image_shape: Shape | None = None) -> RowCells:
+        """Cells as people read them; with a shape, each row as a picture."""
+        if image_shape is None:
+            names = [column.name for column in table.columns]
+            return cls(table, names, lambda place: [column.text(place) for column in table.columns])
+        pixels = _pixels(table, image_shape)
+        return cls(table, ["picture"], lambda place: [_picture(pixels[place], image_shape, table.rows[place])])
+
+    def cells(self, row: int) -> list[Any]:
+        """What is shown of a row, named as its file counts it."""
+        return self._show(int(np.searchsorted(self.table.rows, row)))
+
+    def plain(self, row: int) -> dict[str, Any]:
+        """The same by name."""
+        return dict(zip(self.names, self.cells(row), strict=True))
+
+
+def _pixels(table: Table, shape: Shape) -> NDArray[np.float64]:
+    """The rows of a table of numbers, as many as an image has."""
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
+        raise ParameterError(f"an image has height and width, and one or three colours, got the shape {shape}")
+    if prod(shape) != len(table.columns) or any(column.categories is not None for column in table.columns):
+        raise ParameterError(
+            f"images of shape {','.join(map(str, shape))} are {prod(shape)} columns of numbers; {table.name} has "
+            f"{len(table.columns)} columns"
+        )
+    return np.column_stack([column.values for column in table.columns])
+
+
+def _picture(pixels: NDArray[np.float64], shape: Shape, row: int) -> Any:
+    from .._support.html import picture
+
+    image = pixels.reshape(shape)
+    return picture(image[:, :, 0] if image.shape[2:] == (1,) else image, f"row {row}")
+
+
+@dataclass(frozen=True)
+class RowExplanation(Explanation):
+    """What stands behind the answer for a row, with the cells of the rows that are named.
+
+    Attributes
+    ----------
+    row : int
+        As its file counts it.
+    cells : tuple of tuples of str
+        For each row that is shown its number, which file it is of, its part in the answer, and its cells; the names
+        of all these first. Of the training rows only if the table was given, see ``TableModel.explain``.
+    """
+
+    row: int = 0
+    cells: tuple[tuple[str, ...], ...] = ()
+
+    def __str__(self) -> str:
+        more = len(self.cells[0]) - len(HEAD) - SHOWN_COLUMNS
+        lines = text_table([line[: len(HEAD) + SHOWN_COLUMNS] for line in self.cells])
+        lines += [f"and {more} more columns"] if more > 0 else []
+        return "\n".join([super().__str__(), *(f"  {line}" for line in lines)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        names, *lines = self.cells
+        return {"row": self.row, **super().to_dict(), "cells": [dict(zip(names, line, strict=True)) for line in lines]}
+
+
+def behind(one: Explanation) -> Iterator[tuple[int, str]]:
+    """The training rows that are shown beside an answer, and their part in it; each row once, with its first part."""
+    seen = set()
+    for number, (role, found) in enumerate(one.roles()):
+        if role == "fires" and number >= SHOWN_BEHIND:
+            continue
+        supports = [(each.row, f"support {each.share:+.2g}") for each in found.support[:SHOWN_BEHIND]]
+        limit = f"set the limit of detector {found.detector}"
+        anchor = f"{ROLES[role]} of detector {found.detector}"
+        for row, part in ((found.anchor, anchor), (found.witness, limit), *supports):
+            if row not in seen:
+                seen.add(row)
+                yield row, part
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowExplanations(Explanations):
+    """Explanations of a table's rows; rows are named as their files count them.
+
+    Attributes
+    ----------
+    asked : Table
+        The rows that were asked about.
+    training : Table or None
+        Those that the model was fitted to, whose cells are shown.
+    """
+
+    asked: Table
+    training: Table | None = None
+
+    def __getitem__(self, place: Any) -> Any:
+        one = super().__getitem__(place)
+        if isinstance(place, slice):
+            return one
+        row = int(self.asked.rows[range(len(self))[place]])
+        names, lines = self.lines(one, row)
+        cells = (tuple(map(str, line)) for line in (names, *lines))
+        return RowExplanation(**vars(one), row=row, cells=tuple(cells))
+
+    def lines(self, one: Explanation, row: int, image_shape: Shape | None = None) -> tuple[list[str], list[list[Any]]]:
+        """A line for the row itself and for each training row behind its answer, below their names."""
+        asked = RowCells.of(self.asked, image_shape)
+        lines = [[row, self.asked.name, f"answer {one.label}", *asked.cells(row)]]
+        if self.training is not None:
+            known = RowCells.of(self.training, image_shape)
+            order = [known.names.index(name) for name in asked.names]
+            for other, part in behind(one):
+                cells, label = known.cells(other), self._label_of(other)
+                lines.append([other, self.training.name, f"{part}{label}", *(cells[k] for k in order)])
+        return [*HEAD, *asked.names], lines
+
+    def _label_of(self, row: int) -> str:
+        assert self.training is not None
+        labels = self.training.labels
+        return "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, row)]}"
+
+    def __str__(self) -> str:
+        more = len(self) - SHOWN_POINTS
+        lines = [f"row {one.row}: {one}" for one in self[:SHOWN_POINTS]]
+        return "\n".join(lines + ([f"and {more} more rows"] if more > 0 else []))
+
+    def to_html(self, image_shape: Shape | None = None) -> str:
+        """A page in one file: a table for each row, with pictures where the rows are images of a shape.
+
+        Parameters
+        ----------
+        image_shape : tuple of int, optional
+            Height, width, and three for colours.
+        """
+        from .._support.html import element, html_table, page
+
+        parts = [element("p", f"{len(self)} rows of {self.asked.name}. Rows are counted from 0, after the header.")]
+        for one in self[:]:
+            claims = " and ".join(map(str, one.claimed_by)) or "no class"
+            names, lines = self.lines(one, one.row, image_shape)
+            parts.append(element("h2", f"Row {one.row}: {one.label}"))
+            fires = "one detector fires" if len(one.fires) == 1 else f"{len(one.fires)} detectors fire"
+            parts.append(element("p", f"Claimed by {claims}: {fires}."))
+            parts.append(html_table(names, lines, ["strong", *[""] * (len(lines) - 1)]))
+        return page(f"What stands behind the answers for {self.asked.name}", *parts)

@@ -1,0 +1,65 @@
+"""What neighbours say is the twin's, and weights of a pool are those by which labels are likeliest."""
+
+from __future__ import annotations
+
+import naive_claims
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactfit._support.threads import SERIAL
+from exactfit.geometry.neighbours import nearest_rows
+from exactfit.suspects import scores
+from exactfit.suspects.scores import RIDGE, Neighbourhood, Witnesses, pool_weights
+
+
+def around_of(X, y, k):
+    own, others, to_own, to_other = nearest_rows(X, y, 4 * k, SERIAL)
+    return Neighbourhood.of(own, to_own, others, to_other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 30), st.integers(1, 6), st.booleans())
+def test_votes_and_closeness_are_the_twins(seed, n, k, on_a_grid):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 2)).astype(float) if on_a_grid else rng.normal(size=(n, 3))
+    y = np.r_[0, 1, rng.integers(0, 3, n - 2)]
+    around, n_classes = around_of(X, y, k), int(y.max()) + 1
+    votes, closeness = naive_claims.neighbours_say(X, y, k, 4 * k, n_classes)
+    np.testing.assert_allclose(around.votes(y, n_classes), votes, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(around.closeness(y, n_classes, k), closeness, rtol=1e-9, atol=1e-12)
+
+
+def surprise(said, y, weights):
+    joint = sum(weight * each for weight, each in zip(weights, said, strict=True))
+    joint = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
+    return -np.log(joint[np.arange(len(y)), y]).mean() + RIDGE * sum(weight**2 for weight in weights)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_no_other_weights_make_the_labels_likelier(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    said = [np.log(rng.dirichlet([1, 1, 1], 60)) for _ in range(2)]
+    said[0][np.arange(60), y] += rng.random(60)
+    found = pool_weights(said, y)
+    assert (found >= 0).all()
+    best = surprise(said, y, found)
+    for other in np.ndindex(7, 7):
+        assert best <= surprise(said, y, np.array(other) / 3) + 1e-6
+
+
+def test_tiles_and_samples_do_not_matter_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = rng.normal(size=(300, 4)) + 2 * y[:, None]
+    witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
+    whole, likeliest = witnesses.probabilities()
+    monkeypatch.setattr(scores, "TILE_ENTRIES", 100)
+    np.testing.assert_array_equal(witnesses.probabilities()[0], whole)
+    monkeypatch.setattr(scores, "FIT_ENTRIES", 300)
+    part, labels = witnesses.probabilities()
+    assert np.abs(part - whole).max() < 0.2
+    assert np.mean(labels == likeliest) > 0.95
