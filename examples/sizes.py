@@ -32,7 +32,7 @@ def sizes(X, y, seed, model):
     return model.width_, model.n_detectors_, model.network_.n_parameters
 
 
-runs = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 print("| data | options | hyperplanes | detectors | parameters |")
 print("| --- | --- | ---: | ---: | ---: |")
 for name, load in DATA.items():

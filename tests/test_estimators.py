@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse as sp
 from dask_cluster import dask_cluster
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -34,7 +35,9 @@ from exactfit import (
     InterpolationWarning,
     Outcome,
     ParameterError,
+    Recipe,
     WidthLimitError,
+    adaptive_width,
     certify,
     estimators,
 )
@@ -609,3 +612,57 @@ def test_answers_do_not_depend_on_how_many_points_are_scored_at_once(monkeypatch
     for scores in (1, 5, 7 * 5, 59 * 5, 60 * 5):
         monkeypatch.setattr(estimators, "SCORES_AT_ONCE", scores)
         assert model.predict(X + 0.1).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"target": None}, {"n_networks": 3}, {"activation": "relu"}])
+def test_claims_are_where_detectors_fire(options):
+    X, y = moons()
+    model = InterpolatingClassifier(min_width=64, random_state=0, **options).fit(X, y)
+    np.testing.assert_array_equal(model.claims(X), y[:, None] == model.classes_)
+    new = np.random.default_rng(1).uniform(-2, 3, (200, 2))
+    claims = model.claims(new)
+    if options.get("target", "all") is None:
+        assert (claims.sum(axis=1) == 1).all()
+    else:
+        np.testing.assert_array_equal(claims.sum(axis=1) != 1, model.abstains(new))
+    clear = claims.sum(axis=1) == 1
+    if options.get("n_networks", 1) == 1:
+        np.testing.assert_array_equal(model.predict(new[clear]), model.classes_[claims[clear].argmax(axis=1)])
+
+
+def test_weights_are_refused_with_the_reason():
+    X, y = moons()
+    with pytest.raises(ParameterError, match="class_weight has no meaning here: every row is fitted"):
+        InterpolatingClassifier(class_weight="balanced")
+    with pytest.raises(ParameterError, match="sample_weight has no meaning here: every row is fitted"):
+        InterpolatingClassifier().fit(X, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(TypeError, match="fit takes X and y, and no groups"):
+        InterpolatingClassifier().fit(X, y, groups=y)
+
+
+def test_the_paper_is_one_step_away():
+    X, y = moons()
+    options = {"center": False, "random_state": 0}
+    ours, theirs = (
+        InterpolatingClassifier.paper(random_state=0).fit(X, y),
+        adaptive_width(X, y, Recipe(center=False), 0),
+    )
+    assert ours.network_.digest == theirs.network.digest
+    assert InterpolatingClassifier(**options).fit(X, y).network_.digest != ours.network_.digest
+    assert InterpolatingClassifier.paper(width=100, n_networks=2).get_params()["n_networks"] == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 4096), (1100, {}, 2048), (300, {"max_width": 900}, 900)]
+)
+def test_the_least_width_grows_with_the_rows_up_to_what_there_is_room_for(rows, options, width):
+    X = np.random.default_rng(0).normal(size=(rows, 3))
+    assert InterpolatingClassifier(random_state=0, **options).fit(X, np.arange(rows) % 2).width_ == width
+
+
+def test_scores_can_be_calibrated_with_scikit_learn():
+    X, y = moons()
+    model = CalibratedClassifierCV(InterpolatingClassifier(min_width=64, random_state=0), cv=3).fit(X, y)
+    shares = model.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert model.score(X, y) > 0.9

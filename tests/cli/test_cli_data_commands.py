@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import Capture, error_of, output_of, write
 
+import exactfit
+from exactfit import read_table
 from exactfit.cli import ExitCode, main
+from exactfit.lab import evaluating
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -96,3 +100,50 @@ def test_compare_puts_constructions_side_by_side(capsys: Capture) -> None:
     plain = json.loads(output_of([*command, "--json"], capsys)[0])
     assert [row["name"] for row in plain["rows"]] == ["huang"]
     assert plain["rows"][0]["certified"]
+
+
+EVALUATE = ["evaluate", "t.csv", "--label", "y", "--folds", "2", "--repeats", "1"]
+
+
+def write_noise() -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{'rgb'[k % 3]},{'ab'[k % 2]}" for k in range(30)]
+    write("t.csv", "x,colour,y\n" + "\n".join(rows) + "\n")
+
+
+def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluating, "SETTINGS", {"7 networks": {"n_networks": 7}})
+    write_noise()
+    out, _ = output_of([*EVALUATE, "--min-width", "64"], capsys)
+    assert out.splitlines()[0] == "30 points, 2 classes, 2 folds"
+    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "7 networks", "majority"]
+    assert out.splitlines()[-1].startswith("InterpolatingClassifier(")
+    plain = json.loads(output_of([*EVALUATE, "--min-width", "64", "--json"], capsys)[0])
+    table = read_table("t.csv", label="y")
+    own = exactfit.evaluate({"min_width": 64}, table, n_folds=2, n_repeats=1)
+    assert plain["standings"][0]["accuracy"] == own["as given"].accuracy
+    assert (plain["end"], plain["n_samples"]) == ("all folds", 30)
+
+
+def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_noise()
+    plain = json.loads(output_of([*EVALUATE, "--time-limit", "1e-9", "--json"], capsys)[0])
+    assert (plain["end"], plain["standings"]) == ("time limit", [])
+    calls, scored = [], evaluating.fold_scores
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return scored(*arguments)
+
+    monkeypatch.setattr(evaluating, "fold_scores", interrupted)
+    out, _ = output_of(EVALUATE, capsys, ExitCode.INTERRUPTED)
+    assert out.splitlines()[0] == "30 points, 2 classes, 1 folds (interrupted)"
+    assert [line.split("  ")[0] for line in out.splitlines()[2:4]] == ["as given", "majority"]
+
+
+def test_evaluate_says_what_is_wrong(capsys: Capture) -> None:
+    write_noise()
+    assert "scale must be one of" in error_of([*EVALUATE, "--scale", "log"], capsys, ExitCode.USAGE)
+    assert "a class has 15 points" in error_of([*EVALUATE[:-4], "--folds", "16"], capsys, ExitCode.USAGE)

@@ -376,3 +376,60 @@ def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) 
         "2 of 3 (activation relu)",
         "3 of 3 (selection greedy)",
     ]
+
+
+def test_predict_prints_scores_and_who_claims_a_row(model: str, capsys: Capture) -> None:
+    write("new.csv", "weight,colour,origin\n182,red,Spain\n100,green,Chile\n5000,red,Chile\n")
+    out, _ = output_of(["predict", model, "new.csv", "--claims", "--scores"], capsys)
+    header, *lines = [line.split(",") for line in out.splitlines()]
+    assert header == [
+        "row",
+        "prediction",
+        "claimed by",
+        *(f"score {name}" for name in ("apple", "banana", "pear", "plum")),
+    ]
+    fitted = exactfit.load(model)
+    scores = fitted.decision_function("new.csv")
+    np.testing.assert_array_equal(np.array([line[3:] for line in lines], dtype=float), scores)
+    for line, claims in zip(lines, fitted.claims("new.csv"), strict=True):
+        claimed = fitted.classes_[claims].tolist()
+        assert line[2] == (claimed[0] if len(claimed) == 1 else "several" if claimed else "none")
+    assert lines[0][1:3] == ["apple", "apple"]
+    plain = json.loads(output_of(["predict", model, "new.csv", "--claims", "--scores", "--json"], capsys)[0])
+    assert plain["claims"][0] == ["apple"]
+    assert plain["scores"]["apple"] == scores[:, 0].tolist()
+
+
+def test_two_classes_have_one_score(capsys: Capture) -> None:
+    write("two.csv", "x,y\n1,a\n2,b\n3,a\n")
+    output_of(["fit", "two.csv", "--label", "y", "-o", "m", "--seed", "0"], capsys)
+    out, _ = output_of(["predict", "m", "two.csv", "--scores"], capsys)
+    header, *lines = [line.split(",") for line in out.splitlines()]
+    assert header == ["row", "prediction", "score b"]
+    assert [float(line[2]) > 0 for line in lines] == [False, True, False]
+
+
+def test_certify_tells_the_networks_own_output_from_predict(capsys: Capture) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), np.arange(120) % 3
+    X += 2 * y[:, None]
+    rows = [f"{a:.4f},{b:.4f},{'abc'[k]}" for (a, b), k in zip(X, y, strict=True)]
+    write("old.csv", "u,v,y\n" + "\n".join(rows[:60]) + "\n")
+    write("new.csv", "u,v,y\n" + "\n".join(rows[60:]) + "\n")
+    output_of(["fit", "old.csv", "--label", "y", "-o", "m", "--seed", "0"], capsys)
+    fitted = exactfit.load("m")
+    table = fitted.read("new.csv", labels=True)
+    wrong = np.flatnonzero(fitted.predict(table) != table.labels)
+    unclear = np.flatnonzero(fitted.abstains(table))
+    out, _ = output_of(["certify", "m", "new.csv", "--json"], capsys, ExitCode.FAILS)
+    plain = json.loads(out)
+    assert plain["mispredicted"] == wrong.tolist()
+    assert set(plain["errors"]) == set(wrong.tolist()) | set(unclear.tolist())
+    out, err = output_of(["certify", "m", "new.csv", "--by", "predict"], capsys, ExitCode.FAILS)
+    assert f"by predict     {len(wrong)} of them wrong: rows {wrong[0]}" in out
+    assert f"the first row that predict gets wrong is row {wrong[0]}" in err
+    right = [k for k in range(60) if k not in wrong]
+    write("right.csv", "u,v,y\n" + "\n".join(rows[60 + k] for k in right) + "\n")
+    output_of(["certify", "m", "right.csv"], capsys, ExitCode.FAILS)
+    output_of(["certify", "m", "right.csv", "--by", "predict"], capsys)
+    assert "--by must be output or predict" in error_of(["certify", "m", "new.csv", "--by", "me"], capsys, 2)

@@ -43,7 +43,7 @@ def test_options_say_what_the_recipe_says_of_them() -> None:
         settings = {key: getattr(option, key) for key in ("help", "min", "max", "metavar")}
         written = {"min": None, "max": None, "metavar": None} | dict(field.metadata)
         default = defaults[name]
-        if name in PAPER:  # a preset may change it, so it is left open, and its default only shown
+        if field.name in PAPER:  # a preset may change it, so it is left open, and its default only shown
             written["kind"] |= None
             words = {"True": "center", "0.0": "0"}
             assert (default, option.show_default) == (None, words.get(str(field.default), str(field.default))), name
