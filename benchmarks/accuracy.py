@@ -204,18 +204,59 @@ def times(options: Options) -> list[Row]:
     return rows
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
-    """Accuracy of every model on every data set as a Markdown table, and differences to 1-NN below it."""
-    by_data: dict[str, dict[str, float]] = {}
+def by_name(rows: Sequence[Row], metric: str = "accuracy") -> dict[str, dict[str, float]]:
+    """For every model its percentage on each data set."""
+    found: dict[str, dict[str, float]] = {}
     for row in rows:
-        by_data.setdefault(row["data"], {})[row["name"]] = 100 * row["accuracy"]
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    lines = [_line("data", names), _line("---", ["---:"] * len(names))]
-    lines += [_line(data, [f"{found[name]:.1f}" for name in names]) for data, found in by_data.items()]
-    gaps = {name: [found[name] - found[BASE] for found in by_data.values()] for name in names}
-    lines.append(_line(f"median difference to {BASE}", [f"{np.median(gaps[name]):+.1f}" for name in names]))
-    lines.append(_line(f"worst difference to {BASE}", [f"{min(gaps[name]):+.1f}" for name in names]))
-    console.print("\n".join(lines), soft_wrap=True)
+        if row[metric] is not None:
+            found.setdefault(row["name"], {})[row["data"]] = 100 * row[metric]
+    return found
+
+
+def gaps(found: dict[str, dict[str, float]], name: str) -> list[float]:
+    """Differences to 1-NN, in points, on the data sets that both have."""
+    return [value - found[BASE][data] for data, value in found[name].items() if data in found[BASE]]
+
+
+def markdown(rows: Sequence[Row], metric: str = "accuracy") -> str:
+    """A table with a line for each model: its percentage on every data set, and how far that is from 1-NN."""
+    found = by_name(rows, metric)
+    sets = list(dict.fromkeys(row["data"] for row in rows))
+    lines = [_line("", [*sets, "median", "worst"]), _line("---", ["---:"] * (len(sets) + 2))]
+    for name, values in found.items():
+        apart = gaps(found, name)
+        ends = [f"{np.median(apart):+.1f}", f"{min(apart):+.1f}"] if len(apart) == len(sets) else ["-", "-"]
+        lines.append(_line(name, [*(f"{values[data]:.1f}" if data in values else "-" for data in sets), *ends]))
+    return "\n".join(lines)
+
+
+def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """Tables of accuracy and of areas under the curve; with a folder also a picture of what settings buy."""
+    for metric in ("accuracy", "auc"):
+        console.print(f"{metric}\n{markdown(rows, metric)}\n", soft_wrap=True)
+    if options.output and rows[0]["data"] in CHOOSING:
+        draw(rows, options.output / "accuracy-settings.png")
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Differences to 1-NN, a dot for each data set and a bar at the median, of every setting."""
+    from matplotlib.figure import Figure
+
+    from exactfit.plots import style
+
+    found = by_name(rows)
+    names = [name for name in (*OWN, *SETTINGS) if name in found]
+    with style():
+        figure = Figure(figsize=(7.2, 4.8))
+        ax = figure.subplots()
+        for place, name in enumerate(reversed(names)):
+            apart = gaps(found, name)
+            ax.plot(apart, [place] * len(apart), "o", color="C0", alpha=0.55, ms=5, mec="none")
+            ax.plot(np.median(apart), place, "|", color="C4", ms=16, mew=2.5)
+        ax.axvline(0, color="#8C8C8C", lw=1)
+        ax.set_yticks(range(len(names)), list(reversed(names)))
+        ax.set(xlabel="points of accuracy more than 1-NN", title="What settings buy: ten data sets, medians as bars")
+        figure.savefig(path)
 
 
 def show_times(console: Console, rows: Sequence[Row], options: Options) -> None:

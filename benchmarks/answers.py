@@ -72,7 +72,7 @@ def exports(X: Any, y: Any) -> Iterator[tuple[str, str, tuple[int, Predict]]]:
 
     for name, options in (("exactfit", {}), ("exactfit, min_width=2000", {"min_width": 2000})):
         for dtype in ("float32", "float64"):
-            model = InterpolatingClassifier(exact_in=dtype, random_state=0, **options).fit(X, y)
+            model = InterpolatingClassifier.paper(center=True, exact_in=dtype, random_state=0, **options).fit(X, y)
             size = f"{name} ({model.width_:,} hyperplanes, {model.n_detectors_:,} detectors)"
             yield size, f"onnxruntime {dtype}", through_onnx(to_onnx(model, dtype), dtype)
             if find_spec("torch"):

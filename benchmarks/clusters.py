@@ -47,11 +47,13 @@ def measure(name: str, data: Data, width: int) -> list[Row]:
     from distributed import Client, LocalCluster
 
     X, y = data
-    local = InterpolatingClassifier(width, random_state=0, n_jobs=THREADS)
+    local = InterpolatingClassifier.paper(width=width, center=True, random_state=0, n_jobs=THREADS)
     alone = [seconds_of(local, X, y) for _ in range(2)][-1]
     cluster = LocalCluster(n_workers=THREADS, threads_per_worker=1, dashboard_address=None)
     with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster) as client:
-        model = DaskInterpolatingClassifier(width, random_state=0, n_jobs=THREADS, client=client)
+        model = DaskInterpolatingClassifier.paper(
+            width=width, center=True, random_state=0, n_jobs=THREADS, client=client
+        )
         chunks = chunks_on_disk(X, Path(folder))
         shared = [seconds_of(model, chunks, y) for _ in range(2)][-1]
     return [

@@ -315,8 +315,7 @@ def small_fit(index: int, options: Options) -> list[Row]:
     """One fit of a small case, three ways."""
     case = FITS[index]
     X, y = case.load(None)
-    chosen = {"width": case.width, "max_bias": case.max_bias, "center": False, "random_state": SEED}
-    model = InterpolatingClassifier(**chosen)
+    model = InterpolatingClassifier.paper(width=case.width, max_bias=case.max_bias, random_state=SEED)
     ways = {
         "construct": partial(fixed_width, X, y, case.width, replace(recipe(case), n_jobs=1), SEED),
         "estimator": partial(model.fit, X, y),

@@ -89,7 +89,9 @@ def measure(name: str, make: Make, size: int, chunk: int, width: int | str) -> R
     cluster = LocalCluster(n_workers=THREADS, threads_per_worker=1, memory_limit=WORKER_MEMORY, dashboard_address=None)
     with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster) as client:
         X, y = written(make, size, chunk, Path(folder))
-        model = DaskInterpolatingClassifier(width, random_state=0, n_jobs=THREADS, client=client)
+        model = DaskInterpolatingClassifier.paper(
+            width=width, center=True, random_state=0, n_jobs=THREADS, client=client
+        )
         model.fit(X.blocks[0], y.blocks[0])
         began = time.perf_counter()
         model.fit(X, y)

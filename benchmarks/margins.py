@@ -46,7 +46,7 @@ def main() -> int:
     given, changed = parser.parse_args(), 0
     for name, (X, y) in problems(given.data).items():
         start = time.perf_counter()
-        model = InterpolatingClassifier(margin=given.margin, random_state=0).fit(X, y)
+        model = InterpolatingClassifier.paper(center=True, margin=given.margin, random_state=0).fit(X, y)
         seconds = time.perf_counter() - start
         certificate = certify(model, X, y)
         codes, moves, wrong = np.searchsorted(model.classes_, y), 0, 0
