@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,9 +34,13 @@ def run(proto, X) -> dict[str, np.ndarray]:
     return dict(zip([one.name for one in session.get_outputs()], session.run(None, {given.name: points}), strict=True))
 
 
-def repaired_digits(labels_of, kind: str, reach=0.5, model=None):
+LABELS = {"int": lambda y: y, "text": lambda y: LETTERS[y], "bool": lambda y: y > 4}
+
+
+@cache
+def repaired_digits(labels: str, kind: str, reach=0.5, model=None):
     X, y = load_digits(return_X_y=True)
-    X, labels = X[:300] / 16, labels_of(y[:300])
+    X, labels = X[:300] / 16, LABELS[labels](y[:300])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = (model or MLPClassifier(12, max_iter=15, random_state=0)).fit(X[:200], labels[:200])
@@ -43,10 +48,10 @@ def repaired_digits(labels_of, kind: str, reach=0.5, model=None):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("labels_of", [lambda y: y, lambda y: LETTERS[y], lambda y: y > 4], ids=["int", "text", "bool"])
+@pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chain_with_patches_is_one_graph(kind, labels_of, dtype) -> None:
-    X, labels, repaired = repaired_digits(labels_of, kind)
+def test_a_chain_with_patches_is_one_graph(kind, labels, dtype) -> None:
+    X, labels, repaired = repaired_digits(labels, kind)
     proto = to_onnx(repaired, dtype)
     found = run(proto, X)
     assert (found["label"] == labels).all()
@@ -57,34 +62,41 @@ def test_a_chain_with_patches_is_one_graph(kind, labels_of, dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("labels_of", [lambda y: y, lambda y: LETTERS[y], lambda y: y > 4], ids=["int", "text", "bool"])
+@pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_chain_with_patches_is_one_module(kind, labels_of, dtype) -> None:
+def test_a_chain_with_patches_is_one_module(kind, labels, dtype) -> None:
     torch = pytest.importorskip("torch")
-    X, labels, repaired = repaired_digits(labels_of, kind)
+    X, labels, repaired = repaired_digits(labels, kind)
     module = to_torch(repaired, dtype)
     found, scores = module(torch.from_numpy(X))
     answers = np.array(module.classes)[found.numpy()] if labels.dtype.kind == "U" else found.numpy()
     assert (answers == labels).all()
     np.testing.assert_allclose(scores.numpy(), repaired.decision_function(X), rtol=1e-4, atol=1e-4)
-    whole = torch.export.export(module, (torch.from_numpy(X[:5]),))
-    assert torch.equal(whole.module()(torch.from_numpy(X[:5]))[0], found[:5])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def test_a_module_of_a_repaired_model_can_be_exported_on() -> None:
+    torch = pytest.importorskip("torch")
+    X, _, repaired = repaired_digits("int", "ball")
+    module, points = to_torch(repaired, "float32"), torch.from_numpy(X[:5])
+    whole = torch.export.export(module, (points,))
+    assert torch.equal(whole.module()(points)[0], module(points)[0])
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("options", "kind"),
     [
-        {},
-        {"middle": "Sign"},
-        {"middle": "Tanh"},
-        {"opset": 13},
-        {"opset": 21},
-        {"shape": (2, 3)},
-        {"last": "Softmax"},
-        {"last": "ArgMax"},
-        {"last": "ArgMax", "labels": ["a", "b", "c", "d"]},
-        {"dtype": np.float64},
+        ({}, "ball"),
+        ({}, "mask"),
+        ({}, "weighted"),
+        ({"middle": "Sign"}, "ball"),
+        ({"middle": "Tanh"}, "mask"),
+        ({"opset": 13}, "weighted"),
+        ({"opset": 21}, "mask"),
+        ({"shape": (2, 3)}, "ball"),
+        ({"last": "Softmax"}, "weighted"),
+        ({"last": "ArgMax"}, "ball"),
+        ({"last": "ArgMax", "labels": ["a", "b", "c", "d"]}, "mask"),
+        ({"dtype": np.float64}, "ball"),
     ],
     ids=str,
 )
@@ -123,7 +135,7 @@ def test_nothing_to_repair_still_exports() -> None:
 
 
 def test_other_models_cannot_be_exported() -> None:
-    _, _, repaired = repaired_digits(lambda y: y, "ball", model=DecisionTreeClassifier(max_depth=3))
+    _, _, repaired = repaired_digits("int", "ball", model=DecisionTreeClassifier(max_depth=3))
     for export in (to_onnx, to_torch):
         if export is to_torch:
             pytest.importorskip("torch")

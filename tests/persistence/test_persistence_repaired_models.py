@@ -125,11 +125,19 @@ FORGERIES = {
 }
 
 
-@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_forged_files_are_refused(change, tmp_path) -> None:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
     X, y = moons()
-    model = tree(X, y)
-    save(repair(model, X, y), tmp_path / "file")
+    model, path = tree(X, y), tmp_path_factory.mktemp("saved") / "file"
+    save(repair(model, X, y), path)
+    return model, path.read_bytes()
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_forged_files_are_refused(change, saved, tmp_path) -> None:
+    model, octets = saved
+    (tmp_path / "file").write_bytes(octets)
+    assert load(tmp_path / "file", model=model).n_patches_ > 0
     rewritten(tmp_path / "file", change)
     with pytest.raises(ModelFileError):
         load(tmp_path / "file", model=model)
