@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from saved_models import fitted
 
 from exactfit import InterpolatingClassifier, ModelFileError, Network, TableModel, load, save
+from exactfit.network.switched import SwitchedNetwork
 from exactfit.persistence import container
 from exactfit.persistence.saving import STANDARD
 
@@ -45,6 +46,8 @@ Forge = Callable[[Plain, Plain], Any]
 def network_digest(header: Plain, tensors: Plain) -> str | None:
     own = {name.removeprefix("network."): tensor for name, tensor in tensors.items()}
     try:
+        if header["kind"] == "repaired":
+            return SwitchedNetwork.from_parts(header["network"], own).digest
         return Network.from_parts(header["network"], own, lambda name: STANDARD.get(name, OWN)).digest
     except Exception:
         return None

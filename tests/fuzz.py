@@ -28,6 +28,7 @@ import pandas as pd
 from constructors import OWN
 from forgeries import model_file, network_digest, table_file
 from saved_models import NETWORKS, fitted, labels, points
+from sklearn.linear_model import LogisticRegression
 from toy_trials import fill
 
 import exactfit
@@ -57,6 +58,9 @@ def models(folder: Path) -> Bases:
     kept = {name: fitted(points(), labels(0, 1, 2), **options) for name, options in fits.items()}
     kept |= {f"network {name}": make() for name, make in NETWORKS.items()}
     kept |= {"construction": adaptive_width(points(), labels(0, 1), random_state=0)}
+    linear = LogisticRegression().fit(points(), labels(0, 1, 2))
+    for kind in ("ball", "mask", "weighted"):
+        kept[f"repaired {kind}"] = exactfit.repair(linear, points(), labels(0, 1, 2), patches=kind, random_state=0)
     for name, model in kept.items():
         use(model, folder)  # loads compiled code once, for all children
         exactfit.save(model, path)
@@ -157,6 +161,11 @@ def use(model: Any, folder: Path) -> None:
         for method in (model.predict, model.explain):
             str(method(frame))
         return
+    if isinstance(model, exactfit.RepairedClassifier) and network.n_features <= 1000:
+        X = np.arange(3.0 * network.n_features).reshape(3, -1) / 7
+        for method in (model.predict, model.decision_function, model.explain):
+            str(method(X))
+        str(model.report(X, model.predict(X)))
     if not isinstance(network, exactfit.Network) or network.n_features > 1000:
         return
     X = np.arange(3.0 * network.n_features).reshape(3, -1) / 7

@@ -100,6 +100,7 @@ FORGERIES = {
     "history": put("history", [{"first_row": 0, "n_rows": 5, "added": [], "lowered": [], "dropped": []}]),
     "history rows": put("history", 0, "first_row", 7),
     "history type": put("history", 0, "added", [1.5]),
+    "history length": put("history", 0, "lowered", 3),
     "reach": put("parameters", "reach", 7),
     "patches": put("parameters", "patches", "cube"),
     "classes": put("parameters", "classes", ["no"]),

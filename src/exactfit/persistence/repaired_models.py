@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..repairs.building import Probes, Repair
 from ..repairs.graphs import Graph
 from ..repairs.models import Model, read_model
 from ..repairs.patches import Patches
-from .checks import check_certificate, check_feature_names, check_network
+from .checks import check_certificate, check_feature_names, check_network, check_types
 from .container import FORMAT, Header, Tensors, refuse_unless
 from .sections import decode_certificate, decode_labels, encode_fitted, is_generator, under
 
@@ -178,10 +178,8 @@ def _check_numbers(numbers: dict[str, Any], n_given: int, n_patches: int, n_chan
 def _check_history(history: tuple[Change, ...]) -> None:
     first = 0
     for change in history:
-        parts = [getattr(change, part.name) for part in fields(change)]
-        whole = all(type(row) is int for part in parts for row in (part if isinstance(part, tuple) else (part,)))
-        fine = whole and change.first_row == first and change.n_rows > 0
-        refuse_unless(fine, "its history does not follow its rows")
+        check_types(change)
+        refuse_unless(change.first_row == first and change.n_rows > 0, "its history does not follow its rows")
         first += change.n_rows
 
 
