@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactfit import ParameterError, certify
-from exactfit.certificate.record import Effort
+from exactfit.certificate.record import ProofEffort
 from exactfit.certificate.switched_proof import answers_digest, prove_switched
 from exactfit.data import Points
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
@@ -75,7 +75,7 @@ def test_answers_that_are_given_stand_in_for_the_model(seed, kind) -> None:
     X, answers = rng.integers(-2, 3, (9, 2)).astype(float), rng.integers(0, 3, 9)
     patched = np.array([naive.chain_answer(switched.patches, x) for x in X])
     y = np.where(rng.random(9) < 0.3, rng.integers(0, 3, 9), np.where(patched >= 0, patched, answers))
-    verdict = prove_switched(switched, Points(X), y, Effort(), 2**20, answers)
+    verdict = prove_switched(switched, Points(X), y, ProofEffort(), 2**20, answers)
     assert verdict.right["exact"].tolist() == (np.where(patched >= 0, patched, answers) == y).tolist()
 
 
