@@ -23,6 +23,7 @@ from . import (
     growth,
     labels,
     larger,
+    pages,
     repair,
     weighted,
     weighted_growth,
@@ -31,7 +32,7 @@ from .cases import Case, Options, Row
 
 GROUPS = (
     fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, accuracy,
-    repair,
+    repair, pages,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 

@@ -3,7 +3,7 @@
  */
 
 import { DATASETS, pointsOf } from "./datasets.js";
-import { byId, colours, drawMarker, make, markerImage, NAMES, ready, SHAPES } from "./dom.js";
+import { byId, colours, drawMarker, make, NAMES, ready, SHAPES } from "./dom.js";
 import { DEFAULT, NUMBERS } from "./link.js";
 
 /** @typedef {import("./link.js").State} State */
@@ -17,49 +17,68 @@ const HINTS = {
 /** The kind of a click on the picture: a class, or -1 to take points away. */
 export const brush = { label: 0 };
 
-/** Make the choices that are drawn: data sets and brushes. @param {State} state */
-export function makeChoices(state) {
-  byId("datasets", HTMLDivElement).replaceChildren(...Object.entries(DATASETS).map(([data, name]) => dataset(data, name, state)));
-  const eraser = choice("brush", "-1", make("span", "⌫"), "Take points away");
+/** Make the choices that are drawn, data sets and brushes; `drawChoices` gives them their faces. */
+export function makeChoices() {
+  const datasets = Object.entries(DATASETS).map(([data, name]) => {
+    const face = make("span", name);
+    face.prepend(faceCanvas());
+    return choice("data", data, face);
+  });
+  byId("datasets", HTMLDivElement).replaceChildren(...datasets);
   const brushes = NAMES.map((name, k) => {
-    const face = make("span");
-    face.append(markerImage(k, 18), name);
+    const face = make("span", name);
+    face.prepend(faceCanvas());
     return choice("brush", String(k), face, `Class ${name}, ${SHAPES[k]}`);
   });
-  const group = byId("brushes", HTMLSpanElement);
-  group.replaceChildren(...brushes, eraser);
-  for (const input of group.querySelectorAll("input")) input.checked = Number(input.value) === brush.label;
+  const eraser = choice("brush", "-1", make("span", "⌫"), "Take points away");
+  byId("brushes", HTMLSpanElement).replaceChildren(...brushes, eraser);
+  brushes[0].querySelector("input")?.click();
 }
 
-/** @param {string} name @param {string} value @param {HTMLElement} face @param {string} title */
+/** @returns {HTMLCanvasElement} */
+function faceCanvas() {
+  const canvas = make("canvas");
+  canvas.setAttribute("aria-hidden", "true");
+  return canvas;
+}
+
+/** @param {string} name @param {string} value @param {HTMLElement} face @param {string} [title] */
 function choice(name, value, face, title) {
   const label = make("label");
   const input = make("input");
-  Object.assign(input, { type: "radio", name, value, title });
-  input.setAttribute("aria-label", title);
+  Object.assign(input, { type: "radio", name, value });
+  if (title) {
+    input.title = title;
+    input.setAttribute("aria-label", title);
+  }
   label.append(input, face);
   return label;
 }
 
-/** @param {string} data @param {string} name @param {State} state */
-function dataset(data, name, state) {
-  const label = make("label");
-  const input = make("input");
-  Object.assign(input, { type: "radio", name: "data", value: data });
-  const canvas = make("canvas");
-  canvas.setAttribute("aria-hidden", "true");
-  const context = ready(canvas, 44, 44);
+/** Draw small pictures of data sets and markers, as they look with this state. @param {State} state */
+export function drawChoices(state) {
   const palette = colours();
-  const points = data === "own" ? state.points.slice(0, 60) : pointsOf({ ...DEFAULT, data, count: data === "line" ? 9 : 44, classes: state.classes });
-  points.forEach(([x, y, k]) => drawMarker(context, k, 22 + 18 * x, 22 - 18 * y, 2.1, palette));
-  if (data === "own" && !points.length) {
-    context.font = "24px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.fillStyle = palette.soft;
-    context.fillText("+", 22, 30);
+  for (const label of document.querySelectorAll("#datasets label, #brushes label")) {
+    const [input, canvas] = [label.querySelector("input"), label.querySelector("canvas")];
+    if (!input || !canvas) continue;
+    if (input.name === "brush") drawMarker(ready(canvas, 18, 18), Number(input.value), 9, 9, 5.4, palette);
+    else drawDataset(ready(canvas, 44, 44), input.value, state, palette);
   }
-  label.append(input, canvas, make("span", name));
-  return label;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {string} data @param {State} state
+ * @param {import("./dom.js").Colours} palette
+ */
+function drawDataset(context, data, state, palette) {
+  const sample = { ...DEFAULT, data, count: data === "line" ? 9 : 44, classes: state.classes };
+  const points = data === "own" ? state.points.slice(0, 60) : pointsOf(sample);
+  points.forEach(([x, y, k]) => drawMarker(context, k, 22 + 18 * x, 22 - 18 * y, 2.1, palette));
+  if (points.length) return;
+  context.font = "24px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.fillStyle = palette.soft;
+  context.fillText("+", 22, 30);
 }
 
 /** Let the form show a state. @param {State} state */

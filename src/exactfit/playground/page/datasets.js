@@ -7,14 +7,14 @@ import { Random } from "./engine/draws.js";
 /** @typedef {import("./engine/patterns.js").Points} Points */
 /** @typedef {[number, number, number]} Point x, y, label */
 
-/** What can be chosen, and how it is called. */
+/** What can be chosen, and how it is called; long words say where they may be broken. */
 export const DATASETS = /** @type {const} */ ({
   moons: "Two moons",
   circles: "Circles",
   spirals: "Spirals",
   lines: "Parallel lines",
-  line: "Alternating line",
-  chessboard: "Chessboard",
+  line: "Alter\u00adnating line",
+  chessboard: "Chess\u00adboard",
   own: "My own points",
 });
 

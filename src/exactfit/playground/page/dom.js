@@ -47,8 +47,22 @@ export const SHAPES = ["circle", "triangle", "square", "diamond"];
 
 /** @typedef {{paper: string, ink: string, soft: string, accent: string, bad: string, classes: string[]}} Colours */
 
+/** @type {Colours | null} */
+let known = null;
+
+/** Look colours up again: they have changed. */
+export function forgetColours() {
+  known = null;
+}
+
 /** The colours of the style sheet, as they are now. @returns {Colours} */
 export function colours() {
+  known ??= lookedUp();
+  return known;
+}
+
+/** @returns {Colours} */
+function lookedUp() {
   const style = getComputedStyle(document.documentElement);
   /** @param {string} name */
   const value = (name) => style.getPropertyValue(`--${name}`).trim();
@@ -92,12 +106,4 @@ const CORNERS = [
 /** @param {CanvasRenderingContext2D} context @param {number} label @param {number} x @param {number} y @param {number} size */
 function polygon(context, label, x, y, size) {
   for (const [dx, dy] of CORNERS[label]) context.lineTo(x + dx * size, y + dy * size);
-}
-
-/** A small canvas with the marker of a class. @param {number} label @param {number} side @returns {HTMLCanvasElement} */
-export function markerImage(label, side) {
-  const canvas = make("canvas");
-  canvas.setAttribute("aria-hidden", "true");
-  drawMarker(ready(canvas, side, side), label, side / 2, side / 2, side * 0.3, colours());
-  return canvas;
 }

@@ -2,9 +2,9 @@
  * The page: its state, the worker that builds, and what happens when someone touches something.
  */
 
-import { brush, listen, makeChoices, showState } from "./controls.js";
+import { brush, drawChoices, listen, makeChoices, showState } from "./controls.js";
 import { asArrays, onGrid, pointsOf } from "./datasets.js";
-import { byId } from "./dom.js";
+import { byId, forgetColours } from "./dom.js";
 import { Bits } from "./engine/bits.js";
 import { DEFAULT, format, MOST_POINTS, parse } from "./link.js";
 import { legendText, outcomeText, showFacts, showProbe, stepText } from "./panels.js";
@@ -58,11 +58,12 @@ function update(change, isMoving = false) {
   const before = state;
   state = { ...state, ...change };
   if (change.data === "own" && before.data !== "own" && !change.points) state.points = pointsOf(before);
-  if (state.data !== "own") state.points = [];
+  if (state.data !== "own") state.points = DEFAULT.points;
   if (state.detectors === "weighted" && state.order === "greedy") state.order = "random";
-  if (["classes", "data"].some((name) => Object.hasOwn(change, name))) makeChoices(state);
+  const isOther = state.data !== before.data || state.classes !== before.classes;
+  if (isOther || (state.points !== before.points && !isMoving)) drawChoices(state);
   say("");
-  showState(state);
+  if (!change.points || isOther) showState(state);
   build(isMoving ? COARSE : FINE);
   clearTimeout(resting);
   if (isMoving) resting = setTimeout(() => build(FINE), REST);
@@ -239,21 +240,33 @@ function touch(place) {
   return points.length - 1;
 }
 
+/** Move a point: at once in the picture, and in the network as soon as it is built. @param {number} row @param {Place} to */
+function move(row, to) {
+  const points = pointsOf(state).slice();
+  points[row] = [onGrid(to.x), onGrid(to.y), points[row][2]];
+  update({ data: "own", points }, true);
+  if (scene && scene.points.length === points.length) scene = { ...scene, points };
+}
+
 function watchPicture() {
   const canvas = picture.canvas;
   let dragged = -1;
+  let hasMoved = false;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button) return;
+    hasMoved = false;
     canvas.setPointerCapture(event.pointerId);
     cursor = picture.toPlace(event);
     dragged = touch(cursor);
   });
   canvas.addEventListener("pointermove", (event) => {
     cursor = picture.toPlace(event);
-    if (dragged < 0) return redraw();
-    const points = pointsOf(state).slice();
-    points[dragged] = [onGrid(cursor.x), onGrid(cursor.y), points[dragged][2]];
-    return update({ data: "own", points }, true);
+    if (dragged >= 0 && !isDrawing) move(dragged, cursor);
+    hasMoved = true;
+    redraw();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (dragged >= 0 && hasMoved) move(dragged, picture.toPlace(event));
   });
   for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, () => (dragged = -1));
   canvas.addEventListener("pointerleave", () => {
@@ -311,8 +324,8 @@ function openLink() {
     state = { ...DEFAULT };
     wrong = `The link cannot be opened: ${error instanceof RangeError ? error.message : "it is damaged"}. Here is the page as it begins.`;
   }
-  makeChoices(state);
   update({});
+  drawChoices(state);
   say(wrong);
 }
 
@@ -368,13 +381,14 @@ function start() {
   });
   watchPicture();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    forgetColours();
     picture.recolour();
-    makeChoices(state);
-    showState(state);
+    drawChoices(state);
     redraw();
   });
   window.addEventListener("hashchange", openLink);
   document.documentElement.classList.add("ready");
+  makeChoices();
   openLink();
 }
 

@@ -2,7 +2,7 @@
  * Words and numbers beside the picture: outcome, sizes, and the point under the cursor.
  */
 
-import { byId, colours, make, markerImage, NAMES, ready } from "./dom.js";
+import { byId, colours, drawMarker, make, NAMES, ready } from "./dom.js";
 import { Bits } from "./engine/bits.js";
 import { answer, countOf } from "./engine/construct.js";
 import { isOn } from "./engine/signs.js";
@@ -79,13 +79,20 @@ export function showFacts(made, step, count, milliseconds) {
     "Built in": `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`,
   };
   const list = byId("facts", HTMLDListElement);
-  list.replaceChildren(
-    ...Object.entries(facts).map(([name, value]) => {
-      const pair = make("div");
-      pair.append(make("dt", name), make("dd", value));
-      return pair;
-    }),
-  );
+  if (!list.children.length) list.append(...Object.keys(facts).map(factOf));
+  Object.values(facts).forEach((value, k) => write(list.children[k].children[1], value));
+}
+
+/** @param {string} name @returns {HTMLElement} */
+function factOf(name) {
+  const pair = make("div");
+  pair.append(make("dt", name), make("dd"));
+  return pair;
+}
+
+/** Set a text where it is another one: layout costs. @param {Element} element @param {string} text */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 /** The bits of one place, as a row of its own. @param {Construction} made @param {Place} place @returns {Bits} */
@@ -109,16 +116,25 @@ export function showProbe(made, step, place) {
   byId("probe", HTMLParagraphElement).textContent = `${at}: ${on} of ${plural(progress.planes, "bit")} on.${verdict}`;
   drawBits(bits, progress.planes, used.at(-1)?.weights ?? null);
   counts.sort((a, b) => b.one.limit - b.count - (a.one.limit - a.count) || a.number - b.number);
-  byId("counts", HTMLDivElement).replaceChildren(...counts.slice(0, LISTED).map(countRow));
+  showCounts(counts.slice(0, LISTED));
 }
 
-/** @param {{number: number, one: import("./engine/cover.js").Detector, count: number}} entry @returns {HTMLElement} */
-function countRow({ number, one, count }) {
-  const row = make("div");
-  const fires = count < one.limit;
-  const text = make("span", `${number + 1}: count ${count}, limit ${one.limit}`);
-  row.append(markerImage(one.label, 16), text, make(fires ? "b" : "span", fires ? "fires" : "silent"));
-  return row;
+/** @param {{number: number, one: import("./engine/cover.js").Detector, count: number}[]} counts */
+function showCounts(counts) {
+  const list = byId("counts", HTMLDivElement);
+  while (list.children.length > counts.length) list.lastElementChild?.remove();
+  while (list.children.length < counts.length) {
+    const row = make("div");
+    row.append(make("canvas"), make("span"), make("b"));
+    list.append(row);
+  }
+  counts.forEach(({ number, one, count }, k) => {
+    const [marker, text, verdict] = list.children[k].children;
+    if (marker instanceof HTMLCanvasElement) drawMarker(ready(marker, 16, 16), one.label, 8, 8, 4.8, colours());
+    write(text, `${number + 1}: count ${count}, limit ${one.limit}`);
+    write(verdict, count < one.limit ? "fires" : "silent");
+    verdict.classList.toggle("fires", count < one.limit);
+  });
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 
 import { channels, colours, drawMarker, ready } from "./dom.js";
-import { Cells, NEVER, VIEW, weighPixels } from "./raster.js";
+import { Cells, VIEW, weighPixels } from "./raster.js";
 
 /** @typedef {import("./engine/construct.js").Construction} Construction */
 /** @typedef {import("./datasets.js").Point} Point */
@@ -17,10 +17,12 @@ import { Cells, NEVER, VIEW, weighPixels } from "./raster.js";
 /** The step of a construction: so many hyperplanes, so many detectors, and whether the network stands. */
 /** @typedef {{planes: number, detectors: number, isDone: boolean}} Progress */
 
-/** How strongly colours of classes tint the paper. */
-const TINT = { cell: 0.34, claimed: 0.26, current: 0.52, rest: 0.16 };
-/** How strongly ink shades what has no single answer. */
-const SHADE = 0.2;
+/** How strongly colours of classes tint the paper: cells, claimed, the detector at hand, what is left to the other. */
+const TINTS = [0.34, 0.26, 0.52, 0.16];
+const [CELL, CLAIMED, CURRENT, REST] = TINTS.keys();
+/** How strongly ink shades what has no single answer: stripes, and the ground between them. */
+const SHADES = [0.2, 0.05];
+const STRIPES = 1 + 4 * TINTS.length;
 /** Hyperplanes up to which those that a detector looks at are drawn stronger. */
 const FEW = 90;
 
@@ -41,9 +43,13 @@ export class Picture {
     this.side = 1;
     this.palette = colours();
     this.layer = document.createElement("canvas");
+    /** All but the cursor, and what it shows. */
+    this.still = document.createElement("canvas");
+    /** @type {{scene: Scene, progress: Progress, palette: import("./dom.js").Colours, side: number} | null} */
+    this.stillOf = null;
     /** @type {{made: Construction, cells: Cells} | null} */
     this.known = null;
-    /** @type {{scene: Scene, number: number, inside: Uint8Array} | null} */
+    /** @type {{bits: Scene["bits"], number: number, inside: Uint8Array} | null} */
     this.region = null;
   }
 
@@ -75,20 +81,31 @@ export class Picture {
   /** @param {Scene} scene @param {Progress} progress @param {Place | null} cursor */
   draw(scene, progress, cursor) {
     const context = this.begin();
+    if (!this.isStill(scene, progress)) this.drawStill(scene, progress);
+    context.drawImage(this.still, 0, 0, this.side, this.side);
+    if (cursor) this.drawCursor(context, cursor);
+  }
+
+  /** Whether what was drawn last is still right. @param {Scene} scene @param {Progress} progress @returns {boolean} */
+  isStill(scene, progress) {
+    const last = this.stillOf;
+    return last !== null && last.scene === scene && last.palette === this.palette && last.side === this.side
+      && last.progress.planes === progress.planes && last.progress.detectors === progress.detectors
+      && last.progress.isDone === progress.isDone;
+  }
+
+  /** Everything but the cursor. @param {Scene} scene @param {Progress} progress */
+  drawStill(scene, progress) {
+    const context = ready(this.still, this.side, this.side);
     const isCells = !progress.detectors && !progress.isDone;
-    const cells = this.cellsOf(scene, progress.planes);
-    const { cells: labels, ofPoint } = cells.labels(scene.made.exact, Uint8Array.from(scene.points, (point) => point[2]));
-    if (isCells) this.paintCells(scene, cells, labels);
-    else this.paintRegions(scene, progress);
+    const hollow = isCells ? this.paintCells(context, scene, progress) : unclaimed(scene, progress);
+    if (!isCells) this.paintRegions(context, scene, progress);
     this.drawPlanes(context, scene.made, progress, isCells);
     this.drawMargins(context, scene);
-    const hollow = isCells
-      ? scene.points.map((_, row) => progress.planes > 0 && labels.get(ofPoint[row]) === -1)
-      : unclaimed(scene, progress);
     this.drawAll(context, scene, hollow);
     if (progress.isDone) this.drawMissed(context, scene);
     else if (progress.detectors) this.drawDetector(context, scene, progress.detectors - 1);
-    if (cursor) this.drawCursor(context, cursor);
+    this.stillOf = { scene, progress, palette: this.palette, side: this.side };
   }
 
   begin() {
@@ -111,60 +128,72 @@ export class Picture {
   }
 
   /**
-   * Fill the picture, pixel by pixel, from a choice of colour: [class or -1 for none of them, strength].
-   * @param {number} size @param {(pixel: number) => readonly [number, number]} choose
+   * Fill the picture, pixel by pixel, from a choice of ink: 0 for none, see `inks`.
+   * @param {CanvasRenderingContext2D} context @param {number} size @param {(pixel: number) => number} choose
    */
-  paint(size, choose) {
+  paint(context, size, choose) {
     const image = new ImageData(size, size);
-    const inks = [...this.palette.classes, this.palette.ink].map(channels);
-    for (let pixel = 0, at = 0; pixel < size * size; pixel++, at += 4) {
-      const [label, strength] = choose(pixel);
-      if (!strength) continue;
-      const [red, green, blue] = inks[label < 0 ? inks.length - 1 : label];
-      image.data[at] = red;
-      image.data[at + 1] = green;
-      image.data[at + 2] = blue;
-      image.data[at + 3] = 255 * strength;
-    }
+    const pixels = new Uint32Array(image.data.buffer);
+    const inks = this.inks();
+    for (let pixel = 0; pixel < size * size; pixel++) pixels[pixel] = inks[choose(pixel)];
     [this.layer.width, this.layer.height] = [size, size];
     this.layer.getContext("2d")?.putImageData(image, 0, 0);
-    const context = this.canvas.getContext("2d");
-    if (context) context.imageSmoothingQuality = "high";
-    context?.drawImage(this.layer, 0, 0, this.side, this.side);
+    context.imageSmoothingQuality = "high";
+    context.drawImage(this.layer, 0, 0, this.side, this.side);
   }
 
-  /** @param {Scene} scene @param {Cells} cells @param {Map<number, number>} labels */
-  paintCells(scene, cells, labels) {
-    if (!cells.shown) return;
-    this.paint(scene.size, (pixel) => {
+  /** Red, green, blue and strength of every ink, as a picture holds them: classes in all tints, then stripes. */
+  inks() {
+    const { classes, ink } = this.palette;
+    const all = classes.flatMap((colour) => TINTS.map((tint) => [...channels(colour), 255 * tint]));
+    all.push(...SHADES.map((shade) => [...channels(ink), 255 * shade]));
+    return new Uint32Array(Uint8ClampedArray.from([0, 0, 0, 0, ...all.flat()]).buffer);
+  }
+
+  /**
+   * Colour the cells that hold points, and tell which points lie in a cell of several labels.
+   * @param {CanvasRenderingContext2D} context @param {Scene} scene @param {Progress} progress @returns {boolean[]}
+   */
+  paintCells(context, scene, progress) {
+    const cells = this.cellsOf(scene, progress.planes);
+    const { cells: labels, ofPoint } = cells.labels(scene.made.exact, Uint8Array.from(scene.points, (point) => point[2]));
+    if (!cells.shown) return scene.points.map(() => false);
+    this.paint(context, scene.size, (pixel) => {
       const label = labels.get(cells.pixels[pixel]);
-      if (label === undefined) return [0, 0];
-      return label < 0 ? [-1, hatched(pixel, scene.size)] : [label, TINT.cell];
+      if (label === undefined) return 0;
+      return label < 0 ? striped(pixel, scene.size) : inkOf(label, CELL);
     });
+    return scene.points.map((_, row) => labels.get(ofPoint[row]) === -1);
   }
 
-  /** @param {Scene} scene @param {Progress} progress */
-  paintRegions(scene, progress) {
+  /** @param {CanvasRenderingContext2D} context @param {Scene} scene @param {Progress} progress */
+  paintRegions(context, scene, progress) {
     const { made, first, size } = scene;
-    const current = progress.isDone ? null : this.regionOf(scene, progress.detectors - 1);
-    const other = made.targets.length === 1 && progress.isDone ? 1 - made.targets[0] : -1;
-    const own = progress.isDone ? -1 : made.detectors[progress.detectors - 1].label;
-    this.paint(size, (pixel) => {
-      if (current?.[pixel]) return [own, TINT.current];
-      const fired = made.targets.filter((k) => first[k][pixel] !== NEVER && first[k][pixel] < progress.detectors);
-      if (fired.length > 1) return [-1, hatched(pixel, size)];
-      if (fired.length === 1) return [fired[0], progress.isDone ? TINT.cell : TINT.claimed];
-      return other < 0 ? [0, 0] : [other, TINT.rest];
+    const { isDone, detectors: count } = progress;
+    const current = isDone ? null : this.regionOf(scene, count - 1);
+    const rest = made.targets.length === 1 && isDone ? inkOf(1 - made.targets[0], REST) : 0;
+    const strong = isDone ? 0 : inkOf(made.detectors[count - 1].label, CURRENT);
+    const tint = isDone ? CELL : CLAIMED;
+    this.paint(context, size, (pixel) => {
+      if (current?.[pixel]) return strong;
+      let chosen = rest;
+      let claims = 0;
+      for (const k of made.targets) {
+        if (first[k][pixel] >= count) continue;
+        claims += 1;
+        chosen = inkOf(k, tint);
+      }
+      return claims > 1 ? striped(pixel, size) : chosen;
     });
   }
 
   /** Where one detector fires. @param {Scene} scene @param {number} number @returns {Uint8Array} */
   regionOf(scene, number) {
-    if (this.region?.scene !== scene || this.region.number !== number) {
+    if (this.region?.bits !== scene.bits || this.region.number !== number) {
       const inside = new Uint8Array(scene.bits.count);
       const { weights, limit } = scene.made.detectors[number];
       weighPixels(scene.bits, weights, (pixel, count) => (inside[pixel] = count < limit ? 1 : 0));
-      this.region = { scene, number, inside };
+      this.region = { bits: scene.bits, number, inside };
     }
     return this.region.inside;
   }
@@ -176,30 +205,32 @@ export class Picture {
   drawPlanes(context, made, progress, isCells) {
     const count = progress.planes;
     const weights = isCells || progress.isDone || count > FEW ? null : made.detectors[progress.detectors - 1].weights;
-    const faint = Math.max(0.05, Math.min(0.5, (isCells ? 16 : 7) / Math.max(1, count)));
-    for (let i = 0; i < count; i++) {
-      const isNew = isCells && i === count - 1 && i + 1 < made.planes.b.length;
-      const isUsed = weights !== null && weights[i] !== 0;
-      context.globalAlpha = isNew ? 1 : isUsed ? 0.4 : faint;
-      context.strokeStyle = isNew || isUsed ? this.palette.accent : this.palette.ink;
-      context.lineWidth = isNew ? 2.5 : 1;
-      this.drawPlane(context, made.planes.wx[i], made.planes.wy[i], made.planes.b[i]);
+    const newest = isCells && count < made.planes.b.length ? count - 1 : -1;
+    /** @type {[(i: number) => boolean, string, number, number][]} */
+    const kinds = [
+      [(i) => i !== newest && !weights?.[i], this.palette.ink, Math.max(0.05, Math.min(0.5, (isCells ? 16 : 7) / count)), 1],
+      [(i) => Boolean(weights?.[i]), this.palette.accent, 0.4, 1],
+      [(i) => i === newest, this.palette.accent, 1, 2.5],
+    ];
+    for (const [isMeant, colour, alpha, width] of kinds) {
+      context.beginPath();
+      for (let i = 0; i < count; i++) if (isMeant(i)) this.tracePlane(context, made.planes, i);
+      Object.assign(context, { strokeStyle: colour, globalAlpha: alpha, lineWidth: width });
+      context.stroke();
     }
     context.globalAlpha = 1;
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} wx @param {number} wy @param {number} b */
-  drawPlane(context, wx, wy, b) {
-    const square = wx * wx + wy * wy;
+  /** @param {CanvasRenderingContext2D} context @param {import("./engine/signs.js").Planes} planes @param {number} i */
+  tracePlane(context, { wx, wy, b }, i) {
+    const square = wx[i] ** 2 + wy[i] ** 2;
     if (!square) return;
     const size = Math.sqrt(square);
-    const [x, y] = [(-wx * b) / square, (-wy * b) / square];
-    const [dx, dy] = [(4 * VIEW * -wy) / size, (4 * VIEW * wx) / size];
+    const [x, y] = [(-wx[i] * b[i]) / square, (-wy[i] * b[i]) / square];
     if (Math.abs(x) > 4 * VIEW || Math.abs(y) > 4 * VIEW) return;
-    context.beginPath();
+    const [dx, dy] = [(2 * VIEW * -wy[i]) / size, (2 * VIEW * wx[i]) / size];
     context.moveTo(...this.toPixels(x - dx, y - dy));
     context.lineTo(...this.toPixels(x + dx, y + dy));
-    context.stroke();
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Scene} scene */
@@ -297,10 +328,15 @@ export class Picture {
   }
 }
 
+/** The number of the ink for a class and a tint. @param {number} label @param {number} tint @returns {number} */
+function inkOf(label, tint) {
+  return 1 + TINTS.length * label + tint;
+}
+
 /** Stripes, so that it does not rest on colour alone. @param {number} pixel @param {number} size @returns {number} */
-function hatched(pixel, size) {
+function striped(pixel, size) {
   const stripe = Math.max(2, Math.round(size / 64));
-  return Math.floor(((pixel % size) + Math.floor(pixel / size)) / stripe) % 2 ? SHADE : SHADE / 4;
+  return STRIPES + (Math.floor(((pixel % size) + Math.floor(pixel / size)) / stripe) % 2 ? 0 : 1);
 }
 
 /** Which points of target classes no detector has claimed so far. @param {Scene} scene @param {Progress} progress */

@@ -32,5 +32,7 @@ export function work({ id, points, recipe, size }) {
 
 self.addEventListener("message", (event) => {
   if (event.data.id === undefined) return;
-  self.postMessage(work(event.data));
+  const reply = work(event.data);
+  const large = [reply.bits?.words.buffer, ...(reply.first ?? []).map((one) => one.buffer)].filter((one) => one !== undefined);
+  self.postMessage(reply, { transfer: large });
 });
