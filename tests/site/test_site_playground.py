@@ -260,6 +260,18 @@ def test_the_picture_works_with_the_keyboard_alone(tab: Any, address: str) -> No
     assert tab.is_checked("input[name=data][value=own]")
 
 
+def test_choosing_with_the_arrow_keys_keeps_the_focus(tab: Any, address: str) -> None:
+    opened(tab, address)
+    tab.focus("input[name=data][value=moons]")
+    chosen = []
+    for _ in range(4):
+        tab.keyboard.press("ArrowRight")
+        settled(tab)
+        chosen.append(tab.evaluate("document.activeElement.value"))
+    assert chosen == ["circles", "spirals", "lines", "line"]
+    assert "data=line" in tab.url
+
+
 def test_everything_has_a_name_and_the_outcome_is_announced(tab: Any, address: str) -> None:
     opened(tab, address)
     nameless = tab.evaluate(
