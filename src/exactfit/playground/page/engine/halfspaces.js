@@ -32,8 +32,9 @@ export const EFFORT = {
 };
 
 /**
- * Distinct patterns; the target are the columns start..stop, the rest all others.
- * @typedef {{on: Bits, maybe: Bits, ones: Uint16Array[], start: number, stop: number}} Cube
+ * Distinct patterns, and the set bits of each; the target are the columns start..stop, the rest all others. Exact: no
+ * bit is open.
+ * @typedef {{on: Bits, maybe: Bits, ones: Uint16Array[], isExact: boolean, start: number, stop: number}} Cube
  */
 
 /** @typedef {{columns: number[], shares: number[]}} Support */
@@ -47,9 +48,13 @@ export const EFFORT = {
 
 /** @typedef {{judged: Judged, support: Support}} Found */
 
-/** Refuse what numbers below 2^53 might not hold. @param {number} columns @param {number} width */
-export function refuseTooLarge(columns, width) {
-  if (4 * columns * width * HARD_REST * UNIT > Number.MAX_SAFE_INTEGER) {
+/**
+ * Refuse what numbers below 2^53 might not hold. Where bits are open, a point may take part once a round, and twice before.
+ * @param {number} columns @param {number} width @param {boolean} isExact
+ */
+export function refuseTooLarge(columns, width, isExact) {
+  const times = isExact ? 1 : EFFORT.rounds + 2;
+  if (4 * columns * times * width * HARD_REST * UNIT > Number.MAX_SAFE_INTEGER) {
     throw new RangeError(`weights for ${columns} points and ${width} hyperplanes are too large here: use fewer`);
   }
 }
@@ -70,7 +75,7 @@ function weigh(bits, weights, column) {
  */
 function weighAll(cube, weights) {
   const { on, maybe, start, stop } = cube;
-  if (maybe === on) return Int32Array.from({ length: on.count }, (_, c) => weigh(on, weights, c));
+  if (cube.isExact) return Int32Array.from({ length: on.count }, (_, c) => weigh(on, weights, c));
   const up = weights.map((v) => Math.max(v, 0));
   const down = weights.map((v) => Math.min(v, 0));
   return Int32Array.from({ length: on.count }, (_, c) => {
@@ -111,39 +116,81 @@ function withinInt32(value) {
   return Number(value < low ? low : value > high ? high : value);
 }
 
-/** The points that a fit looks at, target first, with their shares and the half-space that they make. */
+/**
+ * The points that a fit looks at, target first, with their shares and the half-space that they make. Where bits are
+ * open, a point is a box of patterns: it begins with one corner, and those that are worst for the weights join.
+ */
 export class Machine {
   /** @param {Cube} cube @param {number[]} pool @param {number} softness */
   constructor(cube, pool, softness) {
     this.cube = cube;
     this.width = cube.on.width;
-    this.poolSize = pool.length;
+    this.pool = pool;
     this.goal = UNIT * this.width;
-    this.columns = pool.slice();
     /** @type {number[]} */
-    this.caps = pool.map(() => 0);
-    this.shares = pool.map(() => 0);
+    this.columns = [];
+    /** The set bits of each. @type {Uint16Array[]} */
+    this.rows = [];
+    /** Which corners take part, where there are several. @type {string[]} */
+    this.corners = [];
+    /** @type {number[]} */
+    this.caps = [];
+    /** @type {number[]} */
+    this.shares = [];
     this.sums = new Float64Array(this.width);
     this.total = 0;
     this.spread = 0;
     this.turn = 0;
     this.patience = 0;
+    this.soft = 0;
     this.setSoftness(softness);
+    for (const column of pool) this.join(column, this.soft);
   }
 
   /** How much a point of the target may count. @param {number} units */
   setSoftness(units) {
-    this.caps.fill(units * UNIT, 0, this.poolSize);
+    this.soft = units * UNIT;
+    this.caps = this.caps.map((cap) => (cap > 0 ? this.soft : cap));
     this.patience = units >= HARD_TARGET ? PATIENCE : 0;
   }
 
   /** Let points of the rest take part; they may count as much as it takes. @param {number[]} columns */
   joinRest(columns) {
-    for (const column of columns) {
-      this.columns.push(column);
-      this.caps.push(-HARD_REST * UNIT);
-      this.shares.push(0);
-    }
+    for (const column of columns) this.join(column, -HARD_REST * UNIT);
+  }
+
+  /**
+   * @param {number} column @param {number} cap
+   * @param {Uint16Array} [row] its set bits, if they are not those that are surely on @param {string} [corner]
+   */
+  join(column, cap, row = this.cube.ones[column], corner = this.cornerOf(column, this.cube.on.row(column))) {
+    this.columns.push(column);
+    this.rows.push(row);
+    this.corners.push(corner);
+    this.caps.push(cap);
+    this.shares.push(0);
+  }
+
+  /** @param {number} column @param {Uint32Array} words @returns {string} */
+  cornerOf(column, words) {
+    return this.cube.isExact ? "" : `${column}:${words.join(" ")}`;
+  }
+
+  /**
+   * Let points, all target or all rest, take part as they are worst for the weights; how many did not so already.
+   * @param {number[]} columns @param {Int8Array} weights @param {number} cap @returns {number}
+   */
+  joinWorst(columns, weights, cap) {
+    const known = new Set(this.corners);
+    const rows = worst(this.cube, columns, weights);
+    let joined = 0;
+    columns.forEach((column, k) => {
+      const corner = this.cornerOf(column, rows.row(k));
+      if (known.has(corner)) return;
+      this.join(column, cap, rows.indices(k), corner);
+      joined += 1;
+    });
+    return joined;
   }
 
   /** A round of coordinate descent, in an order shuffled by hashing; whether it came to rest. @returns {boolean} */
@@ -165,13 +212,12 @@ export class Machine {
    * @param {Int32Array} visit @param {number} left @returns {[number, number]}
    */
   pass(visit, left) {
-    const { sums, shares, caps, columns, goal, width } = this;
-    const { ones } = this.cube;
+    const { sums, shares, caps, rows, goal, width } = this;
     let largest = 0;
     let kept = 0;
     for (let t = 0; t < left; t++) {
       const i = visit[t];
-      const set = ones[columns[i]];
+      const set = rows[i];
       const old = shares[i];
       let inner = 0;
       for (let k = 0; k < set.length; k++) inner += sums[set[k]];
@@ -205,31 +251,66 @@ export class Machine {
 
   /**
    * Let go of the rest that lies far off, take in what lies within the margin; whether there was any.
-   * @param {Int32Array} scores @param {number} top @param {number} largest @returns {boolean}
+   * @param {Judged} found @param {number} top @param {number} largest @returns {boolean}
    */
-  widen(scores, top, largest) {
+  widen({ scores, weights }, top, largest) {
     const constant = BigInt(this.width * this.total - this.spread);
     const goal = BigInt(this.goal);
     const size = BigInt(Math.max(largest, 1));
     const near = withinInt32(floorDivideBig((constant + goal) * BigInt(top), size));
     const far = withinInt32(floorDivideBig((2n * constant + 3n * goal) * BigInt(top), 2n * size));
-    const keep = this.columns.map((c, k) => k < this.poolSize || this.shares[k] !== 0 || scores[c] <= far);
-    this.columns = this.columns.filter((_, k) => keep[k]);
-    this.caps = this.caps.filter((_, k) => keep[k]);
-    this.shares = this.shares.filter((_, k) => keep[k]);
-    const taken = new Set(this.columns);
-    const { start, stop } = this.cube;
+    this.leave((k) => this.caps[k] > 0 || this.shares[k] !== 0 || scores[this.columns[k]] <= far);
+    const { start, stop, isExact } = this.cube;
+    const taken = new Set(isExact ? this.columns : []);
     const inside = range(0, scores.length).filter((c) => scores[c] < near && (c < start || c >= stop) && !taken.has(c));
-    const found = lowest(scores, inside, Math.min(EFFORT.fresh, EFFORT.freshEach * this.poolSize));
-    this.joinRest(found);
-    return found.length > 0;
+    const found = lowest(scores, inside, Math.min(EFFORT.fresh, EFFORT.freshEach * this.pool.length));
+    if (isExact) {
+      this.joinRest(found);
+      return found.length > 0;
+    }
+    const low = withinInt32(floorDivideBig((constant - goal) * BigInt(top), size));
+    const more = this.joinWorst(found, weights, -HARD_REST * UNIT);
+    return more + this.joinWorst(this.pool.filter((c) => scores[c] > low), weights, this.soft) > 0;
   }
 
-  /** The columns that have a share. @returns {Support} */
+  /** Keep some of those that take part. @param {(k: number) => boolean} isKept */
+  leave(isKept) {
+    const kept = range(0, this.columns.length).filter(isKept);
+    /** @template T @param {T[]} list */
+    const some = (list) => kept.map((k) => list[k]);
+    this.columns = some(this.columns);
+    this.rows = some(this.rows);
+    this.corners = some(this.corners);
+    this.caps = some(this.caps);
+    this.shares = some(this.shares);
+  }
+
+  /** The columns that have a share: that of all their corners. @returns {Support} */
   support() {
     const has = range(0, this.shares.length).filter((k) => this.shares[k] !== 0);
-    return { columns: has.map((k) => this.columns[k]), shares: has.map((k) => this.shares[k]) };
+    if (this.cube.isExact) return { columns: has.map((k) => this.columns[k]), shares: has.map((k) => this.shares[k]) };
+    /** @type {Map<number, number>} */
+    const sums = new Map();
+    for (const k of has) sums.set(this.columns[k], (sums.get(this.columns[k]) ?? 0) + this.shares[k]);
+    const columns = [...sums.keys()].sort((a, b) => a - b);
+    return { columns, shares: columns.map((column) => sums.get(column) ?? 0) };
   }
+}
+
+/**
+ * Some columns, all target or all rest, their open bits as bad as they can be for the weights.
+ * @param {Cube} cube @param {number[]} columns @param {Int8Array} weights @returns {Bits}
+ */
+function worst({ on, maybe, start, stop }, columns, weights) {
+  const rows = on.take(columns);
+  const isTarget = columns.length > 0 && columns[0] >= start && columns[0] < stop;
+  const bad = new Uint32Array(on.stride);
+  weights.forEach((v, i) => (isTarget ? v > 0 : v < 0) && (bad[i >>> 5] |= 1 << (i & 31)));
+  columns.forEach((column, k) => {
+    const row = rows.row(k);
+    maybe.row(column).forEach((word, w) => (row[w] |= word & bad[w]));
+  });
+  return rows;
 }
 
 /**
@@ -271,7 +352,7 @@ export function fit(machine, worth, everything) {
     const record = best === null ? -1 : best.judged.coverage;
     stale = judged.coverage > record ? 0 : stale + 1;
     if (best === null || judged.coverage >= record) best = { judged, support: machine.support() };
-    const widened = machine.widen(judged.scores, top, largest);
+    const widened = machine.widen(judged, top, largest);
     if (atRest && !widened) break;
     if (stale >= (best.judged.coverage === everything ? 1 : EFFORT.stale)) break;
   }

@@ -168,13 +168,14 @@ function lost(cube) {
  * @returns {(k: number, candidates: number[]) => Cover}
  */
 export function weightedCovers(patterns, order) {
-  refuseTooLarge(patterns.on.count, patterns.on.width);
   const distinct = new Distinct(patterns, order);
   const on = patterns.on.take(distinct.firsts);
   const maybe = patterns.maybe === patterns.on ? on : patterns.maybe.take(distinct.firsts);
   const ones = range(0, on.count).map((column) => on.indices(column));
+  const isExact = maybe === on || maybe.words.every((word, w) => word === on.words[w]);
+  refuseTooLarge(on.count, on.width, isExact);
   return (k, candidates) => {
-    const cube = { on, maybe, ones, start: distinct.starts[k], stop: distinct.starts[k + 1] };
+    const cube = { on, maybe, ones, isExact, start: distinct.starts[k], stop: distinct.starts[k + 1] };
     if (cube.start === cube.stop) return { detectors: [], uncovered: [] };
     const making = new Making(cube, distinct.counts(k));
     making.atOnce();
