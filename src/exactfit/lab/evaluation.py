@@ -42,6 +42,14 @@ class Standing:
         For a fold: to fit and to answer.
     options : dict or None
         Of our own estimator, those that are not its defaults.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from exactfit.lab import evaluate
+    >>> found = evaluate({"min_width": 200}, *load_iris(return_X_y=True), n_folds=2, n_repeats=1)["1-nn"]
+    >>> found.name, found.low <= found.accuracy <= found.high
+    ('1-nn', True)
     """
 
     name: str

@@ -120,6 +120,13 @@ class Experiment:
         ``kind`` and options of each figure; empty: those that fit the axes.
     folder : Path or None
         Where the names of data files start from.
+
+    Examples
+    --------
+    >>> from exactfit.lab import paper_experiment
+    >>> two_moons = paper_experiment("two-moons")
+    >>> two_moons.name, two_moons.runs
+    ('two-moons', 250)
     """
 
     name: str
@@ -178,7 +185,20 @@ def paper_experiment(name: str, extent: str = FULL) -> Experiment:
 
 
 def load_experiment(path: Path, extent: str = FULL) -> Experiment:
-    """An experiment from a TOML file of the form at the top of this file."""
+    r"""An experiment from a TOML file of the form at the top of this file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import load_experiment
+    >>> head = 'title = "Moons"\nruns = 3\n[[data]]\nname = "two-moons"'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "moons.toml")
+    ...     _ = path.write_text(f"{head}\n[[grid]]\nwidth = [50, 100]\nmax_bias = [1.0]")
+    ...     load_experiment(path).runs
+    3
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -241,6 +241,12 @@ class SweepOptions:
         One process by default.
     shard : Shard, optional
         A part of the trials only; then nothing is drawn.
+
+    Examples
+    --------
+    >>> from exactfit.lab import SweepOptions
+    >>> SweepOptions(runs=5).independent
+    False
     """
 
     store: Path | None = None

@@ -52,6 +52,12 @@ class Trials:
         detectors, missed, seconds, and detectors per target class (-1 beyond the last).
     failures : tuple of dict
         Rows of trials that failed, with the traceback as ``"error"``.
+
+    Examples
+    --------
+    >>> from exactfit.lab import Trials, merge_trials
+    >>> merge_trials([]).headers
+    ()
     """
 
     headers: tuple[Header, ...]
@@ -236,6 +242,12 @@ def merge_trials(parts: Iterable[Trials]) -> Trials:
     ------
     DataError
         If two of them differ in what came out of the same cell of the same run.
+
+    Examples
+    --------
+    >>> from exactfit.lab import merge_trials
+    >>> len(merge_trials([merge_trials([]), merge_trials([])]).rows)
+    0
     """
     headers: dict[str, Header] = {}
     tables: list[Rows] = []
@@ -295,7 +307,18 @@ def _unique(rows: Rows, headers: Sequence[Header]) -> Rows:
 
 
 def write_trials(path: str | os.PathLike[str], trials: Trials) -> None:
-    """Write trials as a store or packed, by the ending of the name; an existing file is replaced."""
+    """Write trials as a store or packed, by the ending of the name; an existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import merge_trials, read_trials, write_trials
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_trials(Path(folder, "none.csv.gz"), merge_trials([]))
+    ...     len(read_trials(Path(folder, "none.csv.gz")).rows)
+    0
+    """
     path = Path(path)
     packed = path.name.endswith((".csv", ".csv.gz"))
     text = "".join(_packed_lines(trials) if packed else _store_lines(trials)).encode()

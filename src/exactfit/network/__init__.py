@@ -2,7 +2,8 @@
 
 from .activations import RELU, THRESHOLD, Activation, as_activation
 from .bits import BitMatrix
-from .network import Decoder, InputMap, Layer, Network
+from .decoder import Decoder
+from .network import InputMap, Layer, Network
 from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights, object_array
 
 __all__ = [

@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +26,7 @@ from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
 from .activations import Activation, as_activation
 from .bits import BitMatrix
+from .decoder import Decoder
 from .sides import dense_rows, row_tiles, sides
 from .weights import (
     Dense,
@@ -37,7 +37,6 @@ from .weights import (
     WeightedMasks,
     Weights,
     integers_to_text,
-    object_array,
     text_to_integers,
     weigh_words,
     weights_from,
@@ -60,6 +59,13 @@ class Layer:
 
     A detector that fires when fewer than ``limit`` masked bits are on is a unit
     with weights -mask and bias ``limit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network import THRESHOLD, Dense, Layer
+    >>> Layer(Dense(np.array([[1.0, -1.0]])), np.array([0.5]), THRESHOLD)
+    <Layer: 1 units of 2 inputs, dense, threshold>
     """
 
     weights: Weights
@@ -174,50 +180,6 @@ def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
     sums = np.empty((masks.n_rows, values.shape[0]))
     masked_sums(np.ascontiguousarray(values.T), rows, sums)
     return sums
-
-
-@dataclass(frozen=True)
-class Decoder:
-    """How outputs become a class index; a closed list.
-
-    Parameters
-    ----------
-    kind : {"sign", "one_hot", "nearest", "argmax"}
-        - ``"sign"``: one output; negative means ``classes[0]``, else ``classes[1]``
-          (sign(0) = +1, as in the paper).
-        - ``"one_hot"``: one output per class, positive where the class claims the
-          point; the class that claims it alone, or -1 if none or several do.
-        - ``"nearest"``: one output; the class whose entry of ``levels`` is nearest.
-        - ``"argmax"``: one output per class; the class of the largest, the first of equals.
-    classes : tuple of int
-        Class indices that the outputs stand for.
-    levels : tuple of float
-        For ``"nearest"`` only.
-    """
-
-    kind: Literal["sign", "one_hot", "nearest", "argmax"]
-    classes: tuple[int, ...]
-    levels: tuple[float, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<Decoder: {self.kind!r} for {len(self.classes):,} classes>"
-
-    def __call__(self, outputs: NDArray[Any]) -> NDArray[np.intp]:
-        """Class index of every row of outputs, -1 where it is undecided."""
-        classes = np.asarray(self.classes, dtype=np.intp)
-        if self.kind == "sign":
-            return np.asarray(classes[(outputs[:, 0] >= 0).astype(np.intp)])
-        if self.kind == "one_hot":
-            claims = np.asarray(outputs > 0, dtype=bool)
-            alone = claims.sum(axis=1) == 1
-            return np.where(alone, classes[claims.argmax(axis=1)], -1)
-        if self.kind == "argmax":
-            return np.asarray(classes[np.argmax(outputs, axis=1)])
-        levels = np.asarray(self.levels)
-        if outputs.dtype == object:  # no rounding after layers that never round
-            levels = object_array([Fraction(level) for level in self.levels], levels.shape)
-        gaps = np.abs(outputs[:, :1] - levels[None, :])
-        return np.asarray(classes[np.argmin(gaps, axis=1)])
 
 
 InputMap = Literal["identity", "append_squared_norm"]

@@ -27,7 +27,14 @@ DIGITS = 53  # binary digits of a float64
 
 
 def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Objects:
-    """Python numbers as an object array; NumPy must not turn them into its own."""
+    """Python numbers as an object array; NumPy must not turn them into its own.
+
+    Examples
+    --------
+    >>> from exactfit.network import object_array
+    >>> object_array([2**70, 1], (2,)).dtype
+    dtype('O')
+    """
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array.reshape(shape)
@@ -133,7 +140,15 @@ class _Matrix:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dense(_Matrix):
-    """Weights as a float32 or float64 array of shape (units, inputs)."""
+    """Weights as a float32 or float64 array of shape (units, inputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network import Dense
+    >>> Dense(np.array([[1.0, 0.0], [0.5, 2.0]])).n_nonzero
+    3
+    """
 
     values: NDArray[Any]
     kind = "dense"
@@ -159,7 +174,15 @@ class Dense(_Matrix):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Masks(_Matrix):
-    """Weights 0 or ``sign``, packed: one row of ``bits`` per unit."""
+    """Weights 0 or ``sign``, packed: one row of ``bits`` per unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network import BitMatrix, Masks
+    >>> Masks(BitMatrix.from_bool(np.array([[True, False, True]])), -1).n_nonzero
+    2
+    """
 
     bits: BitMatrix
     sign: int
@@ -187,7 +210,15 @@ class Masks(_Matrix):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedMasks(_Matrix):
-    """Weights ``sign`` times a small integer: an int8 array of shape (units, inputs), over bits."""
+    """Weights ``sign`` times a small integer: an int8 array of shape (units, inputs), over bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network import WeightedMasks
+    >>> WeightedMasks(np.array([[-3, 0, 127]], dtype=np.int8), -1).shape
+    (1, 3)
+    """
 
     values: NDArray[np.int8]
     sign: int
@@ -232,7 +263,15 @@ def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: T
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparse(_Matrix):
-    """Weights as a SciPy CSR array of shape (units, inputs)."""
+    """Weights as a SciPy CSR array of shape (units, inputs).
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from exactfit.network import Sparse
+    >>> Sparse(sp.csr_array([[0.0, 3.0]])).shape
+    (1, 2)
+    """
 
     matrix: Any
     kind = "sparse"
@@ -272,6 +311,12 @@ class Integers(_Matrix):
 
     Nothing is ever rounded: floating-point inputs are whole numbers over a power of two, and so are
     all values in a chain of such layers (``network.weights.Dyadic``); biases are whole too.
+
+    Examples
+    --------
+    >>> from exactfit.network import Integers, object_array
+    >>> Integers(object_array([2**70, 0], (1, 2))).n_nonzero
+    1
     """
 
     values: NDArray[np.object_]
