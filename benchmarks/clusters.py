@@ -75,12 +75,50 @@ def measure_small(options: Options) -> list[Row]:
     return measure("digits", digits(), 500)
 
 
+# Points, hyperplanes and features: constants come from the first of each kind, the second checks them.
+COSTS = [(400_000, 500, 2), (800_000, 1000, 2), (20_000, 500, 784), (30_000, 1000, 784)]
+
+
+def measure_costs(options: Options) -> list[Row]:
+    """Seconds of the phases of a fit of random points on two workers, by what they are proportional to."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(n_workers=THREADS, threads_per_worker=1, dashboard_address=None)
+    with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster) as client:
+        return [_phases(client, Path(folder), *sizes) for sizes in COSTS]
+
+
+def _phases(client: Any, folder: Path, count: int, width: int, d: int) -> Row:
+    """Nanoseconds of a core for every unit: a number of the data, a bit, a row."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(count, d)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(np.int64)
+    X[:, 0] += y  # so that little is left to the cover step
+    model = DaskInterpolatingClassifier.paper(width=width, center=True, random_state=0, n_jobs=THREADS, client=client)
+    chunks = chunks_on_disk(X, folder)
+    whole = [seconds_of(model, chunks, y) for _ in range(2)][-1]
+    units = {"survey": count * d, "radius": count * d, "patterns": count * width, "digest": count * d}
+    phases = model.phase_seconds_
+    return {
+        "points": f"{count:,}", "width": width, "features": d, "seconds": f"{whole:.2f}",
+        **{f"{name}, ns": f"{1e9 * THREADS * phases[name] / unit:.2f}" for name, unit in units.items()},
+        "digest, ns a row": f"{1e9 * THREADS * phases['digest'] / count:.0f}",
+        "client": f"{whole - sum(phases.values()):.2f} s", "round trips": model.round_trips_,
+    }  # fmt: skip
+
+
 def show(console: Console, rows: Sequence[Row], options: Options) -> None:
     """One table."""
     console.print(table_of(rows))
 
 
+def show_costs(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """One table."""
+    console.print(table_of(rows))
+
+
 CASES = [
+    Case("dask/costs", measure_costs, show_costs),
     Case("dask/overhead", measure_small, show),
     Case("dask/mnist", measure_mnist, show, needs_data=True),
 ]

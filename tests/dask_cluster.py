@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 120  # to start, and to end if nobody asks for anything any more
+SECONDS = 120  # to start
+IDLE = 900  # seconds after which a scheduler ends if its test died: kernels may be compiled meanwhile
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Cluster:
     def start(self, n_workers: int) -> None:
         distributed = pytest.importorskip("distributed")
         self.scheduler = self._process(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", "--idle-timeout", str(SECONDS)
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", "--idle-timeout", str(IDLE)
         )
         for _ in range(n_workers):
             self.add_worker()

@@ -44,12 +44,15 @@ from .separation import OpenPairs
 from .sure_pairs import SurePairs
 from .values import Values
 
+BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make the way to them shorter
+
 
 def hyperplane_source(
     X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence
 ) -> Source:
     """The supply of hyperplanes that the options ask for."""
-    return Source(root, _law(X, y, targets, options), options.exact_in)
+    waits = isinstance(X, PartedPoints) and options.hyperplanes != "gaussian"
+    return Source(root, _law(X, y, targets, options), options.exact_in, BLOCKS_AT_ONCE if waits else 1)
 
 
 def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> Law:
@@ -159,7 +162,7 @@ class FirstLayer:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
         make = SurePairs if self.options.has_open_bits else OpenPairs
         pairs = make(y, targets, threads=self.threads)
-        batches = _Batches(self.X, source, self.options, self.threads)
+        batches = Batches(self.X, source, self.options, self.threads)
         blocks, lines = self._draw(pairs, batches.take)
         n_drawn = WORD_BITS * len(lines)
         if self.options.has_margin:
@@ -286,7 +289,7 @@ class FirstLayer:
         )
 
 
-class _Batches:
+class Batches:
     """Blocks of hyperplanes with every point's sides, computed a few at a time.
 
     Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from.
@@ -299,6 +302,7 @@ class _Batches:
         self.drawn = 0
 
     def take(self, pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
+        """The next block."""
         if not self.ready:
             planes = self._drawn(pairs)
             patterns = patterns_of(self.X, planes, self.options, self.threads)
@@ -307,11 +311,14 @@ class _Batches:
         return self.ready.pop()
 
     def _drawn(self, pairs: OpenPairs) -> Hyperplanes:
-        if not self.follow:
-            return self.source.blocks(self.drawn, self.drawn + BATCH_BLOCKS)
-        if self.drawn == 0 or pairs.closed:
-            return self.source.blocks(self.drawn, self.drawn + 1)
-        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, self.drawn))
+        if self.follow and self.drawn and not pairs.closed:
+            return self.follow_on(pairs, self.drawn)
+        several = not self.follow or pairs.closed
+        return self.source.blocks(self.drawn, self.drawn + (BATCH_BLOCKS if several else 1))
+
+    def follow_on(self, pairs: OpenPairs, index: int) -> Hyperplanes:
+        """A block from the pairs that are open."""
+        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, index))
         return in_format_of(drawn, self.options.exact_in)
 
 

@@ -116,6 +116,25 @@ class Groups:
         return len(self.codes)
 
 
+@dataclass(frozen=True, eq=False)
+class Crowds:
+    """Points that have one pattern as one.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64
+        How many points each is.
+    members : callable
+        From some of them to all their rows, ascending, and for each row the place of its own among them.
+    firsts : callable
+        All rows of target classes, ascending.
+    """
+
+    sizes: Ints
+    members: Callable[[Ints], tuple[Ints, Ints]]
+    firsts: Callable[[], Ints]
+
+
 def distinct_columns(words: Words) -> tuple[Ints, Ints]:
     """The first of equal columns, ascending, and for every column the place of its first among them.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -92,12 +93,16 @@ class Source:
     root: np.random.SeedSequence
     law: Law
     exact_in: str | None = None
+    at_once: int = 1  # blocks drawn at a time, in threads: where draws wait for rows that are elsewhere
 
     def blocks(self, start: int, stop: int) -> Hyperplanes:
-        """The hyperplanes of some blocks, 64 each."""
-        planes = Hyperplanes.joined(
-            [self.law.draw(stream(self.root, HYPERPLANES, index)) for index in range(start, stop)]
-        )
+        """The hyperplanes of some blocks, 64 each; as each has a stream of its own, it does not matter who is first."""
+        streams = [stream(self.root, HYPERPLANES, index) for index in range(start, stop)]
+        if self.at_once == 1:
+            planes = Hyperplanes.joined(list(map(self.law.draw, streams)))
+        else:
+            with ThreadPoolExecutor(self.at_once) as pool:
+                planes = Hyperplanes.joined(list(pool.map(self.law.draw, streams)))
         if self.law.around is not None:
             subtract_products(planes.weights, self.law.around, planes.biases)
         return in_format_of(planes, self.exact_in)

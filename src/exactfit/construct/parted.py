@@ -8,21 +8,21 @@ from .._support.threads import Work
 from ..data import Codes, Matrix, PartedPoints, Rows
 from ..exceptions import WidthLimitError
 from ..network.bits import WORD_BITS
-from .algorithms import BATCH_BLOCKS, FOLLOWING, FirstLayer, Take, hyperplane_source
+from .algorithms import BATCH_BLOCKS, Batches, FirstLayer, Take, hyperplane_source
 from .construction import Construction
-from .distinct import Groups, candidates_of, ranks_of
+from .distinct import Crowds, Groups, candidates_of, ranks_of
 from .evidence import ClassOrder
 from .hyperplanes import Hyperplanes, Source
 from .one_vs_rest import assemble, cover_distinct, refuse_small_pool
 from .patterns import Line
 from .recipe import Recipe
 from .rescue import coordinate_cuts
-from .separation import Crowds, OpenPairs
+from .separation import OpenPairs
 
 
 def goes_by_parts(X: Matrix, options: Recipe) -> bool:
     """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
-    return isinstance(X, PartedPoints) and not options.has_open_bits and options.hyperplanes != FOLLOWING
+    return isinstance(X, PartedPoints) and not options.has_open_bits
 
 
 def algorithm_1_by_parts(
@@ -53,20 +53,26 @@ class _PartedLayer(FirstLayer):
 
     def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
         """Algorithm 1, lines 3-7."""
-        planes = source.blocks(0, BATCH_BLOCKS)
+        batches = Batches(self.X, source, self.options, self.threads)
+        planes = source.blocks(0, 1 if batches.follow else BATCH_BLOCKS)
         while True:
             self._look(planes)
-            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
+            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds(targets))
             try:
                 blocks, lines = self._draw(pairs, self._taking(planes))
                 break
             except _Drained:
-                n = planes.count // WORD_BITS
-                planes = planes.append(source.blocks(n, 2 * n))
+                planes = planes.append(self._further(pairs, planes.count // WORD_BITS, batches))
         self._keep(blocks, lines, pairs)
         self.n_rescued = 0
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
+
+    def _further(self, pairs: OpenPairs, drawn: int, batches: Batches) -> Hyperplanes:
+        """Blocks before points are looked at again: all that are left, one that follows the pairs, or as many again."""
+        if pairs.closed:
+            return batches.source.blocks(drawn, -(-self.widths.smallest // WORD_BITS))
+        return batches.follow_on(pairs, drawn) if batches.follow else batches.source.blocks(drawn, 2 * drawn)
 
     def _look(self, planes: Hyperplanes) -> None:
         """Go over all points."""
@@ -78,9 +84,13 @@ class _PartedLayer(FirstLayer):
                 "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
             )
 
-    def _crowds(self) -> Crowds:
-        planes, groups = self.planes, self.groups
-        return Crowds(groups.sizes, lambda some: self.X.members(planes, self.order, groups.take(some)))
+    def _crowds(self, targets: tuple[int, ...]) -> Crowds:
+        planes, groups, order = self.planes, self.groups, self.order
+
+        def firsts() -> Rows:
+            return np.sort(np.concatenate([order.rows[slice(*order.target(k))] for k in targets]))
+
+        return Crowds(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)), firsts)
 
     def _taking(self, planes: Hyperplanes) -> Take:
         ready = iter(zip(planes.blocks(), self.groups.words, strict=True))

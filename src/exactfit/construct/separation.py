@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from .._kernels.separation import TILE, Scan, last_separating_bit, list_open, weigh_open
 from .._support.threads import Threads
 from ..network.bits import WORD_BITS, Words
+from .distinct import Crowds
 
 Ints = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -128,22 +129,6 @@ def _weigh_piece(scan: Scan, sizes: Ints, ids: Ints) -> Ints:
 
 def _last_bit_piece(scan: Scan, best: int, ids: Ints) -> int:
     return int(last_separating_bit(scan, ids, best))
-
-
-@dataclass(frozen=True, eq=False)
-class Crowds:
-    """Points that have one pattern as one.
-
-    Attributes
-    ----------
-    sizes : ndarray of int64
-        How many points each is.
-    members : callable
-        From some of them to all their rows, ascending, and for each row the place of its own among them.
-    """
-
-    sizes: Ints
-    members: Callable[[Ints], tuple[Ints, Ints]]
 
 
 class OpenPairs:
@@ -253,9 +238,14 @@ class OpenPairs:
         found = self._list(np.flatnonzero(self._degrees()), NO_LIMIT)
         assert found is not None  # there is no such limit
         used = _in_runs(found, len(self._sizes)) | (self._degrees() > 0)
-        crowds = np.flatnonzero(used[self._child])
-        rows, owner = self._crowds.members(self._rows[crowds])
-        return rows, self._child[crowds][owner]
+        return self._points(np.flatnonzero(used[self._child]))
+
+    def _points(self, active: Ints) -> tuple[Ints, Ints]:
+        """Rows of some active ones, ascending, and the child of each."""
+        if self._crowds is None:
+            return self._rows[active], self._child[active]
+        rows, owner = self._crowds.members(self._rows[active])
+        return rows, self._child[active][owner]
 
     def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
         """``count`` random rows that are first in open pairs, in turn if they are too few; for each so many seconds.
@@ -263,12 +253,13 @@ class OpenPairs:
         First rows come in random order, those without an open pair left out; seconds are uniform.
         There must be an open pair.
         """
-        turn = rng.permutation(self._firsts)
-        turn = np.searchsorted(self._rows, turn[np.isin(turn, self._rows)])
-        firsts, seconds, families = list[int](), list[Ints](), self._families(self._rows, self._child)
+        rows, child = self._points(np.arange(len(self._rows)))
+        turn = rng.permutation(self._firsts if self._crowds is None else self._crowds.firsts())
+        turn = np.searchsorted(rows, turn[np.isin(turn, rows)])
+        firsts, seconds, families = list[int](), list[Ints](), self._families(rows, child)
         for at in range(0, len(turn), count):
-            a, b = self._point_pairs(self._child[turn[at : at + count]], *families)
-            a = self._rows[turn[at : at + count][a]]
+            a, b = self._point_pairs(child[turn[at : at + count]], *families)
+            a = rows[turn[at : at + count][a]]
             begin = np.flatnonzero(np.r_[True, a[1:] != a[:-1]]) if len(a) else np.empty(0, np.int64)
             firsts += a[begin].tolist()
             seconds += np.split(b, begin[1:])[: len(begin)]

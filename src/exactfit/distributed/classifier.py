@@ -25,6 +25,7 @@ from .runner import Runner, dask_module
 from .shards import Shards
 from .tasks import answers_of_chunk
 
+OWN = ("round_trips_", "phase_seconds_")  # attributes that the ordinary estimator does not have
 # Options of the ordinary estimator that have to stay at these values, and what to do otherwise.
 LEFT_OUT = {"noise": 0.0, "exact_in": None}
 
@@ -36,9 +37,9 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     Same rows, options and seed: the same network, bit for bit, as :class:`exactfit.InterpolatingClassifier`
     builds, whatever the chunks, the number of workers and the order in which they finish.
 
-    Points stay where they are. Here, with the client, are labels, the patterns of all points (a bit for every
-    point and hyperplane) and what the cover needs. Not there yet: ``noise``, ``exact_in``, activations other
-    than the threshold; each is refused.
+    Points stay where they are. Patterns (a bit for every point and hyperplane) come here, equal ones of a class
+    once; where even these exceed ``memory_limit`` they stay on the workers, and masks and limits travel. Refused:
+    ``noise``, ``exact_in``, activations other than the threshold, margins in per cent.
 
     Parameters
     ----------
@@ -49,12 +50,15 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     client : distributed.Client or None, default=None
         None: the current client; without any, Dask's local scheduler, which takes data larger than memory too.
     memory_limit : int or None, default=None
-        Bytes that hyperplanes and patterns may take here (None: what the machine has).
+        Bytes that hyperplanes, distinct patterns or hashes of rows may take here (None: what the machine has).
+        Beyond, patterns of a fixed width stay on the workers, and an adaptive width is refused.
 
     Attributes
     ----------
     round_trips_ : int
-        How often ``fit`` waited for Dask. All others are those of :class:`exactfit.InterpolatingClassifier`.
+        How often ``fit`` waited for Dask.
+    phase_seconds_ : dict
+        For how long it did, by what was done there. All others are those of :class:`exactfit.InterpolatingClassifier`.
 
     Examples
     --------
@@ -82,7 +86,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             digest = points.digest(data.y)
         self._remember_features(X, points.shape[1])
         self._keep(made, data.classes, made.certificate(len(data), digest, None))
-        self.round_trips_ = runner.round_trips
+        self.round_trips_, self.phase_seconds_ = runner.round_trips, runner.seconds
 
     def _refuse_what_is_left_out(self) -> None:
         for name, value in LEFT_OUT.items():
@@ -113,7 +117,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         check_is_fitted(self)
         options = {one.name: getattr(self, one.name) for one in fields(InterpolatingClassifier)}
         local = InterpolatingClassifier(**options)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name != "round_trips_"}
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in OWN}
         local.__dict__.update(fitted)
         return local
 

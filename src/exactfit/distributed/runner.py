@@ -70,6 +70,7 @@ class Runner:
 
     def __init__(self, client: Any = None, progress: Progress = silent) -> None:
         self.client, self.progress, self.round_trips = current_client(client), progress, 0
+        self.seconds: dict[str, float] = {}  # of each kind of work
 
     def run(self, tasks: Sequence[Any], what: str) -> list[Any]:
         """What all tasks come to, in order."""
@@ -82,7 +83,9 @@ class Runner:
         for done, found in enumerate(self._on_cluster(tasks) if self.client is not None else self._here(tasks)):
             self.progress(what, done + 1, len(tasks))
             yield found
-        logger.info("%s: %d tasks in %.1f s", what, len(tasks), time.monotonic() - began)
+        took = time.monotonic() - began
+        self.seconds[what] = self.seconds.get(what, 0.0) + took
+        logger.info("%s: %d tasks in %.1f s", what, len(tasks), took)
 
     def _here(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         step = AHEAD * (os.cpu_count() or 1)
