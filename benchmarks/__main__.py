@@ -23,6 +23,7 @@ from . import (
     growth,
     labels,
     larger,
+    margins,
     pages,
     repair,
     weighted,
@@ -31,8 +32,8 @@ from . import (
 from .cases import Case, Options, Row
 
 GROUPS = (
-    fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, accuracy,
-    repair, pages,
+    fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, margins,
+    accuracy, repair, pages,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 

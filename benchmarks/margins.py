@@ -1,68 +1,133 @@
-"""Attacks on networks with a margin: digits, Two Moons, breast cancer and 2,000 MNIST images.
+"""Networks with a margin: what it costs, and attacks on it.
 
-    python benchmarks/margins.py [--moves 1000000] [--data FOLDER]
-
-Every training point is moved by just below the margin: towards its nearest hyperplanes, along weighted sums of their
-normals, towards the nearest point of another label, and in random directions. Prints what the margin cost and how many
-answers changed, which has to be none; the exit code is 1 otherwise.
+*Price*: hyperplanes, detectors and held-out accuracy of digits for growing margins, masks beside weights. *Attack*:
+every training point is moved by just below the margin: towards its nearest hyperplanes, along weighted sums of their
+normals, towards the nearest point of another label, and a million times at random. The moves that came closest to
+another answer are decided again in fractions. No answer may change.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
+from sklearn.model_selection import train_test_split
 
-from exactfit import InterpolatingClassifier, certify
+from exactfit import InterpolatingClassifier, Network, certify
 from exactfit.lab.datasets import load_dataset
+
+from .cases import Case, Data, Options, Row
+from .weighted import SEED, fitted, markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from attacks import moves_towards
 
+MOVES = 10**6  # random ones for each data set; --size for fewer
+MARGIN = "25%"  # of half the separation, in attacks
+CLOSEST = 20  # moves of a data set that are decided again in fractions: a second or so each
 MNIST_ROWS = 2000  # images, the first ones
+PRICES = (0, "5%", "10%", "25%", "50%", "90%", "99%")
 
 
-def problems(folder: str | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Points and labels by name."""
-    mnist = load_dataset("mnist", folder)
-    return {
-        "two moons": make_moons(1000, noise=0.05, random_state=0),
-        "breast cancer": load_breast_cancer(return_X_y=True),
-        "digits": load_digits(return_X_y=True),
-        "mnist": (mnist.X[:MNIST_ROWS], mnist.y[:MNIST_ROWS]),
-    }
+def mnist(options: Options) -> Data:
+    """The first images."""
+    images = load_dataset("mnist", options.data)
+    return images.X[:MNIST_ROWS], images.y[:MNIST_ROWS]
 
 
-def main() -> int:
-    """Build, certify and attack."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--moves", type=int, default=10**6, help="random moves for each data set")
-    parser.add_argument("--data", help="folder with MNIST; that of EXACTFIT_DATA by default")
-    parser.add_argument("--margin", default="25%")
-    given, changed = parser.parse_args(), 0
-    for name, (X, y) in problems(given.data).items():
-        start = time.perf_counter()
-        model = InterpolatingClassifier.paper(center=True, margin=given.margin, random_state=0).fit(X, y)
-        seconds = time.perf_counter() - start
-        certificate = certify(model, X, y)
-        codes, moves, wrong = np.searchsorted(model.classes_, y), 0, 0
-        rounds = -(-given.moves // (2 * len(X)))
-        for moved in moves_towards(model.network_, X, y, model.trace_.margin, np.random.default_rng(0), rounds):
-            moves += len(X)
-            wrong += int((model.network_.decide(moved) != codes).sum() + (model.predict(moved) != y).sum())
-        print(
-            f"{name}: margin {model.trace_.margin:.4g}, {model.width_} hyperplanes, {model.n_detectors_} detectors, "
-            f"{seconds:.1f} s; proved: {certificate.holds and not len(certificate.narrow)}; "
-            f"{moves:,} moves, {wrong} answers changed",
-            flush=True,
+PROBLEMS: dict[str, Callable[[Options], Data]] = {
+    "two-moons": lambda _: make_moons(1000, noise=0.05, random_state=0),
+    "breast-cancer": lambda _: load_breast_cancer(return_X_y=True),
+    "digits": lambda _: load_digits(return_X_y=True),
+    "mnist": mnist,
+}
+
+
+def answers(model: InterpolatingClassifier, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Class by the network's output (-1 for none), class by ``predict``, and how clear the nearest decision was."""
+    scores = model.decision_function(points)
+    if scores.ndim == 1:
+        found = (scores > 0).astype(np.int64)
+        return found, found, np.abs(scores)
+    claims = scores > 0
+    bare = np.where(claims.sum(axis=1) == 1, claims.argmax(axis=1), -1)
+    return bare, scores.argmax(axis=1), np.abs(scores).min(axis=1)
+
+
+def decide_in_fractions(network: Network, point: np.ndarray) -> int:
+    """The class of a point by exact arithmetic on the stored numbers, and nothing else."""
+    first, second, last = network.layers
+    x = [Fraction(float(value)) for value in point]
+    bits = [
+        sum((Fraction(float(w)) * value for w, value in zip(row, x, strict=True)), Fraction(float(bias))) > 0
+        for row, bias in zip(first.weights.values, first.bias, strict=True)
+    ]
+    fires = [int(limit) > count for limit, count in zip(second.bias, _counts(second.weights, bits), strict=True)]
+    sums = [last.weights.sign * sum(np.array(fires)[own].tolist()) for own in last.weights.bits.to_bool()]
+    return int(network.decoder(np.array([sums]))[0])
+
+
+def _counts(weights: object, bits: list[bool]) -> list[int]:
+    rows = weights.bits.to_bool() if hasattr(weights, "bits") else weights.values
+    return [sum(int(w) for w, bit in zip(row, bits, strict=True) if bit) for row in rows]
+
+
+def attack(name: str, detectors: str, options: Options) -> list[Row]:
+    """One network, and all moves against it."""
+    X, y = PROBLEMS[name](options)
+    model, seconds = fitted((X, y), {"margin": MARGIN}, detectors, SEED)
+    certificate = certify(model, X, y)
+    assert certificate.holds
+    assert not len(certificate.narrow)
+    codes, moves, changed = np.searchsorted(model.classes_, y), 0, 0
+    closest: list[tuple[float, int, np.ndarray]] = []
+    rounds = -(-(options.size or MOVES) // (2 * len(X)))
+    for moved in moves_towards(model.network_, X, y, model.trace_.margin, np.random.default_rng(SEED), rounds):
+        bare, predicted, clear = answers(model, moved)
+        moves += len(X)
+        changed += int(np.count_nonzero((bare != codes) | (predicted != codes)))
+        few = np.argsort(clear)[:CLOSEST]
+        closest = sorted(
+            [*closest, *zip(clear[few].tolist(), few.tolist(), moved[few], strict=True)], key=lambda c: c[:2]
         )
-        changed += wrong
-    return 1 if changed else 0
+        del closest[CLOSEST:]
+    wrong = sum(decide_in_fractions(model.network_, point) != codes[row] for _, row, point in closest)
+    return [
+        {
+            "data": name, "detectors": f"{model.n_detectors_} ({detectors})", "hyperplanes": model.width_,
+            "margin": model.trace_.margin, "fit s": seconds, "moves": moves, "answers changed": changed,
+            "closest, in fractions": f"{wrong} of {len(closest)}",
+        }
+    ]  # fmt: skip
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def price(detectors: str, options: Options) -> list[Row]:
+    """A row for every margin, on four fifths of digits."""
+    X, y = load_digits(return_X_y=True)
+    X, new, y, labels = train_test_split(X, y, test_size=0.2, random_state=SEED, stratify=y)
+    rows = []
+    for margin in PRICES:
+        model, seconds = fitted((X, y), {"margin": margin}, detectors, SEED)
+        rows.append(
+            {
+                "margin": str(margin), "detectors are": detectors, "distance": model.trace_.margin,
+                "hyperplanes": model.width_, "detectors": model.n_detectors_,
+                "accuracy": float(np.mean(model.predict(new) == labels)), "fit s": seconds,
+            }
+        )  # fmt: skip
+    return rows
+
+
+CASES = [
+    *(Case(f"margin-price/{kind}", partial(price, kind), markdown) for kind in ("mask", "weighted")),
+    *(
+        Case(f"margin-attack/{name}-{kind}", partial(attack, name, kind), markdown, needs_data=name == "mnist")
+        for name in PROBLEMS
+        for kind in ("mask", "weighted")
+    ),
+]
