@@ -12,11 +12,11 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
 import exactfit
-from exactfit import InterpolatingClassifier, InterpolationWarning, ParameterError
-from exactfit import explanation as module
-from exactfit.explanation import NAMED_SUPPORT, NEAREST, NOBODY, Standings
-from exactfit.network import WeightedMasks
+from exactfit import InterpolatingClassifier, InterpolationWarning, ParameterError, certify
+from exactfit.explanation import NAMED_SUPPORT
+from exactfit.network import WeightedMasks, standings
 from exactfit.network.detectors import class_slack
+from exactfit.network.standings import NEAREST, NOBODY, Standings
 
 MODELS = {
     "one-sided": {},
@@ -112,7 +112,7 @@ def test_threads_tiles_batches_and_layout_do_not_matter(monkeypatch, name):
     whole = model.explain(points).to_dict()
     assert {"points": [model.explain(point[None, :])[0].to_dict() for point in points]} == whole
     assert model.explain(sp.csr_array(points)).to_dict() == whole
-    monkeypatch.setattr(module, "LARGEST_TILE", 7)
+    monkeypatch.setattr(standings, "LARGEST_TILE", 7)
     assert model.set_params(n_jobs=2).explain(points).to_dict() == whole
 
 
@@ -215,3 +215,27 @@ def test_an_unfitted_model_explains_nothing():
     for ask in (InterpolatingClassifier().explain, InterpolatingClassifier().abstains):
         with pytest.raises(NotFittedError):
             ask([[0.0]])
+
+
+@pytest.mark.parametrize("name", ["one-sided", "three classes", "relu", "weighted"])
+def test_explanations_say_how_far_a_point_may_move(name):
+    model, X, _ = fitted(**MODELS[name])
+    points = unseen(X)
+    found = model.explain(points, radii=True)
+    answers, output = model.predict(points), model.classes_[model.network_.decide(points)]
+    assert (found.radii == certify(model, points, answers, radii=True).radii).all()
+    sure = found.radii > 0
+    assert sure.any()
+    assert (output[sure] == answers[sure]).all()
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        steps = rng.normal(size=points.shape)
+        moved = points + (1 - 1e-9) * found.radii[:, None] * steps / np.linalg.norm(steps, axis=1, keepdims=True)
+        assert (model.classes_[model.network_.decide(moved[sure])] == answers[sure]).all()
+    first = int(np.flatnonzero(sure)[0])
+    assert f"may move     by {found[first].radius:.3g} without changing its answer" in str(found[first])
+    assert found[first].to_dict()["radius"] == found[first].radius == found.radii[first]
+    frame = found.to_frame()
+    assert (frame["radius"] == found.radii[frame["point"]]).all()
+    assert model.explain(points)[first].radius is None
+    assert "radius" not in model.explain(points).to_frame()

@@ -18,15 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
 from ._support.options import Unweighted, refuse_weights
-from .certificate import Certificate
+from .certificate import Certificate, certify
 from .construct import Construction, Options
 from .construct.build import build
 from .construct.patterns import rounded
 from .construct.recipe import PAPER, shell_of
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
-from .explanation import Explanations, Standings, SupportRows
+from .explanation import Explanations, SupportRows
 from .network.detectors import LOWEST, class_slack, mean_slack
+from .network.standings import Standings
 from .outcome import Outcome
 
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
@@ -282,12 +283,14 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
             shares[np.arange(len(codes)), codes] += 1
         return shares / len(self.networks_)
 
-    def explain(self, X: Matrix) -> Explanations:
+    def explain(self, X: Matrix, *, radii: bool = False) -> Explanations:
         """What stands behind the answer for each point.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_samples, n_features)
+        radii : bool
+            Also prove how far each point may move without changing its answer, which takes longer.
 
         Returns
         -------
@@ -310,8 +313,10 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         standings = Standings.of(self.network_, points, self.n_jobs)
         slack = standings.best if len(self.networks_) == 1 else self._slack(points)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
+        labels = self._answers(self._scores(slack))
+        proved = certify(self, X, labels, radii=True, n_jobs=self.n_jobs).radii if radii else None
         return Explanations(
-            labels=self._answers(self._scores(slack)), standings=standings,
+            labels=labels, standings=standings, radii=proved,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
             output_labels=self.classes_[outputs], supports=self._supports(),
         )  # fmt: skip

@@ -11,95 +11,13 @@ from numpy.typing import NDArray
 
 from ._support.console import as_frame
 from ._support.html import element, html_table, joined
-from ._support.threads import Threads
-from .network import Network
-from .network.detectors import LOWEST, Detectors
-from .network.sides import dense_rows
+from .network.standings import NOBODY, Standings
 
-Matrix = Any
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-TILE_ENTRIES = 2**22  # slacks held at a time by each thread: 32 MB
-LARGEST_TILE = 512  # points to a piece of work, where detectors are few
-NEAREST = 3  # detectors that are named where none fires
-NOBODY = -1  # in place of a detector's number
 SHOWN_POINTS, SHOWN_DETECTORS, SHOWN_SUPPORT = 5, 3, 2  # in texts, before "and so many more"; support of each side
 NAMED_SUPPORT = 10  # rows of each side that an explanation names of what may be thousands
-
-
-@dataclass(frozen=True, eq=False)
-class Standings:
-    """Detectors by number, and their relative slack (see ``class_slack``) at each point.
-
-    Attributes
-    ----------
-    best, clearest : ndarray, shape (n_points, n_outputs)
-        Largest slack of every output's detectors and the first detector that has it, NOBODY without any.
-    starts : ndarray, shape (n_points + 1,)
-        Where each point's part of ``fired`` begins.
-    fired, slack : ndarray
-        The detectors that fire, the clearest first, and their slack.
-    nearest, nearest_slack : ndarray, shape (n_points, NEAREST)
-        The detectors that came closest to firing where none does, else NOBODY.
-    """
-
-    best: Floats
-    clearest: Rows
-    starts: Rows
-    fired: Rows
-    slack: Floats
-    nearest: Rows
-    nearest_slack: Floats
-
-    def __repr__(self) -> str:
-        return f"<Standings: {len(self.best):,} points, {self.best.shape[1]} outputs>"
-
-    @classmethod
-    def of(cls, network: Network, X: Matrix, n_jobs: int | None = None) -> Standings:
-        """Everything about all points of X (dense or CSR); the same for any number of threads."""
-        n, detectors = X.shape[0], Detectors.of(network)
-        step = max(1, min(LARGEST_TILE, TILE_ENTRIES // max(detectors.n_detectors, 1)))
-        tiles = [slice(low, min(low + step, n)) for low in range(0, n, step)]
-        with Threads(n_jobs) as threads:
-            found = threads.map(lambda tile: _judge(detectors, dense_rows(X, tile)), tiles)
-        return _joined([_judge(detectors, np.empty((0, X.shape[1]))), *found])
-
-
-def _judge(detectors: Detectors, points: Floats) -> Standings:
-    slack, n, n_outputs = detectors.slack(points), len(points), len(detectors.classes)
-    best, clearest = np.full((n, n_outputs), LOWEST), np.full((n, n_outputs), NOBODY)
-    for k in range(n_outputs):
-        own = detectors.of_output(k)
-        if len(own):
-            places = slack[own].argmax(axis=0)
-            clearest[:, k] = own[places]
-            best[:, k] = slack[clearest[:, k], np.arange(n)]
-    at, fired = np.nonzero(slack.T > 0)
-    order = np.lexsort((fired, -slack[fired, at], at))
-    at, fired = at[order], fired[order].astype(np.int64)
-    starts = np.searchsorted(at, np.arange(n + 1)).astype(np.int64)
-    nearest, nearest_slack = _nearest(slack, np.diff(starts) == 0)
-    return Standings(best, clearest, starts, fired, slack[fired, at], nearest, nearest_slack)
-
-
-def _nearest(slack: Floats, silent: NDArray[np.bool_]) -> tuple[Rows, Floats]:
-    """The detectors with the largest slack at points where none fires; the first of equals."""
-    nearest, found = np.full((len(silent), NEAREST), NOBODY), np.full((len(silent), NEAREST), LOWEST)
-    left, at = slack[:, silent], np.arange(np.count_nonzero(silent))
-    for place in range(min(NEAREST, len(slack))):
-        best = left.argmax(axis=0)
-        nearest[silent, place], found[silent, place] = best, left[best, at]
-        left[best, at] = -np.inf
-    return nearest, found
-
-
-def _joined(parts: list[Standings]) -> Standings:
-    """Tiles in order, as one."""
-    counts = np.concatenate([np.diff(part.starts) for part in parts])
-    names = ("best", "clearest", "fired", "slack", "nearest", "nearest_slack")
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Standings(starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), **arrays)
 
 
 @dataclass(frozen=True)
@@ -203,6 +121,9 @@ class Explanation:
         Where none fires, those that came closest: that an answer is "rest" rests on their limits.
     other : DetectorAt or None
         The clearest detector of any other class; None if no other class has detectors.
+    radius : float or None
+        Wherever the point moves by at most this Euclidean distance, the network's output keeps this answer: proved.
+        Zero where the output says something else, or nothing, to begin with; None if it was not asked for.
 
     Examples
     --------
@@ -220,6 +141,7 @@ class Explanation:
     fires: tuple[DetectorAt, ...]
     nearest: tuple[DetectorAt, ...]
     other: DetectorAt | None
+    radius: float | None = None
 
     def __repr__(self) -> str:
         return f"<Explanation: {self.label!r}, claimed by {len(self.claimed_by)} classes, {len(self.fires)} detectors>"
@@ -232,6 +154,7 @@ class Explanation:
         lines += [f"               and {more} more"] if more > 0 else []
         lines += [line for found in self.nearest for line in _lines("came close", found)]
         lines += _lines("other class", self.other) if self.other else []
+        lines += [f"  {'may move':<12} {_room(self.radius)}"] if self.radius is not None else []
         return "\n".join(lines)
 
     def roles(self) -> Iterator[tuple[str, DetectorAt]]:
@@ -248,7 +171,14 @@ class Explanation:
             "fires": [found.to_dict() for found in self.fires],
             "nearest": [found.to_dict() for found in self.nearest],
             "other": self.other and self.other.to_dict(),
+            "radius": self.radius,
         }
+
+
+def _room(radius: float) -> str:
+    if radius > 0:
+        return f"by {radius:.3g} without changing its answer"
+    return "not for sure: its answer is not the only class that claims it"
 
 
 def _lines(role: str, found: DetectorAt) -> list[str]:
@@ -290,6 +220,8 @@ class Explanations(Sequence[Explanation]):
         What all detectors say, as arrays.
     supports : SupportRows or None
         All rows that weighted detectors rest on: ``supports.of(detector)``. None for masks.
+    radii : ndarray of float64, or None if not asked for
+        How far each point may move without changing its answer.
 
     Examples
     --------
@@ -309,6 +241,7 @@ class Explanations(Sequence[Explanation]):
     witnesses: Rows
     output_labels: NDArray[Any]
     supports: SupportRows | None = None
+    radii: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -325,6 +258,7 @@ class Explanations(Sequence[Explanation]):
             fires=self._all(found.fired[part], found.slack[part]),
             nearest=self._all(found.nearest[k], found.nearest_slack[k]),
             other=self._other(k),
+            radius=None if self.radii is None else float(self.radii[k]),
         )
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -388,8 +322,10 @@ class Explanations(Sequence[Explanation]):
         """
         lines = [(k, one.label, role, *_cells(found)) for k, one in enumerate(self) for role, found in one.roles()]
         names = ("point", "answer", "role", *FRAME)
-        columns = zip(*lines, strict=True) if lines else ((),) * len(names)
-        return as_frame(dict(zip(names, map(list, columns), strict=True)))
+        columns = dict(zip(names, map(list, zip(*lines, strict=True) if lines else ((),) * len(names)), strict=True))
+        if self.radii is not None:
+            columns["radius"] = self.radii[columns["point"]].tolist()
+        return as_frame(columns)
 
 
 FRAME = ("detector", "label", "anchor", "witness", "slack", "support", "shares", "n_support")

@@ -217,6 +217,8 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
     assert [one["label"] for one in plain] == ["apple", "banana", "apple", "pear", "pear"]
     anchors = exactfit.load(model).classifier_.anchors_.tolist()
     assert all(found["anchor"] in anchors for one in plain for found in one["fires"])
+    out, _ = output_of(["explain", model, "fruit.csv", "--row", "1", "--radii"], capsys)
+    assert re.search(r"^  may move +by [\d.e-]+ without changing its answer$", out, re.MULTILINE)
     assert "has no row 9" in error_of(["explain", model, "fruit.csv", "--row", "9"], capsys, ExitCode.USAGE)
 
 

@@ -262,13 +262,16 @@ def explain_command(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="What the model was fitted to: shows the cells of its rows."),
     ] = None,
+    radii: Annotated[
+        bool, typer.Option("--radii", help="Also prove how far each row may move without changing its answer.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Say which detectors and training rows stand behind each answer, and what came closest."""
     output.check()
     fitted = _load(model)
     table = _chosen_rows(source.read_for(fitted), row)
-    found = fitted.explain(table, None if training is None else str(training))
+    found = fitted.explain(table, None if training is None else str(training), radii=radii)
     output.write_page(lambda shape: found.to_html(image_shape=shape))
     if training is None:
         notify("--training FILE, what the model was fitted to, shows the cells of the rows behind the answers")

@@ -262,13 +262,15 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
                 self._for_chunks(), labels, {"arithmetic": arithmetic, "radii": radii, "margin": margin}
             )
 
-    def explain(self, X: Any) -> Explanations:
+    def explain(self, X: Any, *, radii: bool = False) -> Explanations:
         """What stands behind the answer for each of some points, which are fetched and looked at here.
 
         Parameters
         ----------
         X : Dask or ordinary array or frame of shape (n_samples, n_features)
             As many rows as fit in memory here.
+        radii : bool
+            Also prove how far each point may move without changing its answer.
 
         Returns
         -------
@@ -276,12 +278,12 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         """
         local = self.to_local()
         if not is_collection(X):
-            return local.explain(X)
+            return local.explain(X, radii=radii)
         self._refuse_other_features(X)
         parts = [part for part in Runner(self.client).run(row_chunks(X), "rows") if part.shape[0]]
         if not parts:
             raise DataError("X must have at least one row")
-        return local.explain(_joined(parts))
+        return local.explain(_joined(parts), radii=radii)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -9,7 +9,7 @@ from .animation import animate_construction
 from .answers import plot_anchors, plot_coverage, plot_explanation, plot_suspects
 from .firing import plot_detector, plot_limit_shape, plot_masks_and_weights
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from .moving import plot_margins
+from .moving import plot_margins, plot_radii
 from .points import frame, plot_points
 from .regions import DecisionRegionDisplay, plot_regions
 from .style import style
@@ -32,6 +32,7 @@ __all__ = [
     "plot_margins",
     "plot_masks_and_weights",
     "plot_points",
+    "plot_radii",
     "plot_regions",
     "plot_sizes",
     "plot_suspects",

@@ -1,21 +1,24 @@
-"""How far points may move and keep their answers: proved balls around them."""
+"""How far points may move and keep their answers: proved balls around them, and how many may move how far."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..certificate import certify
+from ..certificate import Certificate, certify
+from ..exceptions import ParameterError
 from .plane import Floats, Picture, network_of, trace_of
 from .regions import plot_regions
-from .style import INK, axes_for, color, tint
+from .style import GREY, INK, axes_for, color, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BALL_ALPHA = 0.1  # opacity of a ball around a point
+SIZE = 5.6, 4.2  # inches
 
 
 def plot_margins(
@@ -77,3 +80,61 @@ def _draw_balls(ax: Axes, picture: Picture, radii: Floats, *, fill: bool = True)
     edges = [color(int(k)) for k in picture.codes] if fill else INK
     line: Any = {"linewidths": 0.6, "linestyles": "solid" if fill else "dashed", "zorder": 1.5}
     ax.add_collection(PatchCollection(balls, facecolors=faces, edgecolors=edges, **line))
+
+
+def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes | None = None) -> Axes:
+    """Draw how many points are proved to keep their answers when they move so far.
+
+    A line for each certificate; where a network has a margin, a dashed line at it. Points that are wrong or given up
+    may not move at all: a line begins below 1 then.
+
+    Parameters
+    ----------
+    certificates : Certificate, or mapping of str to Certificate
+        With ``radii``: as ``certify(..., radii=True)`` makes them.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure in exactfit's style by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import InterpolatingClassifier, certify
+    >>> from exactfit.plots import plot_radii
+    >>> X, y = make_moons(60, noise=0.05, random_state=0)
+    >>> models = {name: InterpolatingClassifier(margin=name, random_state=0).fit(X, y) for name in ("0%", "50%")}
+    >>> ax = plot_radii({name: certify(model, X, y, radii=True) for name, model in models.items()})
+    >>> ax.get_xscale(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('log', ['0%', '50%'])
+    """
+    named = certificates if isinstance(certificates, Mapping) else {"": certificates}
+    if not all(isinstance(one, Certificate) and one.radii is not None for one in named.values()):
+        raise ParameterError("this picture is of certificates with radii, as certify(..., radii=True) makes them")
+    with axes_for(ax, SIZE) as own:
+        for k, (name, one) in enumerate(named.items()):
+            distances, shares = radii_curve(np.asarray(one.radii))
+            own.step(distances, shares, where="pre", color=color(k), label=name)
+            if one.margin:
+                own.axvline(one.margin, color=color(k), linestyle="dashed", linewidth=1.0)
+        own.set(xscale="log", ylim=(0, 1.02), xlabel="distance", ylabel="share of points that may move so far")
+        own.grid(color=GREY, alpha=0.25)
+        if any(named):
+            own.legend(loc="lower left")
+    return own
+
+
+def radii_curve(radii: Floats) -> tuple[Floats, Floats]:
+    """Radii above zero, ascending, and the share of all points that have at least that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.plots.moving import radii_curve
+    >>> radii_curve(np.array([0.5, 0.0, np.nan, 0.25]))
+    (array([0.25, 0.5 ]), array([0.5 , 0.25]))
+    """
+    above = np.sort(radii[radii > 0])
+    return above, np.arange(len(above), 0, -1) / max(len(radii), 1)

@@ -251,7 +251,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         points = self.encode(X)
         return np.asarray(self.classifier_.abstains(points))
 
-    def explain(self, X: Any, training: Any = None) -> RowExplanations:
+    def explain(self, X: Any, training: Any = None, *, radii: bool = False) -> RowExplanations:
         """What stands behind the answer for every row; see ``InterpolatingClassifier.explain``.
 
         Anchors and witnesses are rows of the file that the model was fitted to, counted from 0 after the header.
@@ -262,9 +262,11 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         training : Table, path, frame or matrix, optional
             What the model was fitted to: the cells of its rows are shown beside their numbers. A model that was
             fitted here remembers it; one that was loaded does not, since files hold no data.
+        radii : bool
+            Also prove how far each row may move, in units of the encoded columns, without changing its answer.
         """
         asked = X if isinstance(X, Table) else self.read(X)
-        found = self.classifier_.explain(self.encode(asked))
+        found = self.classifier_.explain(self.encode(asked), radii=radii)
         known = getattr(self, "table_", None) if training is None else self._training(training)
         names = (
             np.arange(self.classifier_.certificate_.n_samples) if self._encoding.rows is None else self._encoding.rows
