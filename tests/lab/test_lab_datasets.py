@@ -22,7 +22,8 @@ from exactfit.data import data_digest
 from exactfit.demo import two_moons
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import load_dataset
-from exactfit.lab.datasets import _from_file, load_images, scale_to_unit, stratified_order
+from exactfit.lab.datasets import _from_file, load_data, load_images, scale_to_unit, stratified_order
+from exactfit.lab.experiment import Experiment
 
 
 def test_scaled_to_the_unit_interval_and_then_to_largest_norm_one(tmp_path: Path) -> None:
@@ -212,6 +213,31 @@ def test_every_beginning_of_a_stratified_order_has_the_classes_in_their_shares()
         assert np.abs(counts - size * np.array([0.6, 0.3, 0.1])).max() <= 1.5
     assert (order == stratified_order(y)).all()
     assert (order != stratified_order(y, random_state=1)).any()
+
+
+@pytest.mark.parametrize(("scale", "ratio"), [(None, 1.0), ("standard", 1.0), ("unit", 1000.0), ("none", 1000.0)])
+def test_tables_are_standardised_unless_told_otherwise(tmp_path: Path, scale: str | None, ratio: float) -> None:
+    rows = np.random.default_rng(0).normal(5, 1, (40, 2)) * [1.0, 1000.0]
+    np.savez(tmp_path / "own.npz", X=rows, y=np.arange(40) % 2)
+    spec = {"file": "own.npz"} | ({} if scale is None else {"scale": scale})
+    experiment = Experiment("own", "own", 1, (spec,), (), folder=tmp_path)
+    (data,) = load_data(experiment)
+    first, second = data.X.std(axis=0)
+    assert second / first == pytest.approx(ratio, rel=0.5)
+    assert scale == "none" or np.linalg.norm(data.X, axis=1).max() == pytest.approx(1.0)
+    assert scale not in (None, "standard") or np.abs(data.X.mean(axis=0)).max() < 1e-12
+
+
+def test_own_data_are_not_called_generated(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", X=np.arange(4.0)[:, None], y=[0, 1, 0, 1])
+    shipped, made, standard = (
+        {"loader": "load_wine"},
+        {"loader": "make_moons", "arguments": {"n_samples": 20, "random_state": 0}},
+        {"loader": "load_wine", "scale": "standard"},
+    )
+    found = load_data(Experiment("x", "x", 1, ({"file": "own.npz"}, shipped, made, standard), (), folder=tmp_path))
+    assert [data.standing for data in found] == ["own", "own", "generated", "own"]
+    assert np.ptp(found[3].X.std(axis=0)) < 1e-12 < np.ptp(found[1].X.std(axis=0))
 
 
 @pytest.mark.parametrize("X", [np.zeros((3, 2)), np.full((3, 2), np.inf), np.empty((0, 2))])

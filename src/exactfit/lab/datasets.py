@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
 from .._support.options import check_whole
-from ..data import data_digest, finite_points, refuse_conflicts
+from ..data import data_digest, finite_points, mean_and_deviation, refuse_conflicts
 from ..exceptions import DataError, ParameterError
 from ..geometry.theorem import make_parallel_lines
 from ..network.sides import row_tiles
@@ -30,10 +30,11 @@ from .images import KINDS, ImageKind, Images, checked_images, read_images, subfo
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+Scaled = Literal["unit", "standard", "none"]
 Table = tuple[NDArray[Any], NDArray[Any]]
 
 FOLDER_VARIABLE = "EXACTFIT_DATA"
-SCALES = ("unit", "none")
+SCALES = ("unit", "standard", "none")
 ORDERS = ("given", "stratified")
 LOADERS = ("load_", "make_", "fetch_")
 
@@ -58,6 +59,8 @@ class Dataset:
         Whether these are the files as published; None for data made by a formula, or a user's.
     source : str
         Where the points come from.
+    own : bool
+        Whether they are a user's: a file, or data that scikit-learn ships or fetches.
 
     Examples
     --------
@@ -75,11 +78,12 @@ class Dataset:
     digest: str
     published: bool | None
     source: str
+    own: bool = False
 
     @property
     def standing(self) -> str:
-        """One word: published, other, or generated."""
-        return {True: "published", False: "other", None: "generated"}[self.published]
+        """One word: published, other, own, or generated."""
+        return "own" if self.own else {True: "published", False: "other", None: "generated"}[self.published]
 
     @property
     def remark(self) -> str | None:
@@ -335,10 +339,11 @@ def _own(spec: Mapping[str, Any], base: Path) -> Dataset:
     X = np.array(X, dtype=np.float64, order="C")
     if X.ndim != 2 or len(X) != len(labels) or not X.size:
         raise DataError(f"{name}: there must be a label for each row of features, got shapes {X.shape}, {labels.shape}")
-    scale = spec.get("scale", "unit")
-    if scale not in SCALES:
-        raise ParameterError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
-    if scale == "unit":
+    if _scale(spec) == "standard" and "loader" in spec:
+        for column in X.T:
+            middle, deviation = mean_and_deviation(np.ascontiguousarray(column))
+            column[:] = (column - middle) / (deviation or 1.0)
+    if _scale(spec) != "none":
         scale_to_unit(X)
     classes, y = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -346,7 +351,18 @@ def _own(spec: Mapping[str, Any], base: Path) -> Dataset:
     y = y.reshape(-1).astype(np.int64)
     names = tuple(map(str, classes.tolist()))
     digest = data_digest(X, y, version=1)
-    return Dataset(X=X, y=y, name=name, classes=names, target=None, digest=digest, published=None, source=source)
+    own = not str(spec.get("loader", "")).startswith("make_")
+    return Dataset(
+        X=X, y=y, name=name, classes=names, target=None, digest=digest, published=None, source=source, own=own
+    )  # fmt: skip
+
+
+def _scale(spec: Mapping[str, Any]) -> Scaled:
+    """How points are scaled: tables are standardised unless the experiment says otherwise."""
+    scale = spec.get("scale", "standard" if "file" in spec else "unit")
+    if scale not in SCALES:
+        raise ParameterError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+    return cast("Scaled", scale)
 
 
 def _from_loader(spec: Mapping[str, Any], _base: Path) -> tuple[str, Table, str]:
@@ -368,11 +384,12 @@ def _from_loader(spec: Mapping[str, Any], _base: Path) -> tuple[str, Table, str]
 
 
 def _from_file(spec: Mapping[str, Any], base: Path) -> tuple[str, Table, str]:
-    """Points of a table as they are: categories as indicators, nothing scaled."""
+    """Points of a table: categories as indicators; numbers standardised, if that is how points are scaled."""
     path, label = base / str(spec["file"]), spec.get("label")
     if label is None and path.suffix != ".npz":
         raise ParameterError(f"say which column of {path.name} holds the labels: label = ...")
     table = read_table(path, label=label, **{name: spec[name] for name in READING if name in spec})
     if table.labels is None:
         raise DataError(f"{path.name} must hold an array of labels y beside X")
-    return path.stem, (Encoding.learn(table, "none").encode(table), table.labels), f"file {path.name}"
+    encoding = Encoding.learn(table, "standard" if _scale(spec) == "standard" else "none")
+    return path.stem, (encoding.encode(table), table.labels), f"file {path.name}"

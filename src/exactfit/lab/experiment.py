@@ -21,7 +21,8 @@
     kind = "heatmap"
 
 Further keys: ``law``, ``center`` and ``detectors`` ("mask", the default, or "weighted") at the top;
-``scale`` ("unit": largest norm 1, the default, or "none"), ``order`` ("given", the default, or "stratified"),
+``scale`` ("standard": columns of numbers with mean 0 and deviation 1, then largest norm 1, the default for files;
+"unit": largest norm 1, the default for loaders; or "none"), ``order`` ("given", the default, or "stratified"),
 ``families`` (how many stratified orders, each a data set),
 ``target`` (a label; all classes get detectors, or the rarer one of two, without it) and ``arguments`` (of a
 loader) in ``data``.
