@@ -89,6 +89,20 @@ def test_other_methods_are_refused(playground: Playground, method: str) -> None:
     assert headers["Content-Security-Policy"] == "default-src 'self'"
 
 
+def test_a_browser_that_goes_away_is_no_error(playground: Playground, capsys: Capture) -> None:
+    for kind in (BrokenPipeError, ConnectionResetError, TimeoutError):
+        try:
+            raise kind
+        except kind:
+            playground.handle_error(None, ("127.0.0.1", 1))
+    assert capsys.readouterr().err == ""
+    try:
+        raise KeyError("a bug")
+    except KeyError:
+        playground.handle_error(None, ("127.0.0.1", 1))
+    assert "KeyError: 'a bug'" in capsys.readouterr().err
+
+
 def test_it_listens_on_this_machine_only(playground: Playground) -> None:
     assert playground.server_address[0] == "127.0.0.1"
     assert playground.address == f"http://127.0.0.1:{playground.server_address[1]}/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from collections.abc import Callable
 from http import HTTPStatus
@@ -112,6 +113,11 @@ class Playground(ThreadingHTTPServer):
             raise ParameterError(f"port {port} cannot be had ({error}): give another, or 0 for any") from error
         self.files = page_files()
         self.hosts = {f"{name}{tail}" for name in (ADDRESS, "localhost") for tail in ("", f":{self.server_address[1]}")}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away before it had everything: that is no error of ours."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:

@@ -103,7 +103,7 @@ function onShape(state, i, random) {
   const rank = Math.floor(i / state.classes);
   const t = isRandom ? (rank + random.uniform()) / size : rank / Math.max(1, size - 1);
   const [x, y] = shape(t, label, state.classes, random);
-  const spread = noise * (state.noise / 50);
+  const spread = noise * (state.noise / 50) * (2 / state.classes);
   return /** @type {Point} */ ([x + spread * random.normal(), y + spread * random.normal(), label]);
 }
 

@@ -51,7 +51,7 @@ export function legendText(made, step) {
   if (isDone) {
     const wrong = made.uncovered.length ? "Crossed: wrong. " : "";
     const narrow = made.narrow.length ? "Dashed ring: without the margin. " : "";
-    const regions = made.targets.length > 1 ? "Striped: several classes claim it. White: none does." : "Colours: the network's answer.";
+    const regions = made.targets.length > 1 ? "Striped: several classes claim it. Plain: none does." : "Colours: the network's answer.";
     return `${wrong}${narrow}${regions}`;
   }
   if (detectors) return "Strong: where this detector fires. Hollow: points that none claims yet.";
