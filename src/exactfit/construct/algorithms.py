@@ -106,6 +106,7 @@ FEW_ROWS = 1024  # up to which the width is doubled
 MARGIN_STEP = 128  # hyperplanes
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
 BATCH_BLOCKS = 4  # whose sides are decided at a time: points are read once for 256 hyperplanes
+LARGEST_BATCH = 16  # blocks at a time, where the least width asks for so many anyway
 GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as large as the gaps
 
 
@@ -162,7 +163,7 @@ class FirstLayer:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
         make = SurePairs if self.options.has_open_bits else OpenPairs
         pairs = make(y, targets, threads=self.threads)
-        batches = Batches(self.X, source, self.options, self.threads)
+        batches = Batches(self.X, source, self.options, self.threads, self.widths.smallest)
         blocks, lines = self._draw(pairs, batches.take)
         n_drawn = WORD_BITS * len(lines)
         if self.options.has_margin:
@@ -178,7 +179,7 @@ class FirstLayer:
         stall = Stall(self.widths.smallest, *self._patience)
         blocks: list[Hyperplanes] = []
         lines: list[Line] = []
-        while not (pairs.closed and WORD_BITS * len(lines) >= self.widths.smallest):
+        while not pairs.closed:
             n = WORD_BITS * len(lines)
             if n >= self.widths.largest:
                 self._refuse(n, pairs)
@@ -188,8 +189,15 @@ class FirstLayer:
             blocks.append(block)
             lines.append(line)
             pairs.add(*line)
-            if len(lines) % BATCH_BLOCKS == 0 or pairs.closed:
+            if len(lines) % BATCH_BLOCKS == 0:
                 self.progress("hyperplanes", n + WORD_BITS, None)
+        while WORD_BITS * len(lines) < self.widths.smallest:  # nothing is open any more
+            block, line = take(pairs)
+            blocks.append(block)
+            lines.append(line)
+            if len(lines) % LARGEST_BATCH == 0:
+                self.progress("hyperplanes", WORD_BITS * len(lines), None)
+        self.progress("hyperplanes", WORD_BITS * len(lines), None)
         return blocks, lines
 
     @property
@@ -292,11 +300,13 @@ class FirstLayer:
 class Batches:
     """Blocks of hyperplanes with every point's sides, computed a few at a time.
 
-    Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from.
+    Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from. What
+    is drawn in any case comes in larger batches.
     """
 
-    def __init__(self, X: Matrix, source: Source, options: Recipe, threads: Threads) -> None:
+    def __init__(self, X: Matrix, source: Source, options: Recipe, threads: Threads, least_width: int) -> None:
         self.X, self.source, self.options, self.threads = X, source, options, threads
+        self.least = -(-least_width // WORD_BITS)
         self.follow = options.hyperplanes == FOLLOWING
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
@@ -313,8 +323,9 @@ class Batches:
     def _drawn(self, pairs: OpenPairs) -> Hyperplanes:
         if self.follow and self.drawn and not pairs.closed:
             return self.follow_on(pairs, self.drawn)
-        several = not self.follow or pairs.closed
-        return self.source.blocks(self.drawn, self.drawn + (BATCH_BLOCKS if several else 1))
+        at_least = 1 if self.follow and not self.drawn else BATCH_BLOCKS
+        ahead = min(self.least - self.drawn, LARGEST_BATCH) if at_least > 1 else 0
+        return self.source.blocks(self.drawn, self.drawn + max(at_least, ahead))
 
     def follow_on(self, pairs: OpenPairs, index: int) -> Hyperplanes:
         """A block from the pairs that are open."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import largest_norm, squares_from, subtract_products
+from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_products
 from .._support.threads import usable_memory
 from ..data import PartedPoints, mean
 from ..exceptions import DataError, ParameterError, TooLargeError
@@ -31,6 +31,7 @@ HYPERPLANES, ORDER, NETWORKS = 0, 1, 2
 # Points of other labels among which near_bisector takes the nearest, at most, and at most this share of them all:
 # enough to be near, few enough that small data have more than one bisector to a point.
 RIVALS, RIVAL_SHARE = 256, 1 / 8
+GATHERED = 2**22  # numbers of candidates held at a time: 32 MiB
 # Sides of local's windows, in sevenths of the shorter side of an image: 8 to 16 of 28, as measured on MNIST.
 WINDOW_SEVENTHS = 2, 4
 
@@ -199,7 +200,16 @@ def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, rng: np.random.Gen
 def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
     if isinstance(X, PartedPoints):
         return X.nearest(points, candidates)
-    return np.array([nearest_row(X, point, np.unique(rows))[1] for point, rows in zip(points, candidates, strict=True)])
+    found = np.empty(len(points), dtype=np.intp)
+    step = max(1, GATHERED // (candidates.shape[1] * X.shape[1]))
+    for start in range(0, len(points), step):
+        some = slice(start, start + step)
+        rows, places = np.unique(candidates[some], return_inverse=True)
+        nearest_of_each(
+            points[some], dense_rows(X, rows), np.sort(places.reshape(candidates[some].shape), axis=1), found[some]
+        )
+        found[some] = rows[found[some]]
+    return found
 
 
 def nearest_row(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:

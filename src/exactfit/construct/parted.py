@@ -53,7 +53,7 @@ class _PartedLayer(FirstLayer):
 
     def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
         """Algorithm 1, lines 3-7."""
-        batches = Batches(self.X, source, self.options, self.threads)
+        batches = Batches(self.X, source, self.options, self.threads, self.widths.smallest)
         planes = source.blocks(0, 1 if batches.follow else BATCH_BLOCKS)
         while True:
             self._look(planes)
