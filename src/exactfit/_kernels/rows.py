@@ -106,6 +106,16 @@ def subtract_products(weights, point, biases):
 
 
 @compiled
+def subtract_own_products(weights, points, biases):
+    """biases[i] -= <weights[i], points[i]>, the product summed in index order."""
+    for i in range(weights.shape[0]):
+        total = 0.0
+        for j in range(weights.shape[1]):
+            total += np.float64(weights[i, j]) * points[i, j]
+        biases[i] -= total
+
+
+@compiled
 def mix(state, word):
     """One step of a hash."""
     state = (state ^ word) * MIX_B

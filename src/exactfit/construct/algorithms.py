@@ -329,7 +329,7 @@ class Batches:
 
     def follow_on(self, pairs: OpenPairs, index: int) -> Hyperplanes:
         """A block from the pairs that are open."""
-        drawn = nearest_bisectors(self.X, pairs, RIVALS, stream(self.source.root, HYPERPLANES, index))
+        drawn = nearest_bisectors(self.X, pairs, RIVALS, [stream(self.source.root, HYPERPLANES, index)])
         return in_format_of(drawn, self.options.exact_in)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_products
+from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_own_products, subtract_products
 from .._support.threads import usable_memory
 from ..data import PartedPoints, mean
 from ..exceptions import DataError, ParameterError, TooLargeError
@@ -25,6 +25,7 @@ from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
 Floats = NDArray[np.float64]
+Streams = Sequence[np.random.Generator]
 
 # First number of a stream's key: what it is for. NETWORKS: seeds of further networks.
 HYPERPLANES, ORDER, NETWORKS = 0, 1, 2
@@ -81,9 +82,9 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
 
 
 class Law(NamedTuple):
-    """How a block of 64 hyperplanes is drawn, and the point that they are drawn around; None for the origin."""
+    """How blocks of 64 hyperplanes are drawn, one from each generator, and around which point; None for the origin."""
 
-    draw: Callable[[np.random.Generator], Hyperplanes]
+    draw: Callable[[Streams], Hyperplanes]
     around: Floats | None = None
 
 
@@ -100,10 +101,10 @@ class Source:
         """The hyperplanes of some blocks, 64 each; as each has a stream of its own, it does not matter who is first."""
         streams = [stream(self.root, HYPERPLANES, index) for index in range(start, stop)]
         if self.at_once == 1:
-            planes = Hyperplanes.joined(list(map(self.law.draw, streams)))
+            planes = self.law.draw(streams)
         else:
             with ThreadPoolExecutor(self.at_once) as pool:
-                planes = Hyperplanes.joined(list(pool.map(self.law.draw, streams)))
+                planes = Hyperplanes.joined(list(pool.map(lambda one: self.law.draw([one]), streams)))
         if self.law.around is not None:
             subtract_products(planes.weights, self.law.around, planes.biases)
         return in_format_of(planes, self.exact_in)
@@ -121,9 +122,12 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
     if not (np.isfinite(origin).all() and np.isfinite(reach)):
         raise DataError("the data are too large: their mean or radius overflows float64. Scale them down.")
 
-    def draw(rng: np.random.Generator) -> Hyperplanes:
-        weights = rng.standard_normal((WORD_BITS, d)).astype(np.float32)
-        return Hyperplanes(weights, reach * rng.uniform(-1.0, 1.0, WORD_BITS))
+    def draw(streams: Streams) -> Hyperplanes:
+        weights, biases = np.empty((len(streams), WORD_BITS, d), np.float32), np.empty((len(streams), WORD_BITS))
+        for k, rng in enumerate(streams):
+            weights[k] = rng.standard_normal((WORD_BITS, d))
+            biases[k] = reach * rng.uniform(-1.0, 1.0, WORD_BITS)
+        return Hyperplanes(weights.reshape(-1, d), biases.ravel())
 
     return Law(draw, origin if center else None)
 
@@ -171,8 +175,8 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
     """
     pairs = RandomPairs.of(y, targets)
 
-    def draw(rng: np.random.Generator) -> Hyperplanes:
-        here, there = pairs.draw(rng, WORD_BITS)
+    def draw(streams: Streams) -> Hyperplanes:
+        here, there = _drawn(pairs, streams)
         return between(dense_rows(X, here), dense_rows(X, there[:, 0]))
 
     return Law(draw)
@@ -187,12 +191,18 @@ def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> 
     pairs = RandomPairs.of(y, targets)
     n_others = len(y) - int(pairs.sizes[pairs.targets].max())
     rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
-    return Law(lambda rng: nearest_bisectors(X, pairs, rivals, rng))
+    return Law(lambda streams: nearest_bisectors(X, pairs, rivals, streams))
 
 
-def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, rng: np.random.Generator) -> Hyperplanes:
-    """A block of bisectors of random pairs, each the closest of so many with the same first point."""
-    here, there = pairs.draw(rng, WORD_BITS, rivals)
+def _drawn(pairs: Drawing, streams: Streams, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First rows and their seconds, of a block for each generator."""
+    here, there = zip(*(pairs.draw(rng, WORD_BITS, others) for rng in streams), strict=True)
+    return np.concatenate(here), np.concatenate(there)
+
+
+def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, streams: Streams) -> Hyperplanes:
+    """Blocks of bisectors of random pairs, each the closest of so many with the same first point."""
+    here, there = _drawn(pairs, streams, rivals)
     points = dense_rows(X, here)
     return between(points, dense_rows(X, _all_nearest(X, points, there)))
 
@@ -232,7 +242,7 @@ def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape
         )
     pairs = RandomPairs.of(y, targets)
 
-    def draw(rng: np.random.Generator) -> Hyperplanes:
+    def differences(rng: np.random.Generator) -> tuple[Floats, Floats]:
         here, normals = np.empty((WORD_BITS, X.shape[1])), np.zeros((WORD_BITS, X.shape[1]))
         left = np.arange(WORD_BITS)
         while len(left):
@@ -242,7 +252,11 @@ def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape
             with np.errstate(over="ignore"):
                 normals[left] = np.where(inside, dense_rows(X, second[:, 0]) - here[left], 0.0)
             left = left[~normals[left].any(axis=1)]
-        return _halfway(here, normals)
+        return here, normals
+
+    def draw(streams: Streams) -> Hyperplanes:
+        here, normals = zip(*map(differences, streams), strict=True)
+        return _halfway(np.concatenate(here), np.concatenate(normals))
 
     return Law(draw)
 
@@ -271,8 +285,7 @@ def _halfway(here: Floats, normals: Floats) -> Hyperplanes:
         exponents = np.frexp(np.abs(normals).max(axis=1))[1]
         weights = np.ldexp(normals, -exponents[:, None]).astype(np.float32)
     biases = np.zeros(len(weights))
-    for i, middle in enumerate(middles):
-        subtract_products(weights[i : i + 1], middle, biases[i : i + 1])
+    subtract_own_products(weights, middles, biases)
     return _finite(Hyperplanes(weights, biases))
 
 
