@@ -91,7 +91,6 @@ def test_probabilities_are_heard():
     sure[12, y[12]], sure[12, (y[12] + 1) % 10] = 0.02 / 9, 0.98
     found = find_suspects(X, y, pred_probs=sure, random_state=0)
     assert found.top(1).tolist() == [12]
-    assert found.suggested[12] == (y[12] + 1) % 10
     assert find_suspects(X, y, random_state=0).top(1).tolist() != [12]
 
 
