@@ -254,7 +254,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             ax.plot(apart, [place] * len(apart), "o", color="C0", alpha=0.55, ms=5, mec="none")
             ax.plot(np.median(apart), place, "|", color="C4", ms=16, mew=2.5)
         ax.axvline(0, color="#8C8C8C", lw=1)
-        ax.set_yticks(range(len(names)), list(reversed(names)))
+        counts = {name: len(gaps(found, name)) for name in names}
+        few = {name: f"{name} (on {count})" if count < len(CHOOSING) else name for name, count in counts.items()}
+        ax.set_yticks(range(len(names)), [few[name] for name in reversed(names)])
         ax.set(xlabel="points of accuracy more than 1-NN", title="What settings buy: ten data sets, medians as bars")
         figure.savefig(path)
 

@@ -86,3 +86,31 @@ def test_every_table_is_what_its_file_says(program: Any) -> None:
     for contest in tables.CONTESTS:
         found = tables.read_comparison(RESULTS / f"{contest.name}.json")
         assert tables.markdown(contest, found).strip() in text
+
+
+def test_tables_of_accuracy_are_what_the_file_says(program: Any) -> None:
+    tables = program.accuracy
+    text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in (ROOT / "results" / "accuracy.jsonl").read_text("utf-8").splitlines()]
+    for sets, metrics in ((tables.REPORTING, ("accuracy", "auc")), (tables.CHOOSING, ("accuracy",))):
+        for metric in metrics:
+            assert tables.markdown([row for row in rows if row["data"] in sets], metric) in text
+
+
+def test_what_is_kept_is_not_measured_again(program: Any, tmp_path: Path) -> None:
+    accuracy = program.accuracy
+    model = accuracy.OTHERS["1-nn"]
+    first = accuracy.Kept(tmp_path).get("iris", "1-nn", model, lambda: {"accuracy": 0.5})
+    again = accuracy.Kept(tmp_path).get("iris", "1-nn", model, lambda: {"accuracy": 0.9})
+    assert first == again
+    other = accuracy.Kept(tmp_path).get("iris", "1-nn", accuracy.OTHERS["10-nn"], lambda: {"accuracy": 0.9})
+    assert other["accuracy"] == 0.9
+
+
+def test_a_share_of_the_labels_is_made_wrong(program: Any) -> None:
+    import numpy as np
+
+    y = np.arange(100) % 4
+    wrong = program.accuracy.flipped(y, 0.2)
+    assert (wrong != y).sum() == 20
+    assert set(wrong.tolist()) <= {0, 1, 2, 3}
