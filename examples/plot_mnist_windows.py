@@ -64,10 +64,9 @@ with style():
     if os.environ.get("EXACTFIT_DATA"):
         draw(figure, load_dataset("mnist"))
     else:
-        here = Path(__file__).resolve().parents[1] if "__file__" in globals() else Path.cwd()
         print(f"EXACTFIT_DATA names no folder with MNIST, so this is the picture kept as {KEPT}")
         ax = figure.subplots()
-        ax.imshow(plt.imread(here / KEPT))
+        ax.imshow(plt.imread(Path(sys.argv[0]).resolve().parents[1] / KEPT))
         ax.set_axis_off()
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1])
