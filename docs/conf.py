@@ -83,6 +83,7 @@ mathjax_path = "tex-svg.js"
 html_css_files = ["exactfit.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = "exactfit"
+html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
