@@ -91,33 +91,42 @@ class Given:
         raise IndexError(row)
 
 
-def repair_command(
-    model: OnnxFile,
-    source: Failures,
-    new: NewFile,
-    patches: Annotated[str, typer.Option(help="ball, mask, or weighted (fewer, less local).")] = "ball",
-    reach: Annotated[str, typer.Option(help="How far patches go: least, full, or a share up to 1.")] = "least",
+@dataclass(frozen=True)
+class PatchOptions:
+    """Options of ``RepairedClassifier``."""
+
+    patches: Annotated[str, typer.Option(help="ball, mask, or weighted (fewer, less local).")] = "ball"
+    reach: Annotated[str, typer.Option(help="How far patches go: least, full, or a share up to 1.")] = "least"
     exact_in: Annotated[
         str, typer.Option(metavar="FORMAT", help="Right in every evaluation in float32 or float64; model: as it takes.")
-    ] = "model",
-    jobs: Jobs = None,
-    seed: Seed = None,
-    json: Json = False,
-) -> None:
+    ] = "model"
+    jobs: Jobs = None
+    seed: Seed = None
+
+    def classifier(self, graph: Graph) -> RepairedClassifier:
+        """The model, to be repaired with these options."""
+        from ..repairs import RepairedClassifier
+
+        return RepairedClassifier(
+            graph,
+            patches=self.patches,
+            reach=self.reach if self.reach in ("least", "full") else as_number("--reach", self.reach, float),
+            exact_in=str(graph.input_dtype) if self.exact_in == "model" else self.exact_in,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
+
+
+def repair_command(model: OnnxFile, source: Failures, new: NewFile, options: PatchOptions, json: Json = False) -> None:
     """Put patches into an ONNX model that make it right on every row given, and prove it."""
     from ..export.onnx import to_onnx, write
-    from ..repairs import RepairedClassifier
     from ..repairs.graphs import Graph
 
     new.check()
     if new.output.suffix != ".onnx":
         raise ParameterError(f"repaired models are ONNX files: give a name that ends in .onnx, not {new.output.name!r}")
     given, graph = source.read(), Graph.of(model)
-    chosen = str(graph.input_dtype) if exact_in == "model" else exact_in
-    share = reach if reach in ("least", "full") else as_number("--reach", reach, float)
-    repaired = RepairedClassifier(
-        graph, patches=patches, reach=share, exact_in=chosen, n_jobs=jobs, random_state=seed
-    )  # fmt: skip
+    repaired = options.classifier(graph)
     try:
         repaired.fit(given.X, given.labels)
     except ContradictoryLabelsError as error:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._support.options import check_choice, check_n_jobs, seed_sequence
@@ -22,7 +23,7 @@ from ..network.activations import THRESHOLD
 from ..network.parts import side_by_side
 from ..network.sides import dense_rows
 from ..network.switched import SwitchedNetwork
-from .account import Change
+from .account import Change, PatchRecord
 from .balls import ball_patches, lowered_balls
 from .counts import count_patches, lowered_counts
 from .models import Model
@@ -175,6 +176,42 @@ class Repair:
             (*self.history, change), answers, targets.rows, patches.fired(seen), data_digest(points, labels),
             Probes.of(model, seen),
         )  # fmt: skip
+
+    def records(self) -> tuple[PatchRecord, ...]:
+        """What there is to say of every patch."""
+        patches, classes, (rows, places) = self.patches, self.model.classes, self.claims
+        order = np.argsort(places, kind="stable")
+        claimed = np.split(rows[order], np.searchsorted(places[order], np.arange(1, len(patches))))
+        facts = (
+            patches.anchors, self.changes, classes[self.answers[patches.anchors]], classes[patches.codes],
+            patches.fires_within, patches.silent_beyond,
+        )  # fmt: skip
+        told = zip(*(fact.tolist() for fact in facts), claimed, strict=False)  # split gives one part even of none
+        return tuple(
+            PatchRecord(anchor, change, tuple(own.tolist()), old, new, within, beyond)
+            for anchor, change, old, new, within, beyond, own in told
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """Patches with answers that the model behind them has just given, as ``certify`` takes them."""
+
+    network_: SwitchedNetwork
+    classes_: NDArray[Any]
+    exact_in: str | None
+    answers: Codes
+
+    def given_answers(self, X: Matrix, y: Any) -> Codes:
+        """Of the points that were asked about."""
+        return self.answers
+
+
+def stacked(above: Matrix, below: Matrix) -> Matrix:
+    """The rows of two matrices."""
+    if sp.issparse(above) or sp.issparse(below):
+        return sp.vstack([sp.csr_array(above), sp.csr_array(below)], format="csr")
+    return np.concatenate([above, below])
 
 
 def _listed(rows: Rows) -> tuple[int, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -17,11 +16,10 @@ from ..certificate.switched_proof import answers_digest
 from ..construct.patterns import rounded
 from ..data import Codes, Floats, Matrix, as_labels, as_points, validated
 from ..exceptions import ConstructionError, DataError, ParameterError
-from ..network.switched import SwitchedNetwork, overruled
-from .account import HeldOut, PatchRecord, RepairExplanation, RepairReport
-from .building import PatchRecipe, Repair, codes_of
+from ..network.switched import overruled
+from .account import HeldOut, RepairExplanation, RepairReport
+from .building import Heard, PatchRecipe, Repair, codes_of, stacked
 from .models import read_model
-from .patches import Patches
 
 
 def repair(model: Any, X: Matrix, y: ArrayLike, *, reach: Any = "least", **options: Any) -> RepairedClassifier:
@@ -226,7 +224,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "network_")
         answers, recorded = self.repair_.model.ask(self._points(X)), self.repair_.answers
-        heard = _Heard(self.network_, self.classes_, self.exact_in, answers)
+        heard = Heard(self.network_, self.classes_, self.exact_in, answers)
         certificate = certify(heard, X, y, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs)
         if (
             certificate.data_digest != self.repair_.data_digest
@@ -335,21 +333,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             after = overruled(self._patched(points), before)
             held_out = HeldOut.between(before, after, codes_of(self.repair_.model, labels))
         made = self.repair_
-        return RepairReport(self._records(made.patches), made.history, len(made.answers), len(made.targets), held_out)
-
-    def _records(self, patches: Patches) -> tuple[PatchRecord, ...]:
-        rows, places = self.repair_.claims
-        order = np.argsort(places, kind="stable")
-        claimed = np.split(rows[order], np.searchsorted(places[order], np.arange(1, len(patches))))
-        facts = (
-            patches.anchors, self.repair_.changes, self.classes_[self.repair_.answers[patches.anchors]],
-            self.classes_[patches.codes], patches.fires_within, patches.silent_beyond,
-        )  # fmt: skip
-        told = zip(*(fact.tolist() for fact in facts), claimed, strict=False)  # split gives one part even of none
-        return tuple(
-            PatchRecord(anchor, change, tuple(own.tolist()), old, new, within, beyond)
-            for anchor, change, old, new, within, beyond, own in told
-        )
+        return RepairReport(made.records(), made.history, len(made.answers), len(made.targets), held_out)
 
     def add(self, X: Matrix, y: ArrayLike, *, given: tuple[Matrix, ArrayLike] | None = None) -> RepairedClassifier:
         """Further points: old limits are lowered over them, and what needs a patch then gets one.
@@ -384,7 +368,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = validated(self, X, reset=False)
         labels = as_labels(y, points.shape[0])
         before, labels_before = self._given_before(given)
-        everything = _stacked(before, points), np.concatenate([labels_before, labels])
+        everything = stacked(before, points), np.concatenate([labels_before, labels])
         made = self.__sklearn_clone__()
         made.__dict__.update(vars(self))
         made._keep(self.repair_.extended(*everything, self._recipe()), everything)
@@ -400,23 +384,3 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if data_digest(points, labels) != self.repair_.data_digest:
             raise DataError("given must be the points and labels that the model was repaired for: their digest differs")
         return points, labels
-
-
-def _stacked(above: Matrix, below: Matrix) -> Matrix:
-    if sp.issparse(above) or sp.issparse(below):
-        return sp.vstack([sp.csr_array(above), sp.csr_array(below)], format="csr")
-    return np.concatenate([above, below])
-
-
-@dataclass(frozen=True, eq=False)
-class _Heard:
-    """A switched network with answers that its model has just given, as ``certify`` takes it."""
-
-    network_: SwitchedNetwork
-    classes_: NDArray[Any]
-    exact_in: str | None
-    answers: Codes
-
-    def given_answers(self, X: Matrix, y: ArrayLike) -> Codes:
-        """Of the points that were asked about."""
-        return self.answers
