@@ -250,12 +250,12 @@ def tables(options: Options) -> list[Row]:
 
 
 PAIRS: list[tuple[Any, Callable[..., Any]]] = [
-    (LogisticRegression(max_iter=2000), load_digits),
+    (LogisticRegression(C=1e-4), load_digits),
     (MLPClassifier(30, max_iter=60, random_state=0), load_digits),
     (RandomForestClassifier(10, max_depth=6, random_state=0), load_digits),
     (RandomForestClassifier(10, max_depth=3, random_state=0), load_breast_cancer),
     (GradientBoostingClassifier(n_estimators=5, random_state=0), load_breast_cancer),
-    (GradientBoostingClassifier(n_estimators=3, random_state=0), load_wine),
+    (GradientBoostingClassifier(n_estimators=1, max_depth=1, random_state=0), load_wine),
     (LogisticRegression(), lambda return_X_y: make_moons(2000, noise=0.3, random_state=0)),
     (MLPClassifier(20, max_iter=60, random_state=0), lambda return_X_y: make_moons(2000, noise=0.3, random_state=0)),
 ]

@@ -171,6 +171,7 @@ def test_the_commands_are_these() -> None:
         "info",
         "playground",
         "predict",
+        "repair",
         "reproduce",
     ]
     assert commands() == [*expected, "suspects", "sweep", "trials", "warm-up"]

@@ -77,9 +77,9 @@ def test_every_given_point_is_right_and_proved(problem, kind, data) -> None:
 
 
 PAIRS = [
-    (LogisticRegression(max_iter=300), load_digits),
+    (LogisticRegression(C=1e-4), load_digits),
     (MLPClassifier(30, max_iter=60, random_state=0), load_digits),
-    (GradientBoostingClassifier(n_estimators=5, random_state=0), load_wine),
+    (GradientBoostingClassifier(n_estimators=1, max_depth=1, random_state=0), load_wine),
     (RandomForestClassifier(10, max_depth=5, random_state=0), load_digits),
     (make_pipeline(StandardScaler(), LinearSVC()), load_breast_cancer),
     (DecisionTreeClassifier(max_depth=3, random_state=0), load_breast_cancer),
