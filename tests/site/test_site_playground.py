@@ -65,7 +65,7 @@ def opened(tab: Any, address: str, state: str = "") -> Any:
 def settled(tab: Any) -> str:
     """The outcome after all that is under way."""
     tab.wait_for_timeout(500)  # longer than the pauses after which the page builds finely and writes its link
-    tab.wait_for_selector("#busy", state="hidden")
+    tab.wait_for_selector("body[data-busy=no]")
     return str(tab.text_content("#outcome"))
 
 

@@ -9,6 +9,7 @@ import { Bits } from "./engine/bits.js";
 import { DEFAULT, format, MOST_POINTS, parse } from "./link.js";
 import { legendText, outcomeText, showFacts, showProbe, stepText } from "./panels.js";
 import { Picture, progressAt } from "./picture.js";
+import { Player } from "./player.js";
 import { asJson, asPython, FILE } from "./python.js";
 import { VIEW } from "./raster.js";
 import { followStory, markStory } from "./story.js";
@@ -24,9 +25,6 @@ const FINE = 200;
 const REST = 180;
 /** How near a click must be to a point to mean it, as a share of the view. */
 const REACH = 0.035;
-/** Milliseconds that all hyperplanes take to fall at most, and that a detector is shown. */
-const FALL = 5000;
-const PAUSE = 700;
 /** How far an arrow key moves the cursor; with Shift ten times as far. */
 const NUDGE = 0.01;
 
@@ -34,22 +32,26 @@ const picture = new Picture(byId("picture", HTMLCanvasElement));
 const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
 const stepper = byId("step", HTMLInputElement);
 const outcome = byId("outcome", HTMLParagraphElement);
-const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+const player = new Player({
+  current: currentStep, last: lastStep, goTo,
+  width: () => scene?.made.planes.b.length ?? 0,
+  detectors: () => scene?.made.detectors.length ?? 0,
+});
 
 /** @type {State} */
 let state = { ...DEFAULT };
 /** @type {Scene | null} */
 let scene = null;
-/** What the network is being built for, while the page goes on. @type {import("./datasets.js").Point[]} */
-let askedFor = [];
+/** What the network is being built for, while the page goes on. @type {State} */
+let askedFor = state;
 /** @type {Place | null} */
 let cursor = null;
 let milliseconds = 0;
-let [asked, answered, isWaiting, isDrawing] = [0, 0, false, false];
+let [asked, answered, isDrawing] = [0, 0, false];
+/** The size of the next wish, 0 for none. */
+let waiting = 0;
 /** @type {number | undefined} */
 let resting;
-/** @type {number | undefined} */
-let playing;
 
 // ---- Building ---------------------------------------------------------------------------------------------
 
@@ -66,22 +68,29 @@ function update(change, isMoving = false) {
   if (!change.points || isOther) showState(state);
   build(isMoving ? COARSE : FINE);
   clearTimeout(resting);
-  if (isMoving) resting = setTimeout(() => build(FINE), REST);
+  resting = undefined;
+  if (isMoving) {
+    resting = setTimeout(() => {
+      resting = undefined;
+      build(FINE);
+    }, REST);
+  }
   saveLink();
 }
 
 /** Ask for a network; while the worker is at work only the last wish counts. @param {number} size */
 function build(size) {
   if (asked > answered) {
-    isWaiting = true;
+    waiting = size;
     return;
   }
-  isWaiting = false;
+  waiting = 0;
   asked += 1;
+  askedFor = state;
+  document.body.dataset.busy = "yes";
   const { algorithm, width, law, bias, order, detectors, margin, seed } = state;
   const recipe = { algorithm, width, law, maxBias: bias, order, detectors, margin, seed };
-  askedFor = pointsOf(state);
-  worker.postMessage({ id: asked, points: askedFor, recipe, size });
+  worker.postMessage({ id: asked, points: pointsOf(state), recipe, size });
   setTimeout(() => (byId("busy", HTMLParagraphElement).hidden = asked === answered), 150);
 }
 
@@ -91,13 +100,14 @@ worker.addEventListener("message", ({ data }) => {
   milliseconds = data.milliseconds;
   if (data.error) showError(data.error);
   else showNetwork(data);
-  if (isWaiting) build(resting ? COARSE : FINE);
+  if (waiting) build(waiting);
+  else if (!resting) document.body.dataset.busy = "no";
 });
 
 /** @param {string} error */
 function showError(error) {
   scene = null;
-  pause();
+  player.pause();
   document.body.dataset.outcome = "none";
   outcome.className = "bad";
   outcome.textContent = `No network: ${error}.`;
@@ -111,7 +121,7 @@ function showError(error) {
 function showNetwork({ made, bits, first, size }) {
   if (!made || !bits || !first) return;
   made.exact = Bits.revived(made.exact);
-  scene = { points: askedFor, made, bits: Bits.revived(bits), first, size };
+  scene = { points: pointsOf(askedFor), builtFor: askedFor, made, bits: Bits.revived(bits), first, size };
   outcome.className = made.outcome === "points missed" ? "bad" : "good";
   const text = outcomeText(made, scene.points.length);
   if (outcome.textContent !== text) outcome.textContent = text;
@@ -151,45 +161,9 @@ function enableSteps() {
   byId("play", HTMLButtonElement).disabled = !scene;
 }
 
-function play() {
-  if (playing !== undefined) return pause();
-  if (currentStep() === lastStep()) goTo(0);
-  labelPlay(true);
-  let began = performance.now();
-  let from = currentStep();
-  playing = requestAnimationFrame(function advance(now) {
-    if (!scene || currentStep() >= lastStep()) return pause();
-    const width = scene.made.planes.b.length;
-    const falls = currentStep() < width;
-    const pace = falls ? Math.min(PAUSE, (isStill.matches ? 2 : 1) * FALL / width) : Math.max(250, PAUSE - 10 * scene.made.detectors.length);
-    let next = from + Math.floor((now - began) / pace);
-    if (isStill.matches && falls) next = now - began > PAUSE ? Math.min(width, from + Math.ceil(width / 5)) : from;
-    if (falls && next > width) next = width;
-    if (next > currentStep()) {
-      goTo(next);
-      if (isStill.matches || next === width || !falls) [began, from] = [now, next];
-    }
-    playing = requestAnimationFrame(advance);
-  });
-}
-
-function pause() {
-  if (playing !== undefined) cancelAnimationFrame(playing);
-  playing = undefined;
-  labelPlay(false);
-}
-
-/** @param {boolean} isPlaying */
-function labelPlay(isPlaying) {
-  const button = byId("play", HTMLButtonElement);
-  button.classList.toggle("playing", isPlaying);
-  button.title = isPlaying ? "Pause" : "Play";
-  button.setAttribute("aria-label", button.title);
-}
-
 /** @param {(step: number) => number} change */
 function stepBy(change) {
-  pause();
+  player.pause();
   goTo(change(currentStep()));
 }
 
@@ -340,7 +314,8 @@ async function copy(/** @type {string} */ text, /** @type {string} */ done) {
 
 function download() {
   if (!scene) return;
-  const url = URL.createObjectURL(new Blob([asJson(asArrays(scene.points), scene.made)], { type: "application/json" }));
+  const points = asArrays(pointsOf(scene.builtFor));
+  const url = URL.createObjectURL(new Blob([asJson(points, scene.made)], { type: "application/json" }));
   const link = document.createElement("a");
   Object.assign(link, { href: url, download: FILE });
   link.click();
@@ -355,7 +330,7 @@ function onClick(id, action) {
 function start() {
   onClick("first", () => stepBy(() => 0));
   onClick("back", () => stepBy((step) => step - 1));
-  onClick("play", play);
+  onClick("play", () => player.toggle());
   onClick("next", () => stepBy((step) => step + 1));
   onClick("last", () => stepBy(lastStep));
   stepper.addEventListener("input", () => stepBy(() => Number(stepper.value)));
@@ -368,7 +343,7 @@ function start() {
   const dialog = byId("code", HTMLDialogElement);
   onClick("python", () => {
     if (!scene) return;
-    byId("lines", HTMLElement).textContent = asPython(scene.made, state);
+    byId("lines", HTMLElement).textContent = asPython(scene.made, scene.builtFor);
     dialog.showModal();
   });
   onClick("close", () => dialog.close());

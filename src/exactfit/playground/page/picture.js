@@ -10,8 +10,11 @@ import { Cells, VIEW, weighPixels } from "./raster.js";
 /** @typedef {{x: number, y: number}} Place */
 
 /**
- * What is there to be drawn: the points, and the network once it is built.
- * @typedef {{points: Point[], made: Construction, bits: import("./engine/bits.js").Bits, first: Uint16Array[], size: number}} Scene
+ * What is there to be drawn: the points, the network, and what it was built for.
+ * @typedef {{
+ *   points: Point[], builtFor: import("./link.js").State, made: Construction, bits: import("./engine/bits.js").Bits,
+ *   first: Uint16Array[], size: number,
+ * }} Scene
  */
 
 /** The step of a construction: so many hyperplanes, so many detectors, and whether the network stands. */
