@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def test_zeros_of_both_signs_give_one_network(form: str, recipe: str) -> None:
     options = Recipe(**RECIPES[recipe])
     digest = adaptive_width(X, Y, options, 0).network.digest
     assert adaptive_width(FORMS[form], Y, options, 0).network.digest == digest
-    model = InterpolatingClassifier(**RECIPES[recipe], random_state=0).fit(FORMS[form], Y)
+    named = {option.name: getattr(options, option.name) for option in fields(Recipe)}
+    model = InterpolatingClassifier(**named, random_state=0).fit(FORMS[form], Y)
     assert model.network_.digest == digest
 
 
