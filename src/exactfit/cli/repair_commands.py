@@ -37,7 +37,7 @@ class Failures(TableSource):
         typer.Option(callback=readable, metavar="DATA", help="A further table: rows that must stay right."),
     ] = None
 
-    def read(self) -> Given:
+    def read(self) -> RepairData:
         """Both tables as points in the order of the first one's columns, and where each row stood."""
         import numpy as np
 
@@ -50,7 +50,7 @@ class Failures(TableSource):
         if len({part.dtype.kind in "US" for part in labels if part is not None}) > 1:
             raise DataError(f"the labels of {tables[0].name} and {tables[1].name} are of different kinds")
         points = np.concatenate([encoding.encode(table) for table in tables])
-        return Given(tables, points, np.concatenate(labels))  # type: ignore[arg-type]
+        return RepairData(tables, points, np.concatenate(labels))  # type: ignore[arg-type]
 
     def _table(self, path: Path) -> Table:
         from ..tables import read_table
@@ -75,7 +75,7 @@ def _refuse_categories(encoding: Encoding, table: Table) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class RepairData:
     """Points of one or two tables, below each other."""
 
     tables: list[Table]
@@ -141,7 +141,7 @@ def repair_command(model: OnnxFile, source: Failures, new: NewFile, options: Pat
     _tell(repaired, new.output, json)
 
 
-def _refuse_other_answers(graph: Graph, given: Given) -> None:
+def _refuse_other_answers(graph: Graph, given: RepairData) -> None:
     """The last word has the runtime at hand."""
     import numpy as np
 

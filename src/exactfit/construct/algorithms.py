@@ -119,7 +119,7 @@ def algorithm_1(
     """
     source = hyperplane_source(X, y, targets, options, root)
     order = ClassOrder.of(y)
-    layer = FirstLayer(X, options, work)
+    layer = GrowingLayer(X, options, work)
     layer.separate(y, targets, source)  # lines 1-8
     covers, patterns = _cover(layer, order, targets, root)  # lines 9-14
     return assemble(layer.planes, patterns.maybe, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
@@ -149,7 +149,7 @@ class _Widths:
         return cls(smallest, largest if asked else max(smallest, largest), asked)
 
 
-class FirstLayer:
+class GrowingLayer:
     """Hyperplanes and patterns (points in row order) as they grow."""
 
     def __init__(self, X: Matrix, options: Recipe, work: Work) -> None:
@@ -334,7 +334,7 @@ class Batches:
 
 
 def _cover(
-    layer: FirstLayer, order: ClassOrder, targets: tuple[int, ...], root: np.random.SeedSequence
+    layer: GrowingLayer, order: ClassOrder, targets: tuple[int, ...], root: np.random.SeedSequence
 ) -> tuple[list[Cover], Patterns]:
     """Lines 9-14, and the patterns in class order that they go by.
 

@@ -8,7 +8,7 @@ from .._support.threads import Work
 from ..data import Codes, Matrix, PartedPoints, Rows
 from ..exceptions import WidthLimitError
 from ..network.bits import WORD_BITS
-from .algorithms import BATCH_BLOCKS, Batches, FirstLayer, Take, hyperplane_source
+from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Take, hyperplane_source
 from .construction import Construction
 from .distinct import Crowds, Groups, candidates_of, ranks_of
 from .evidence import ClassOrder
@@ -43,8 +43,8 @@ class _Drained(Exception):  # noqa: N818  (a finding, not an error)
     """More hyperplanes are wanted than points have been held against."""
 
 
-class _PartedLayer(FirstLayer):
-    """As :class:`FirstLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
+class _PartedLayer(GrowingLayer):
+    """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
 
     def __init__(self, X: PartedPoints, options: Recipe, work: Work, order: ClassOrder, ranks: Rows) -> None:
         super().__init__(X, options, work)

@@ -94,13 +94,13 @@ def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
 def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
     """Every target class against all others: at most two runs each, however many classes."""
     wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
-    counts, begin, end = all_but(wanted, len(classes))
+    counts, begin, end = runs_without(wanted, len(classes))
     runs_of = np.zeros(len(classes), np.int64)
     runs_of[wanted] = counts
     return Runs(runs_of, begin.astype(np.int32), end.astype(np.int32), int((end - begin).sum()))
 
 
-def all_but(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+def runs_without(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
     """All of n classes but one, for each of some: how many runs that takes, where they begin and where they end."""
     begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
     end = np.stack([own, np.full(len(own), n)], axis=1)

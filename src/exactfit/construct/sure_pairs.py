@@ -14,12 +14,12 @@ import numpy as np
 
 from .._support.threads import Threads
 from ..network.bits import Words
-from .separation import BUDGET, Ints, OpenPairs, Runs, all_but
+from .separation import BUDGET, Ints, OpenPairs, Runs, runs_without
 
 
 def _parts_against(own: Ints, n_classes: int) -> Runs:
     """Part k of ``own`` against the parts after them, one for each class, but for its own class."""
-    counts, begin, end = all_but(own, n_classes)
+    counts, begin, end = runs_without(own, n_classes)
     runs_of = np.concatenate([counts, np.zeros(n_classes, np.int64)])
     first, last = (begin + len(own)).astype(np.int32), (end + len(own)).astype(np.int32)
     return Runs(runs_of, first, last, int((end - begin).sum()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -266,9 +266,7 @@ class Shards(PartedPoints):
                 f'{self.memory:,}: use margin=0 and another law than "near-bisector", for which distinct ones will do, '
                 "a smaller width, or a larger memory_limit"
             )
-        # The model itself would travel with its client.
-        recipe = Recipe(**{one.name: getattr(options, one.name) for one in fields(Recipe)})
-        one, how = shared(planes), shared(recipe)
+        one, how = shared(planes), shared(options)
         return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
 
     def _each(self, work: Callable[..., Any], argument: Any, what: str) -> list[Any]:
