@@ -74,6 +74,7 @@ def test_a_chain_with_patches_is_one_module(kind, labels, dtype) -> None:
     np.testing.assert_allclose(scores.numpy(), repaired.decision_function(X), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_module_of_a_repaired_model_can_be_exported_on() -> None:
     torch = pytest.importorskip("torch")
     X, _, repaired = repaired_digits("int", "ball")

@@ -50,7 +50,7 @@ class Constant:
 
 
 @given(problems(kinds=("grid", "halves", "interval", "any"), max_points=12), st.sampled_from(KINDS), st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_every_given_point_is_right_and_proved(problem, kind, data) -> None:
     X, y = problem
     reach = data.draw(st.sampled_from(["least", 0.3, "full"]))
@@ -287,18 +287,18 @@ def test_verify_of_a_chain_asks_the_runtime_that_it_came_from() -> None:
 @pytest.mark.parametrize("reach", ["least", "full"])
 @pytest.mark.parametrize("exact_in", [None, "float32"])
 def test_added_points_lower_limits_and_get_patches(kind, reach, exact_in) -> None:
-    X, y = make_moons(500, noise=0.35, random_state=1)
-    model = trained(DecisionTreeClassifier(max_depth=2, random_state=0), X[:300], y[:300])
-    repaired = repair(model, X[:300], y[:300], patches=kind, reach=reach, exact_in=exact_in, random_state=0)
+    X, y = make_moons(200, noise=0.35, random_state=1)
+    model = trained(DecisionTreeClassifier(max_depth=2, random_state=0), X[:120], y[:120])
+    repaired = repair(model, X[:120], y[:120], patches=kind, reach=reach, exact_in=exact_in, random_state=0)
     before = repaired.n_patches_
-    repaired.add(X[300:400], y[300:400]).add(X[400:], y[400:])
+    repaired.add(X[120:160], y[120:160]).add(X[160:], y[160:])
     assert (repaired.predict(X) == y).all()
     assert repaired.certificate_.holds
-    assert repaired.certificate_.n_samples == 500
+    assert repaired.certificate_.n_samples == 200
     first, second, third = repaired.report().history
     assert len(first.added) == before
-    assert (second.first_row, third.first_row, third.n_rows) == (300, 400, 100)
-    assert all(row >= 300 or row in repaired.repair_.targets for row in second.added)
+    assert (second.first_row, third.first_row, third.n_rows) == (120, 160, 40)
+    assert all(row >= 120 or row in repaired.repair_.targets for row in second.added)
     if reach == "full":
         assert second.lowered or third.lowered
     brought = {patch.anchor: patch.change for patch in repaired.report().patches}
