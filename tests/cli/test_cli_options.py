@@ -14,7 +14,7 @@ from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
 from exactfit import InterpolatingClassifier
-from exactfit.cli import ExitCode, options
+from exactfit.cli import ExitCode, main, options
 from exactfit.construct.recipe import PAPER
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
@@ -171,3 +171,39 @@ def test_files_are_not_overwritten_unless_asked(model: str, capsys: Capture) -> 
     assert (Path(model).read_bytes(), Path("there").read_text(encoding="utf-8")) == (before, "old")
     output_of(["predict", model, "fruit.csv", "-o", "there", "--force"], capsys)
     assert Path("there").read_text(encoding="utf-8").startswith("row,prediction\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("exactfit fit --activation ", {"threshold", "relu"}),
+        ("exactfit fit --missing i", {"impute", "indicator"}),
+        ("exactfit certify --arithmetic f", {"float64", "float32"}),
+        ("exactfit reproduce mni", {"mnist", "mnist-pairs", "mnist-wide", "mnist-pairs-families"}),
+        ("exactfit suspects --model r", {"random-forest"}),
+    ],
+)
+def test_shells_complete_values_and_names(
+    words: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("_EXACTFIT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    main([])
+    assert set(capsys.readouterr().out.split()) == offered
+
+
+def test_offered_words_are_those_that_the_library_takes() -> None:
+    from exactfit.certificate.record import ARITHMETICS
+    from exactfit.construct.recipe import CONFLICTS, LAWS
+    from exactfit.lab import experiment
+    from exactfit.tables.dialect import MISSING, PARTS
+    from exactfit.tables.encoding import SCALINGS
+
+    assert set(options.CHOICES["arithmetic"]) == set(ARITHMETICS)
+    assert set(options.CHOICES["hyperplanes"]) == set(LAWS)
+    assert set(options.CHOICES["conflicts"]) == set(CONFLICTS)
+    assert set(options.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
+    assert set(options.CHOICES["date_part"]) == set(PARTS)
+    assert set(options.CHOICES["missing"]) == set(MISSING)
+    assert set(options.CHOICES["scale"]) == set(SCALINGS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from command_line import FIT, Capture, fit_fruit, output_of
 
 from exactfit import demo
 from exactfit.cli import ExitCode, main
+from exactfit.cli.output import print_rows
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -58,3 +61,47 @@ def test_tables_are_drawn_on_terminals_that_are_wide_or_narrow(
             drawn = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines() if line[:1] in "┏┃┡│└"]
             assert len(drawn) >= 6
             assert max(map(len, drawn)) <= width
+
+
+def test_narrow_terminals_wrap_and_cut_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = [["17", "a label of some length", "0.25"], ["4", "Donaudampfschifffahrtsgesellschaft", "1"]]
+    for width in (60, 30, 20):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_rows(["row", "label", "score"], rows)
+        out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+        assert max(map(len, out.splitlines())) <= width
+        letters = re.sub(r"[^A-Za-z0-9.]", "", out)
+        assert "…" not in out
+        assert letters.count("f") >= 5  # every letter of the long word is there
+        assert letters.count("s") >= 5
+
+
+def test_a_table_too_narrow_for_columns_is_a_list(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "18")
+    print_rows(["row", "label", "score"], [["17", "apple", "0.25"]])
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert [line.strip() for line in out.splitlines()] == ["row: 17", "label: apple", "score: 0.25"]
+
+
+def test_compiling_is_told_with_how_long_it_takes(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from exactfit._kernels import compile as kernels
+    from exactfit.cli import output
+
+    def compile_three(tell: Callable[[int], None]) -> nullcontext[None]:
+        for done in range(4):
+            tell(done)
+        return nullcontext()
+
+    monkeypatch.setattr(kernels, "watched", compile_three)
+    monkeypatch.setattr(output, "TOLD_EVERY", 0.0)
+    output.begin()
+    with output.telling_of_compiling():
+        pass
+    first, *others = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"compiling, once on this machine: about \d+ s \(exactfit warm-up does it beforehand\)", first)
+    assert [line.split(",")[0] for line in others] == [f"compiled {k} of about 82 parts" for k in (1, 2, 3)]

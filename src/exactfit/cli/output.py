@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..demo import Exhibit
     from ..tables import TableModel
 
-NARROWEST = 6  # letters of a column that can still be read when its cells are wrapped
+NARROWEST = 4  # letters of a column that can still be read when its cells are wrapped
 FRAME = 3  # letters that the lines around a column take
 COMPILING = 550  # seconds of compiling for fit and certify, in seconds of a million turns of a loop in Python
 PARTS = 82  # kernels that are compiled for that
@@ -94,9 +94,8 @@ def telling_of_compiling() -> Iterator[None]:
         nonlocal told
         if not done:
             seconds = COMPILING * _seconds_of_loop()
-            notify(
-                f"compiling, once on this machine: about {max(5, 5 * round(seconds / 5))} s (exactfit warm-up does it)"
-            )
+            about = max(5, 5 * round(seconds / 5))
+            notify(f"compiling, once on this machine: about {about} s (exactfit warm-up does it beforehand)")
         elif time.perf_counter() - told >= TOLD_EVERY:
             told = time.perf_counter()
             notify(f"compiled {done} of about {PARTS} parts, {told - began:.0f} s")
