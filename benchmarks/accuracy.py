@@ -190,7 +190,7 @@ def times(options: Options) -> list[Row]:
     X = StandardScaler().fit_transform(X)
     rows, seconds = list[Row](), dict[str, list[float]]()
     models = dict(OWN)
-    models |= {name: SETTINGS[name] for name in ("width 4096", "weighted", "5 x 512", "7 networks")}
+    models |= {name: SETTINGS[name] for name in ("width 4096", "5 x 512")}
     for round_ in range(REPEATS + 1):
         for name, model in models.items():
             began = time.perf_counter()

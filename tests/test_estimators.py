@@ -264,7 +264,7 @@ def test_two_classes_have_one_column_that_is_positive_for_the_last(target):
 
 def test_relu_slack_has_the_sign_of_the_networks_own_output():
     X, y = moons()
-    model = InterpolatingClassifier(activation="relu", random_state=0).fit(X, y)
+    model = InterpolatingClassifier(activation="relu", target=None, random_state=0).fit(X, y)
     anywhere = np.random.default_rng(1).uniform(-3, 3, (500, 2))
     np.testing.assert_array_equal(model.predict(anywhere), model.network_.decide(anywhere))
 
@@ -272,7 +272,7 @@ def test_relu_slack_has_the_sign_of_the_networks_own_output():
 def test_a_class_without_detectors_comes_last():
     X = np.array([[0.0], [100.0], [100.1], [100.2]])  # few hyperplanes, none of them between the last three
     with pytest.warns(InterpolationWarning, match="3 of 4"):
-        model = InterpolatingClassifier.paper(width=8, random_state=0).fit(X, list("abcd"))
+        model = InterpolatingClassifier.paper(width=8, center=True, random_state=0).fit(X, list("abcd"))
     np.testing.assert_array_equal(model.detectors_per_class_ > 0, [True, False, False, False])
     decisions = model.decision_function(X)
     assert (decisions[:, 1:] == LOWEST).all()

@@ -20,7 +20,7 @@ from command_line import FIT, SOURCE, Capture, error_of, fit_fruit, output_of, w
 
 import exactfit
 from exactfit import InterpolatingClassifier, demo
-from exactfit.cli import DEMO, ExitCode, main
+from exactfit.cli import DEMO, ExitCode, main, model_commands
 from exactfit.persistence import container
 from exactfit.tables import Encoding
 
@@ -381,25 +381,21 @@ def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) 
 
 
 def test_predict_prints_scores_and_who_claims_a_row(model: str, capsys: Capture) -> None:
-    write("new.csv", "weight,colour,origin\n182,red,Spain\n100,green,Chile\n5000,red,Chile\n")
-    out, _ = output_of(["predict", model, "new.csv", "--claims", "--scores"], capsys)
-    header, *lines = [line.split(",") for line in out.splitlines()]
-    assert header == [
-        "row",
-        "prediction",
-        "claimed by",
-        *(f"score {name}" for name in ("apple", "banana", "pear", "plum")),
-    ]
     fitted = exactfit.load(model)
-    scores = fitted.decision_function("new.csv")
+    out, _ = output_of(["predict", model, "fruit.csv", "--claims", "--scores"], capsys)
+    header, *lines = [line.split(",") for line in out.splitlines()]
+    assert header == ["row", "prediction", "claimed by", *(f"score {name}" for name in fitted.classes_)]
+    scores = fitted.decision_function("fruit.csv")
     np.testing.assert_array_equal(np.array([line[3:] for line in lines], dtype=float), scores)
-    for line, claims in zip(lines, fitted.claims("new.csv"), strict=True):
-        claimed = fitted.classes_[claims].tolist()
-        assert line[2] == (claimed[0] if len(claimed) == 1 else "several" if claimed else "none")
-    assert lines[0][1:3] == ["apple", "apple"]
-    plain = json.loads(output_of(["predict", model, "new.csv", "--claims", "--scores", "--json"], capsys)[0])
-    assert plain["claims"][0] == ["apple"]
-    assert plain["scores"]["apple"] == scores[:, 0].tolist()
+    assert [line[1] for line in lines] == [line[2] for line in lines] == fitted.predict("fruit.csv").tolist()
+    plain = json.loads(output_of(["predict", model, "fruit.csv", "--claims", "--scores", "--json"], capsys)[0])
+    assert plain["claims"] == [[line[1]] for line in lines]
+    assert plain["scores"][str(fitted.classes_[0])] == scores[:, 0].tolist()
+
+
+@pytest.mark.parametrize(("labels", "text"), [([], "none"), (["a"], "a"), ([3], "3"), (["a", "b"], "several")])
+def test_who_claims_a_row_in_a_word(labels: list[Any], text: str) -> None:
+    assert model_commands._claim_text(labels) == text
 
 
 def test_two_classes_have_one_score(capsys: Capture) -> None:
