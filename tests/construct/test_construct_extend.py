@@ -233,7 +233,7 @@ def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None
 
 def test_without_training_data_a_classifier_can_be_saved_and_says_what_set_its_limits(tmp_path) -> None:
     X, y = moons(200, 0)
-    model = InterpolatingClassifier(width=300, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(width=300, hyperplanes="gaussian", target=None, random_state=0).fit(X, y)
     claimed = model.trace_.detector_classes[0]
     near = X[y == claimed][:40] + 1e-3  # fewer points than were fitted, so that limits fall
     fitted = extend(model, [(near, np.full(len(near), 1 - claimed))]).classifier

@@ -267,9 +267,11 @@ def _mispredicted(
 ) -> Codes | None:
     """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors.
 
+    Nor has it a meaning where a limit is not above its floor, which no classifier has: slack is relative to that.
     No other row can be: where each network's own output is right, so is the sign of its slack for every class.
     """
-    if not networks or any(network.detectors is None for network in networks):
+    detectors = [network.detectors for network in networks]
+    if not detectors or not all(found is not None and (found.spans > 0).all() for found in detectors):
         return None
     doubt = points.take(errors)
     tiles = [by_slack(networks, doubt.finite_tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
