@@ -21,7 +21,7 @@ JOBS ?= 2
 DATA ?=
 SECONDS ?= 600
 RUN = .venv/bin/python
-SPHINX = $(RUN) -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+SPHINX = $(RUN) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b html -d docs/_build/doctrees docs docs/_build/html
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: demo test test-slow test-site coverage bench bench-dask bench-weighted fuzz docs docs-quick fresh-kernels
