@@ -20,7 +20,7 @@ POLL = 0.5  # seconds between two looks at the workers, while tasks run
 PATIENCE = 60.0  # seconds without any worker before giving up: a cluster may be replacing them
 # Bytes of a graph that Dask does not warn of: hyperplanes go in it, so that tasks can run again wherever they are.
 LARGE_GRAPH = 2**30
-AHEAD = 4  # tasks under way for every thread: nobody waits for the client, and few results wait for it
+AHEAD = 12  # tasks under way for every thread: nobody waits for the client, and few results wait for it
 
 logger = logging.getLogger(__name__)
 
