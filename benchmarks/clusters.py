@@ -131,7 +131,8 @@ def measure_costs(options: Options) -> list[Row]:
                 {
                     "features": d, "survey": f"{1e9 * cost['survey']:.1f} ns a number",
                     "radius": f"{1e9 * cost['radius']:.1f} ns a number",
-                    "patterns": f"{1e9 * cost['patterns']:.2f} ns a bit", "digest": f"{1e9 * cost['digest']:.0f} ns a row",
+                    "patterns": f"{1e9 * cost['patterns']:.2f} ns a bit",
+                    "digest": f"{1e9 * cost['digest']:.0f} ns a row",
                     "fit": f"{count:,} points, n = {width}",
                     "foretold": f"{sum(cost[name] * unit for name, unit in numbers.items()):.1f} s",
                     "workers took": f"{took:.1f} s",
