@@ -247,7 +247,9 @@ def test_what_is_left_out_is_refused() -> None:
     with pytest.raises(ParameterError, match="give a distance"):
         DaskInterpolatingClassifier(margin="25%").fit(in_chunks(X, 300), y)
     with pytest.raises(TooLargeError, match="patterns of all 300 points"):
-        DaskInterpolatingClassifier(100, margin=1.0, memory_limit=2**16).fit(in_chunks(X, 300), y)
+        DaskInterpolatingClassifier(100, margin=1e-4, memory_limit=9000).fit(
+            in_chunks(moons(300)[0], 300), moons(300)[1]
+        )
     with pytest.raises(ParameterError, match="memory_limit"):
         DaskInterpolatingClassifier(memory_limit=0).fit(in_chunks(X, 300), y)
 
@@ -276,9 +278,10 @@ def test_a_memory_limit_is_kept() -> None:
     X, y = digits()
     with pytest.raises(TooLargeError, match="smaller width"):
         DaskInterpolatingClassifier(5000, memory_limit=2**20).fit(in_chunks(X, 300), y)
-    noisy = np.random.default_rng(0).integers(0, 2, 300)
+    points, noisy = moons(300)[0], np.random.default_rng(0).integers(0, 2, 300)
+    model = DaskInterpolatingClassifier(hyperplanes="gaussian", min_width=0, memory_limit=2**13, random_state=0)
     with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a fixed width, which may miss"):
-        DaskInterpolatingClassifier(memory_limit=2**12, max_bias=0.0, random_state=0).fit(in_chunks(X, 300), noisy)
+        model.fit(in_chunks(points, 300), noisy)
 
 
 def moons(n: int = 1500):

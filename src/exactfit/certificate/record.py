@@ -262,6 +262,7 @@ class Certificate:
             float64_safe=_all_safe([part.float64_safe for part in parts]),
             float32_safe=_all_safe([part.float32_safe for part in parts]),
             radii=_joined([part.radii for part in parts]),
+            mispredicted=_joined([part.mispredicted for part in named]),
             data_digest=data_digest,
             **rows,
         )
