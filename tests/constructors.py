@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
+from exactfit import InterpolatingClassifier
 from exactfit import constructions as rivals
 from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
 from exactfit.constructions import Constructor
@@ -24,6 +25,11 @@ from exactfit.network.activations import Activation
 
 Build = Callable[[NDArray[Any], NDArray[Any], Any], Construction]
 Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
+
+
+def plain(*args: Any, **options: Any) -> InterpolatingClassifier:
+    """A classifier whose defaults are those of a recipe: as few hyperplanes as it takes, detectors for one of two."""
+    return InterpolatingClassifier(*args, **{"min_width": 0, "hyperplanes": "gaussian", "target": None} | options)
 
 
 def squared_relu(t: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from constructors import plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
@@ -122,10 +123,7 @@ def test_votes_are_shares_and_exist_only_where_there_are_several():
 
 def test_more_networks_are_right_more_often():
     X, y = load_digits(return_X_y=True)
-    one, seven = (
-        InterpolatingClassifier(n_networks=k, random_state=0).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
-        for k in (1, 7)
-    )
+    one, seven = (plain(n_networks=k, random_state=0).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) for k in (1, 7))
     assert seven > one + 0.02
 
 

@@ -78,7 +78,7 @@ def test_nearest_by_differing_bits_the_first_on_a_tie():
     columns = np.arange(5)
     assert nearest(cube, 0, columns, 3).tolist() == [0, 1, 2]
     assert nearest(cube, 3, columns, 1).tolist() == [3]
-    assert nearest(cube, 0, columns, 0).tolist() == nearest(cube, 0, columns, 5).tolist() == columns.tolist()
+    assert nearest(cube, 0, columns, 5).tolist() == columns.tolist()
 
 
 @pytest.mark.parametrize("opened", [0.0, 0.2])

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from attacks import moves_towards
+from constructors import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
@@ -74,7 +75,7 @@ def test_the_network_for_no_margin_is_what_it_was() -> None:
 @pytest.mark.parametrize("target", [None, "all"])
 def test_a_fixed_width_lists_the_rows_that_are_right_without_the_margin(detectors: str, target: str) -> None:
     X, y = clouds(4, n=60)
-    model = InterpolatingClassifier(WIDE, margin="95%", detectors=detectors, target=target, random_state=0)
+    model = plain(WIDE, margin="95%", detectors=detectors, target=target, random_state=0)
     with pytest.warns(InterpolationWarning, match="right without the margin"):
         model.fit(X, y)
     certificate, trace = certify(model, X, y), model.trace_

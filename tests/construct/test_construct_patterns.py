@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN, PROBLEMS
+from constructors import OWN, PROBLEMS, plain
 from evaluations import evaluations, first_layers, fma32, fma64
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
@@ -249,7 +249,7 @@ def test_a_fixed_width_misses_points_that_some_evaluation_might_miss():
     made = fixed_width(X, y, 64, Recipe(exact_in="float32"), 0)
     assert len(made.trace.uncovered) == 6
     with pytest.warns(InterpolationWarning):
-        model = InterpolatingClassifier(64, exact_in="float32", random_state=0).fit(X, y)
+        model = plain(64, exact_in="float32", random_state=0).fit(X, y)
     assert model.certificate_.errors.tolist() == made.trace.uncovered.tolist()
     assert not model.certificate_.holds
     assert model.certificate_.float32_safe is False

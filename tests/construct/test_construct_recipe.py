@@ -156,8 +156,8 @@ def test_widths_that_cannot_be(width):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_width": -1}, "min_width must be a whole number >= 0, got -1"),
-        ({"min_width": 2.0}, "min_width must be a whole number >= 0, got 2.0"),
+        ({"min_width": -1}, "min_width must be 'auto' or a whole number >= 0, got -1"),
+        ({"min_width": 2.0}, "min_width must be 'auto' or a whole number >= 0, got 2.0"),
         ({"max_width": 0}, "max_width must be a whole number >= 1, got 0"),
         ({"max_width": "many"}, "max_width must be a whole number >= 1, got 'many'"),
         ({"min_width": 10, "max_width": 9}, "max_width=9 is below min_width=10"),

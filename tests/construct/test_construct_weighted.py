@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
+from constructors import PROBLEMS, plain
 from evaluations import evaluations
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -247,7 +247,7 @@ def test_noise_gives_up_rows_and_fits_the_others(width):
     y[[3, 40]] ^= 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exactfit.ExactfitWarning)
-        made = InterpolatingClassifier(detectors="weighted", noise=0.1, width=width, random_state=0).fit(X, y)
+        made = plain(detectors="weighted", noise=0.1, width=width, random_state=0).fit(X, y)
     given_up = made.certificate_.given_up
     assert set(given_up.tolist()) >= {3, 40}
     assert len(given_up) <= 6

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from constructors import plain
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -286,13 +287,13 @@ def test_relu_says_so_where_float64_is_not_wide_enough():
 
 def test_data_whose_mean_overflows_are_refused():
     with pytest.raises(DataError, match="Scale them down"):
-        InterpolatingClassifier(hyperplanes="gaussian").fit([[1.7e308], [1.6e308], [1.5e308]], [0, 1, 0])
+        plain().fit([[1.7e308], [1.6e308], [1.5e308]], [0, 1, 0])
 
 
 @pytest.mark.parametrize("options", [{}, {"activation": "relu"}, {"width": 256}])
 def test_points_far_outside_get_an_answer(options):
     X, y = small()
-    model = InterpolatingClassifier(random_state=0, **options).fit(X, y)
+    model = plain(random_state=0, **options).fit(X, y)
     far = np.array([[1.7e308, -1.7e308, 1.7e308], [-1.7e308, 1.7e308, 5e-324]])
     assert np.isfinite(model.decision_function(far)).all()
     assert set(model.predict(far)) <= {0, 1}
