@@ -28,6 +28,7 @@ def test_runs(example: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_film_is_written(tmp_path: Path) -> None:
     path = tmp_path / "film.gif"
     done = subprocess.run(
