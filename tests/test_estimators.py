@@ -298,7 +298,7 @@ def test_no_detectors_at_all(n_classes):
 def test_missed_points_are_counted_and_the_remedy_is_named():
     X, y = moons()
     with pytest.warns(InterpolationWarning) as caught:
-        model = InterpolatingClassifier(4, random_state=0).fit(X, y)
+        model = InterpolatingClassifier.paper(width=4, center=True, random_state=0).fit(X, y)
     missed = model.certificate_.n_errors
     assert missed == (model.predict(X) != y).sum() > 0
     assert f"{missed} of 200 training points are missed" in str(caught[0].message)

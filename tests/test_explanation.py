@@ -19,15 +19,15 @@ from exactfit.network.detectors import class_slack
 from exactfit.network.standings import NEAREST, NOBODY, Standings
 
 MODELS = {
-    "one-sided": {},
+    "one-sided": {"target": None},
     "both sides": {"target": "all"},
     "three classes": {"problem": "three classes"},
     "fixed": {"problem": "three classes", "width": 150},
     "relu": {"problem": "three classes", "activation": "relu"},
-    "relu one-sided": {"activation": "relu"},
+    "relu one-sided": {"activation": "relu", "target": None},
     "own": {"problem": "three classes", "activation": OWN},
     "weighted": {"problem": "three classes", "detectors": "weighted", "width": 150},
-    "weighted one-sided": {"detectors": "weighted"},
+    "weighted one-sided": {"detectors": "weighted", "target": None},
 }
 
 
@@ -170,7 +170,7 @@ def test_masks_rest_on_their_anchor_alone():
 
 
 def test_text_json_and_frame():
-    model, X, y = fitted()
+    model, X, y = fitted(target=None)
     explained = model.explain(X)
     assert json.loads(json.dumps(explained.to_dict())) == explained.to_dict()
     frame = explained.to_frame()
@@ -206,7 +206,7 @@ def test_abstains_where_the_network_does_not_decide(name):
 
 
 def test_a_one_sided_model_does_not_abstain():
-    model, X, _ = fitted()
+    model, X, _ = fitted(target=None)
     with pytest.raises(ParameterError, match='target="all"'):
         model.abstains(X)
 
