@@ -246,7 +246,7 @@ def test_what_is_left_out_is_refused() -> None:
             DaskInterpolatingClassifier(**options).fit(in_chunks(X, 300), y)
     with pytest.raises(ParameterError, match="give a distance"):
         DaskInterpolatingClassifier(margin="25%").fit(in_chunks(X, 300), y)
-    with pytest.raises(TooLargeError, match="patterns of all 300 points"):
+    with pytest.raises(TooLargeError, match="a margin needs the patterns of all 300 points"):
         DaskInterpolatingClassifier(100, margin=1e-4, memory_limit=9000).fit(
             in_chunks(moons(300)[0], 300), moons(300)[1]
         )

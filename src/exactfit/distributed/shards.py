@@ -262,9 +262,8 @@ class Shards(PartedPoints):
         needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
         if needed > self.memory:
             raise TooLargeError(
-                f"the patterns of all {len(self)} points would take {needed:,} bytes here, memory_limit allows "
-                f'{self.memory:,}: use margin=0 and another law than "near-bisector", for which distinct ones will do, '
-                "a smaller width, or a larger memory_limit"
+                f"a margin needs the patterns of all {len(self)} points here, {needed:,} bytes, and memory_limit allows "
+                f"{self.memory:,}: use margin=0, for which distinct ones will do, a smaller width, or a larger limit"
             )
         one, how = shared(planes), shared(options)
         return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
