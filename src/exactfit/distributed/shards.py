@@ -262,7 +262,7 @@ class Shards(PartedPoints):
         needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
         if needed > self.memory:
             raise TooLargeError(
-                f"a margin needs the patterns of all {len(self)} points here, {needed:,} bytes, and memory_limit allows "
+                f"a margin needs the patterns of all {len(self)} points here, {needed:,} bytes, memory_limit allows "
                 f"{self.memory:,}: use margin=0, for which distinct ones will do, a smaller width, or a larger limit"
             )
         one, how = shared(planes), shared(options)
