@@ -118,6 +118,7 @@ def test_a_worker_that_joins_late_is_used(cluster: Cluster, client, tmp_path) ->
 def test_workers_killed_at_twenty_random_moments(tmp_path) -> None:
     """Fit, predict and certify give what they give without, or say in bounded time that too few are left."""
     rng = np.random.default_rng(0)
+    X, Y = make_moons(1200, noise=0.15, random_state=0)
     local = InterpolatingClassifier(300, random_state=0).fit(X, Y)
     proof = certify(local, X, Y).to_dict()
     points = on_disk(tmp_path, X, 12, 0.05)
@@ -137,7 +138,8 @@ def test_workers_killed_at_twenty_random_moments(tmp_path) -> None:
         }
         for kill in range(KILLS):
             name = list(work)[kill % len(work)]
-            killer = threading.Timer(float(rng.uniform(0.0, 1.5)), cluster.workers.pop(0).kill)
+            victim = cluster.workers.pop(0)
+            killer = threading.Timer(float(rng.uniform(0.0, 1.5)), victim.kill)
             killer.start()
             start = time.monotonic()
             try:
@@ -147,6 +149,7 @@ def test_workers_killed_at_twenty_random_moments(tmp_path) -> None:
                 print(name, error)
             assert time.monotonic() - start < 180
             killer.join()
+            victim.wait(60)
             cluster.add_worker()
             client.wait_for_workers(3, timeout=120)
     assert len(done) >= KILLS - 2, done
