@@ -42,7 +42,7 @@ def test_the_file_is_that_of_one_machine(data, capsys) -> None:
 
 def test_a_scheduler_is_asked(data) -> None:
     with dask_cluster(data, 1, 1) as address:
-        options = ["--backend", "dask", "--scheduler", address, "--scale", "none", "--width", "100"]
+        options = ["--backend", "dask", "--scheduler", address, "--scale", "none"]
         assert fit(data / "parts", *options, "-o", data / "model") == 0
     assert load(data / "model").classifier_.certificate_.holds
 

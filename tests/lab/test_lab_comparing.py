@@ -85,7 +85,7 @@ class LongProof(Base):
     def construct(self, X, y, random_state=None):
         from exactfit.lab import contenders
 
-        contenders.certify = lambda *_: time.sleep(600)  # in this process only, which is about to be ended
+        contenders.certify = lambda *_, **__: time.sleep(600)  # in this process only, which is about to be ended
         return super().construct(X, y, random_state)
 
 

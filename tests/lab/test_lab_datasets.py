@@ -248,6 +248,6 @@ def test_what_cannot_be_scaled(X: np.ndarray) -> None:
 
 def test_own_tables_take_the_options_of_reading(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a;b;y\n1,5;u;p\n;v;q\n3,5;w;p\n", encoding="utf-8")
-    spec = {"file": "t.csv", "label": "y", "missing": "impute", "drop": ["b"]}
+    spec = {"file": "t.csv", "label": "y", "missing": "impute", "drop": ["b"], "scale": "none"}
     name, (X, y), _ = _from_file(spec, tmp_path)
     assert (name, X.tolist(), y.tolist()) == ("t", [[1.5], [2.5], [3.5]], ["p", "q", "p"])

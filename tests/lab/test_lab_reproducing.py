@@ -196,7 +196,7 @@ def test_data_that_cannot_be_used(source: str, code: int, says: str, capsys: pyt
     write("mixed.csv", "x,word,y\n1,4,a\n2,you,b\n")
     write("one.csv", "x,y\n1,a\n2,a\n")
     write("gap.csv", "x,y\n1,a\n,b\n")
-    write("clash.csv", "x,y\n1,a\n1,b\n")
+    write("clash.csv", "x,y\n1,a\n1,b\n2,a\n")
     np.savez("own.npz", X=np.ones((2, 2)))
     write("mine.toml", f"runs = 1\n[data]\n{source}\n{GRID}")
     assert main(["sweep", "mine.toml", "-j", "1"]) == code

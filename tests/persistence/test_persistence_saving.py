@@ -94,7 +94,8 @@ class Heir(InterpolatingClassifier):
 )
 def test_other_things_are_not_saved(thing: Any, tmp_path: Path) -> None:
     with pytest.raises(
-        ParameterError, match="save takes an InterpolatingClassifier, TableModel, Construction or Network, got"
+        ParameterError,
+        match="save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Con.* got",
     ):
         save(thing, tmp_path / "m")
 

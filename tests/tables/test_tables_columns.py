@@ -53,12 +53,12 @@ def test_a_printed_table_shows_its_head(path: Path) -> None:
     assert str(table).splitlines() == [
         "<Table t.csv: 7 rows, 2 columns, labels in 'y'>",
         "cells are separated by ';', numbers have decimal commas",
-        "row  a    d           y",
-        "0    1.5  2020-01-02  p",
-        "1    2.5  2020-01-03  q",
-        "2    3.5  2020-01-04  q",
-        "3    3.5  2020-01-04  q",
-        "4    3.5  2020-01-04  q",
+        "row    a  d           y",
+        "  0  1.5  2020-01-02  p",
+        "  1  2.5  2020-01-03  q",
+        "  2  3.5  2020-01-04  q",
+        "  3  3.5  2020-01-04  q",
+        "  4  3.5  2020-01-04  q",
         "and 2 more rows",
     ]
 

@@ -233,7 +233,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
     --------
     >>> import numpy as np
     >>> from exactfit.constructions.park import compress_keys
-    >>> compress(np.array([0, 2, 11, 13, 20], dtype=object), 10).places
+    >>> compress_keys(np.array([0, 2, 11, 13, 20], dtype=object), 10).places
     array([0, 2, 1, 3, 4])
     """
     segments, members = np.unique(keys // length, return_inverse=True)
