@@ -95,7 +95,7 @@ class Heir(InterpolatingClassifier):
 def test_other_things_are_not_saved(thing: Any, tmp_path: Path) -> None:
     with pytest.raises(
         ParameterError,
-        match="save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Con.* got",
+        match=r"save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Con.* got",
     ):
         save(thing, tmp_path / "m")
 
