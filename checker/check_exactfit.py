@@ -18,6 +18,7 @@ import ast
 import csv
 import hashlib
 import json
+import math
 import struct
 import sys
 from fractions import Fraction
@@ -26,8 +27,7 @@ from itertools import pairwise
 FORMATS = (1, 2)  # of the file
 CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "I16": "h", "I8": "b", "U64": "Q", "U32": "I", "U16": "H",
          "U8": "B", "BOOL": "?"}  # fmt: skip
-NUMPY = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u8": "Q", "u4": "I", "u2": "H", "u1": "B",
-         "b1": "?"}  # fmt: skip
+NUMPY = {name[0].lower() + str(struct.calcsize("<" + code)): code for name, code in CODES.items()}
 
 
 class Refused(Exception):  # noqa: N818  (a verdict, not a mistake)
@@ -284,9 +284,7 @@ def read_npy(path):
     start = 12 if wide else 10
     about = ast.literal_eval(octets[start : start + size].decode("latin1"))
     order, kind, shape = about["descr"][0], about["descr"][1:], about["shape"]
-    count = 1
-    for length in shape:
-        count *= length
+    count = math.prod(shape)
     data, order = octets[start + size :], ">" if order == ">" else "<"
     if kind[0] == "U":
         step = 4 * int(kind[1:])
@@ -326,33 +324,17 @@ def read_data(points, labels):
     return rows, told
 
 
-def row_bytes(row):
-    """The numbers of a row as digests take them."""
-    return struct.pack(f"<{len(row)}d", *(value + 0.0 for value in row))
-
-
-def head(rows):
-    """What digests begin with."""
-    return json.dumps({"shape": [len(rows), len(rows[0]) if rows else 0]}).encode()
-
-
-def data_digest(rows, labels):
-    """SHA-256 over the SHA-256 of every row with its label, as certificates name the data."""
-    hasher = hashlib.sha256(head(rows))
-    for row, label in zip(rows, labels, strict=True):
-        hasher.update(hashlib.sha256(row_bytes(row) + str(label).encode("utf-8", "surrogatepass")).digest())
-    return hasher.hexdigest()
-
-
-def first_data_digest(rows, labels):
-    """As certificates of earlier versions name the data."""
-    hasher = hashlib.sha256(head(rows))
-    for row in rows:
-        hasher.update(row_bytes(row))
-    names = [str(label) for label in labels]
-    hasher.update(hashlib.sha256(struct.pack(f"<{len(names)}q", *map(len, names))).digest())
-    hasher.update(hashlib.sha256("".join(names).encode("utf-8", "surrogatepass")).digest())
-    return hasher.hexdigest()
+def data_digests(rows, labels):
+    """The data as certificates name them, now (a digest of the digests of rows with labels) and in format 1."""
+    shape = json.dumps({"shape": [len(rows), len(rows[0]) if rows else 0]}).encode()
+    now, before, names = hashlib.sha256(shape), hashlib.sha256(shape), [str(label) for label in labels]
+    for row, name in zip(rows, names, strict=True):
+        octets = struct.pack(f"<{len(row)}d", *(value + 0.0 for value in row))
+        now.update(hashlib.sha256(octets + name.encode("utf-8", "surrogatepass")).digest())
+        before.update(octets)
+    before.update(hashlib.sha256(struct.pack(f"<{len(names)}q", *map(len, names))).digest())
+    before.update(hashlib.sha256("".join(names).encode("utf-8", "surrogatepass")).digest())
+    return now.hexdigest(), before.hexdigest()
 
 
 def chosen(text, count):
@@ -374,7 +356,7 @@ def check(arguments):
     inputs = max((j + 1 for row in model.layers[0].rows for j, _ in row), default=0)
     if width < inputs or any(len(row) != len(rows[0]) for row in rows):
         raise Refused(f"points have {width} numbers, the network takes at least {inputs}")
-    same = model.certificate.get("data_digest") in (data_digest(rows, labels), first_data_digest(rows, labels))
+    same = model.certificate.get("data_digest") in data_digests(rows, labels)
     margin = model.margin() if arguments.margin else None
     out = model.given_up if same else set()
     wrong, moved, numbers = [], [], [row for row in chosen(arguments.rows, len(rows)) if row not in out]
