@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -130,7 +131,15 @@ def _crop_thumbnails(app):
                 first.save(whole.parent / "thumb" / whole.name.replace("_001", "_thumb"))
 
 
+def _copy_playground(app, error):
+    """The page itself, beside the page about it."""
+    if error is None and app.builder.format == "html":
+        page = Path(exactfit.__file__).parent / "playground" / "page"
+        shutil.copytree(page, Path(app.outdir) / "playground", dirs_exist_ok=True)
+
+
 def setup(app):
+    app.connect("build-finished", _copy_playground)
     app.add_lexer("csv", TextLexer)  # Pygments knows none; the name tells a test which block is the table
     app.connect("source-read", _point_inside)
     app.connect("doctree-resolved", _link_names)

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
 INCLUDED = {"contributing", "security", "changelog"}  # pages of the repository's first folder
-MADE = ("gallery/index", "api/index", "api/plots", "api/generated/exactfit.InterpolatingClassifier")
+MADE = ("playground/index", "gallery/index", "api/index", "api/plots", "api/generated/exactfit.InterpolatingClassifier")
 MAIN = [*sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - INCLUDED), *MADE]
 PHONE = {"width": 375, "height": 700}
 DARK = 90  # mean of red, green and blue below which a background is dark
