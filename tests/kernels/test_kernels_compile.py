@@ -1,13 +1,14 @@
-"""The one instruction NumPy does not lend kernels."""
+"""The one instruction NumPy does not lend kernels; who is told that they are compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from kernel_inputs import ALL
+from numba import njit
 from numba.core.errors import TypingError
 
-from exactfit._kernels.compile import compiled, popcount
+from exactfit._kernels.compile import compiled, popcount, watched
 
 
 @compiled
@@ -23,3 +24,19 @@ def test_popcount(word):
 def test_popcount_takes_words_only():
     with pytest.raises((TypeError, TypingError), match="popcount takes uint64"):
         call_popcount(np.int64(3))
+
+
+def test_the_beginning_is_told_once_though_kernels_compile_within_kernels():
+    told = []
+    with watched(told.append):
+
+        @njit
+        def inner(x):
+            return x + 1
+
+        @njit
+        def outer(x):
+            return 2 * inner(x)
+
+        assert outer(3) == 8
+    assert told == [0, 1, 2]

@@ -42,10 +42,11 @@ class _Watch(Listener):  # type: ignore[misc]  # numba has no types
     """Counts what is compiled, and tells it; what is read from the cache is not compiled."""
 
     def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell, self._count = tell, 0
+        self._tell, self._count, self._began = tell, 0, False
 
     def on_start(self, event: Any) -> None:
-        if not self._count:
+        if not self._began:  # a kernel that calls others begins before they do, and ends after them
+            self._began = True
             self._tell(0)
 
     def on_end(self, event: Any) -> None:

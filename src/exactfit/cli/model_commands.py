@@ -371,12 +371,12 @@ def demo_command(
     from .. import demo as show
 
     shown = []
-    for name in show.DATA:
-        notify(f"{name}: building and certifying ...")
-        with telling_of_compiling():
+    with telling_of_compiling():
+        for name in show.DATA:
+            notify(f"{name}: building and certifying ...")
             shown.append(show.exhibit(name, seed))
-        print_exhibit(shown[-1])
-        tell("")
+            print_exhibit(shown[-1])
+            tell("")
     tell(f"picture: {show.draw(shown[0], output)}")
     if not all(each.certificate.holds for each in shown):
         raise typer.Exit(ExitCode.FAILS)

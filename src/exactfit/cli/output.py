@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 NARROWEST = 4  # letters of a column that can still be read when its cells are wrapped
 FRAME = 3  # letters that the lines around a column take
 COMPILING = 550  # seconds of compiling for fit and certify, in seconds of a million turns of a loop in Python
-PARTS = 82  # kernels that are compiled for that
 LOOP = 100_000  # turns that are timed: some milliseconds
 TOLD_EVERY = 5.0  # seconds between two messages about compiling
 SHOWN = 10  # labels, or categories of a column, that a line lists
@@ -89,16 +88,16 @@ def telling_of_compiling() -> Iterator[None]:
     from .._kernels.compile import watched
 
     began = told = time.perf_counter()
+    about = 0
 
     def tell_parts(done: int) -> None:
-        nonlocal told
+        nonlocal told, about
         if not done:
-            seconds = COMPILING * _seconds_of_loop()
-            about = max(5, 5 * round(seconds / 5))
+            about = max(5, 5 * round(COMPILING * _seconds_of_loop() / 5))
             notify(f"compiling, once on this machine: about {about} s (exactfit warm-up does it beforehand)")
         elif time.perf_counter() - told >= TOLD_EVERY:
             told = time.perf_counter()
-            notify(f"compiled {done} of about {PARTS} parts, {told - began:.0f} s")
+            notify(f"compiled {done} parts, {told - began:.0f} s of about {about}")
 
     with watched(tell_parts):
         yield
