@@ -68,6 +68,8 @@ RECIPES = [
     {"hyperplanes": "near-bisector", "width": 128},
     {"hyperplanes": "local", "image_shape": (8, 8)},
     {"n_networks": 3, "n_jobs": 2},
+    {"n_networks": 2, "detectors": "weighted", "min_width": 200},
+    {"n_networks": 2, "margin": 1.0, "width": 150},
     {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
     {"margin": 1.0},
     {"margin": 1.0, "width": 200},
@@ -290,7 +292,12 @@ def moons(n: int = 1500):
 
 @pytest.mark.parametrize(
     ("options", "small"),
-    [({"width": 300}, 10_000), ({"width": 20}, 3000), ({"width": 200, "selection": "greedy"}, 10_000)],
+    [
+        ({"width": 300}, 10_000),
+        ({"width": 20}, 3000),
+        ({"width": 200, "selection": "greedy"}, 10_000),
+        ({"width": 200, "n_networks": 2, "n_jobs": 2}, 10_000),
+    ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")

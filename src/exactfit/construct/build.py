@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .._support.console import Progress, Steps, silent
 from .._support.options import check_whole, seed_sequence
 from .._support.threads import Threads, Work
-from ..data import Codes, Labelled, Matrix, Rows, overruled_rows, resolve_conflicts
+from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..network.parts import side_by_side, starts_of
 from ..outcome import Outcome
@@ -200,7 +200,9 @@ def _networks(
         steps.add(1)
         return made
 
-    return side_by_side_constructions(work.threads.map(build_one, seeds_of_networks(root, options.n_networks)))
+    # Points in parts elsewhere: one after the other, so that what is kept there is that of one network.
+    each = map if isinstance(X, PartedPoints) else work.threads.map
+    return side_by_side_constructions(list(each(build_one, seeds_of_networks(root, options.n_networks))))
 
 
 def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> Construction:

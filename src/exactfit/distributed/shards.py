@@ -214,7 +214,8 @@ class Shards(PartedPoints):
         return self._named(planes, order, candidates, evidence.groups, evidence)
 
     def _kept(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> KeptCounts:
-        """Evidence from groups that stay where they are, equal ones together and once, until this is closed."""
+        """Evidence from groups that stay where they are, equal ones together and once, until the next ask for this."""
+        self.held.close()
         size = len(self) * 8 * n_words(planes.count)
         n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
         logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
