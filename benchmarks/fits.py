@@ -27,7 +27,7 @@ from exactfit._support.options import seed_sequence
 from exactfit._support.processes import Reporter, run_alone
 from exactfit.construct import Construction, Recipe, adaptive_width, cover, evidence, fixed_width
 from exactfit.construct.algorithms import hyperplane_source
-from exactfit.construct.evidence import ClassOrder
+from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.data import choose_targets
 from exactfit.network.detectors import class_slack

@@ -17,7 +17,8 @@ from sklearn.datasets import make_moons
 from strategies import FOR_VALUES, problems, recipes, seeds
 
 from exactfit import Outcome
-from exactfit.construct import Recipe, adaptive_width, algorithms, cover, fixed_width, one_vs_rest
+from exactfit.construct import Recipe, adaptive_width, algorithms, cover, fixed_width
+from exactfit.construct.memory import Memory
 from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
 from exactfit.network import sides as _sides
 
@@ -218,7 +219,7 @@ def test_the_error_counts_the_open_pairs_of_groups():
 
 def test_memory_bounds_the_width_where_nobody_else_does(monkeypatch):
     X, y = hard_problem()
-    monkeypatch.setattr(algorithms, "largest_width", lambda *_: 64)
+    monkeypatch.setattr(Memory, "largest_width", lambda _self: 64)
     with pytest.raises(WidthLimitError, match=r"max_width=64 \(what memory allows\)"):
         adaptive_width(X, y, random_state=0)
 
@@ -439,7 +440,7 @@ def test_threads_tiles_and_layout_give_the_same_network_of_given_width(monkeypat
     monkeypatch.setattr(_sides._LowDimension, "row_tile", 100)
     monkeypatch.setattr(_sides._HighDimension, "row_tile", 100)
     monkeypatch.setattr(_sides, "TILE_ENTRIES", 900)
-    monkeypatch.setattr(one_vs_rest, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(cover, "WORTH_A_THREAD", 0)
     assert digest(np.asfortranarray(X), 2) == expected
     assert digest(X.astype(np.float32), 1) == expected
 

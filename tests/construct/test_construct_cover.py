@@ -12,7 +12,8 @@ from exactfit._support.console import silent
 from exactfit._support.threads import Threads
 from exactfit.construct import cover, evidence
 from exactfit.construct.cover import greedy_cover, random_cover
-from exactfit.construct.evidence import ClassOrder, Counts, first_lowest
+from exactfit.construct.distinct import ClassOrder
+from exactfit.construct.evidence import Counts, first_lowest
 from exactfit.construct.values import roundest
 from exactfit.network.bits import BitMatrix
 

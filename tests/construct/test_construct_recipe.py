@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from exactfit import Recipe, adaptive_width, fixed_width
-from exactfit.construct import hyperplanes
-from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError, TooLargeError
+from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 1, 0, 1])
@@ -167,51 +164,6 @@ def test_bounds_of_the_width_that_cannot_be(options, message):
     with pytest.raises(ParameterError) as caught:
         adaptive_width(X, Y, Recipe(**options))
     assert message in str(caught.value)
-
-
-def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
-    with pytest.raises(
-        TooLargeError, match=r"width=1000000000000000 needs .* bytes for 4 points.*choose a smaller width"
-    ):
-        fixed_width(X, Y, 10**15)
-    with pytest.raises(TooLargeError, match="choose a smaller width"):
-        adaptive_width(X, Y, recipe=Recipe(min_width=10**15))
-
-
-def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
-    assert hyperplanes.bytes_for(65, n_points=10, d=3) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
-    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: 100_000)
-    width = hyperplanes.largest_width(X)
-    assert width % 64 == 0
-    assert 0 < hyperplanes.bytes_for(width, *X.shape) <= 50_000 < hyperplanes.bytes_for(width + 64, *X.shape)
-    hyperplanes.refuse_too_large(width, X)
-    with pytest.raises(TooLargeError):
-        hyperplanes.refuse_too_large(3 * width, X)
-
-
-def test_exact_in_counts_what_may_be_on_too(monkeypatch):
-    both = hyperplanes.bytes_for(64, 1000, 1, "float32") - hyperplanes.bytes_for(64, 1000, 1)
-    assert both == 8 * 1000 + 64 * 4
-    room = hyperplanes.bytes_for(640, *X.shape)
-    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: room)
-    hyperplanes.refuse_too_large(640, X)
-    assert hyperplanes.largest_width(X, "float32") < hyperplanes.largest_width(X)
-    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
-        with pytest.raises(TooLargeError):
-            build(Recipe(exact_in="float32"))
-
-
-def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
-    plain = hyperplanes.bytes_for(64, 1000, 1)
-    assert hyperplanes.bytes_for(64, 1000, 1, detectors="weighted") - plain == 2 * 8 * 1000
-    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: hyperplanes.bytes_for(640, *X.shape))
-    for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
-        with pytest.raises(TooLargeError, match="choose a smaller width"):
-            build(Recipe(detectors="weighted"))
-    monkeypatch.setattr(hyperplanes, "usable_memory", lambda: 2**50)
-    with pytest.raises(TooLargeError, match='at most 8388608 hyperplanes, or detectors="mask"'):
-        fixed_width(X, Y, 2**23 + 1, Recipe(detectors="weighted"))
-    assert hyperplanes.largest_width(X, detectors="weighted") == 2**23
 
 
 @pytest.mark.parametrize("rng", [7, np.int64(7), np.random.SeedSequence(7)])

@@ -18,7 +18,7 @@ from exactfit._support.options import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Recipe, adaptive_width, fixed_width, values
 from exactfit.construct.algorithms import hyperplane_source
-from exactfit.construct.evidence import ClassOrder
+from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.values import Values, exact_rows, roundest
 from exactfit.exceptions import DataError, NoGapError

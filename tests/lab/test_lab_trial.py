@@ -14,9 +14,11 @@ from sklearn.datasets import load_digits, make_blobs
 from exactfit import certify, fixed_width
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Recipe, evidence
-from exactfit.construct.evidence import ClassOrder, Counts
+from exactfit.construct.construction import assemble
+from exactfit.construct.cover import cover_classes
+from exactfit.construct.distinct import ClassOrder
+from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.construct.one_vs_rest import assemble, cover_classes
 from exactfit.data import data_digest, mean
 from exactfit.exceptions import ParameterError
 from exactfit.lab import Dataset, load_dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,29 +14,27 @@ from ..data import Codes, Matrix, PartedPoints
 from ..exceptions import NoGapError, WidthLimitError
 from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
-from .construction import Construction
-from .cover import Cover
-from .distinct import candidates_of
-from .evidence import ClassOrder, Counts
-from .given import Given
+from .construction import Construction, assemble
+from .cover import cover_classes, cover_distinct, gather_evidence, refuse_small_pool
+from .distinct import ClassOrder, Cover, candidates_of
+from .evidence import Counts
 from .hyperplanes import (
     HYPERPLANES,
     RIVALS,
+    Given,
     Hyperplanes,
     Law,
     Source,
     bisector,
     gaussian,
     in_format_of,
-    largest_width,
     local,
     near_bisector,
     nearest_bisectors,
-    refuse_too_large,
     stream,
 )
 from .margins import claim_without_margin, open_bisectors
-from .one_vs_rest import assemble, cover_classes, cover_distinct, gather_evidence, refuse_small_pool
+from .memory import Memory, Widths
 from .patterns import FORMATS, Line, Patterns, patterns_of
 from .recipe import Recipe
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
@@ -74,7 +72,7 @@ def algorithm_2(
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """
     width = int(options.width)
-    refuse_too_large(width, X, options.has_open_bits, options.detectors)
+    Memory.for_layer(X, options).refuse_too_large(width)
     given = given or Given()
     planes = given.planes or hyperplane_source(X, y, targets, options, root).first(width)  # line 1
     turns = root if given.order is None else given.order
@@ -98,10 +96,6 @@ def algorithm_2(
 Take = Callable[[OpenPairs], tuple[Hyperplanes, Line]]
 
 FOLLOWING = "near-bisector"  # the law whose draws follow the pairs that are open
-# Hyperplanes that min_width="auto" draws at least: twice as many win nothing that is worth the time, except on few
-# rows, where it is short (docs/accuracy.md). Very few rows have few bisectors: no more than so many to a row.
-AUTO_WIDTH, AUTO_PER_ROW = 2048, 16
-FEW_ROWS = 1024  # up to which the width is doubled
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
 MARGIN_STEP = 128  # hyperplanes
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
@@ -125,35 +119,11 @@ def algorithm_1(
     return assemble(layer.planes, patterns.maybe, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
 
 
-def _auto_width(n_points: int) -> int:
-    """The least width that is meant by ``min_width="auto"``, where there is room for it."""
-    return min(AUTO_PER_ROW * n_points, 2 * AUTO_WIDTH if n_points <= FEW_ROWS else AUTO_WIDTH)
-
-
-@dataclass(frozen=True)
-class _Widths:
-    smallest: int
-    largest: int
-    asked: bool
-
-    @classmethod
-    def of(cls, X: Matrix, options: Recipe) -> _Widths:
-        """The widths that options and memory allow."""
-        asked = options.max_width is not None
-        room = largest_width(X, options.has_open_bits, options.detectors)
-        largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(_auto_width(X.shape[0]), largest, room)
-        smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
-        if smallest:
-            refuse_too_large(smallest, X, options.has_open_bits, options.detectors)
-        return cls(smallest, largest if asked else max(smallest, largest), asked)
-
-
 class GrowingLayer:
     """Hyperplanes and patterns (points in row order) as they grow."""
 
     def __init__(self, X: Matrix, options: Recipe, work: Work) -> None:
-        self.X, self.options, self.widths = X, options, _Widths.of(X, options)
+        self.X, self.options, self.widths = X, options, Widths.of(X, options)
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes
         self.patterns: Patterns
@@ -315,8 +285,8 @@ class Batches:
         """The next block."""
         if not self.ready:
             planes = self._drawn(pairs)
-            patterns = patterns_of(self.X, planes, self.options, self.threads)
-            self.ready = list(zip(planes.blocks(), patterns.lines, strict=True))[::-1]
+            blocks, lines = planes.blocks(), patterns_of(self.X, planes, self.options, self.threads).lines
+            self.ready = list(zip(blocks, lines, strict=True))[::-1]
             self.drawn += len(self.ready)
         return self.ready.pop()
 

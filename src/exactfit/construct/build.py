@@ -29,8 +29,7 @@ from ..network.parts import side_by_side, starts_of
 from ..outcome import Outcome
 from .algorithms import algorithm_1, algorithm_2
 from .construction import Construction, Trace
-from .given import Given
-from .hyperplanes import NETWORKS
+from .hyperplanes import NETWORKS, Given
 from .margins import margin_of
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts, goes_by_parts

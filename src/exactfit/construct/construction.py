@@ -1,22 +1,23 @@
-"""What every construction returns."""
+"""What every construction returns, and how covers are put together to a network."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, joint_note, method_of
-from ..network import Network
-from ..network.activations import THRESHOLD
+from ..data import Codes, Rows
+from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
+from ..network.activations import THRESHOLD, Activation
+from ..network.bits import BitMatrix
 from ..network.parts import parts_of
 from ..outcome import Outcome
-
-Rows = NDArray[np.int64]
-
+from .distinct import ClassOrder, Cover, Distinct
+from .hyperplanes import Hyperplanes
 
 _no_rows = np.empty(0, dtype=np.int64).copy
 
@@ -159,3 +160,72 @@ class Construction:
 
     def __repr__(self) -> str:
         return f"<Construction: {self.outcome.value}, {self.network!r}, {self.trace!r}>"
+
+
+def assemble(
+    planes: Hyperplanes, patterns: BitMatrix | Distinct, order: ClassOrder, targets: tuple[int, ...],
+    covers: list[Cover], activation: Activation, n_rescued: int = 0,
+) -> Construction:  # fmt: skip
+    """Algorithm 2, lines 11-12: the network that the covers make, and how it came about.
+
+    Masks are what is off in ``patterns``.
+    """
+    columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
+    limits = [limit for cover in covers for limit in cover.limits]
+    classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
+    detectors = Layer(
+        _counters(patterns, columns, covers),
+        np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
+        activation,
+    )
+    first = Layer(Dense(planes.weights), planes.biases, activation)
+    output, decoder = output_layer(classes, targets, len(order.starts) - 1)
+    uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
+    trace = Trace(
+        anchors=order.rows[columns].astype(np.int64),
+        witnesses=order.rows[_all(covers, "witnesses")].astype(np.int64),
+        coverage=_all(covers, "coverage"),
+        detector_classes=classes,
+        uncovered=uncovered.astype(np.int64),
+        **_support(order, covers),
+        n_rejected=sum(cover.n_rejected for cover in covers),
+        n_drawn=planes.count - n_rescued,
+        n_rescued=n_rescued,
+    )
+    outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
+    return Construction(Network((first, detectors, output), decoder), outcome, trace)
+
+
+def _counters(patterns: BitMatrix | Distinct, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
+    """What detectors count with: the masks of their anchors, or weights."""
+    weights = [one for cover in covers for one in cover.weights or ()]
+    if any(cover.weights is None for cover in covers):
+        return Masks(patterns.take(columns).complement(), -1)
+    return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), patterns.n_bits), -1)
+
+
+def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
+    """The rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
+    supports = [one for cover in covers for one in cover.supports or ()]
+    if not supports:
+        return {}
+    return {
+        "support": order.rows[np.concatenate([one.columns for one in supports])].astype(np.int64),
+        "shares": np.concatenate([one.shares for one in supports]),
+        "support_starts": np.cumsum([0, *(len(one.columns) for one in supports)]).astype(np.int64),
+    }
+
+
+def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:
+    return np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
+
+
+def output_layer(classes: Codes, targets: tuple[int, ...], n_classes: int) -> tuple[Layer, Decoder]:
+    """One unit that says "target" with a minus sign, or one unit for every class."""
+    if len(targets) == 1:
+        everyone = BitMatrix.from_bool(np.ones((1, len(classes)), dtype=bool))
+        decoder = Decoder("sign", (targets[0], 1 - targets[0]))
+        return Layer(Masks(everyone, -1), np.zeros(1, dtype=np.int64), None), decoder
+    own = BitMatrix.from_bool(classes[None, :] == np.arange(n_classes)[:, None])
+    decoder = Decoder("one_hot", tuple(range(n_classes)))
+    return Layer(Masks(own, 1), np.zeros(n_classes, dtype=np.int64), None), decoder

@@ -1,4 +1,4 @@
-"""The second layer: candidates become detectors until every point of a class is claimed.
+"""The second layer: for every target class, candidates become detectors until all its points are claimed.
 
 Random selection is the paper's (Algorithm 1 lines 9-14, Algorithm 2 lines 2-10).
 Drawing uniformly from the remaining candidates, again and again, has the same law as
@@ -8,7 +8,9 @@ walking once through a uniform permutation and skipping what is covered meanwhil
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,37 +18,128 @@ from numpy.typing import NDArray
 
 from .._kernels.cover import cover_in_turn, take_turns
 from .._kernels.cover import gains as count_gains
-from .._support.console import Progress
+from .._support.console import Progress, silent
+from .._support.threads import SERIAL, Threads
+from ..data import Matrix, Rows
+from ..exceptions import ParameterError
 from ..network.bits import last_word, n_words
-from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces
-from .halfspaces import Support
+from .distinct import ClassOrder, Cover, Distinct, candidates_of
+from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
+from .hyperplanes import Hyperplanes
+from .patterns import Patterns
+from .recipe import Recipe
+from .values import Values
+from .weighted import weighted_covers
 
 Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
 WASTE = 0.1  # of a block of candidates that may be claimed by others of it, and so be examined in vain
 HEIGHTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
 SMALL = 2**15  # words of a class and its rest: the cache holds them, and one kernel covers the class in turn
+WORTH_A_THREAD = 2**16  # words of the rest: counting fewer takes less time than starting a thread
 
 
-@dataclass
-class Cover:
-    """Detectors of one class, in the order in which they were accepted; columns, not rows."""
+def cover_classes(
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Recipe,
+    turns: np.random.SeedSequence | Rows, progress: Progress = silent,
+) -> list[Cover]:  # fmt: skip
+    """One cover for every target class, over the same first layer (Section 4.4).
 
-    anchors: list[int] = field(default_factory=list)
-    limits: list[Any] = field(default_factory=list)
-    witnesses: list[int] = field(default_factory=list)
-    coverage: list[int] = field(default_factory=list)
-    uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    n_rejected: int = 0
-    weights: list[NDArray[np.int8]] | None = None  # None: masks of the anchors
-    supports: list[Support] | None = None
+    ``turns`` is the seed of the candidates' order, or all rows in that order.
+    """
+    candidates = candidates_of(order, targets, turns)
+    if isinstance(evidence, Counts) and _worth_grouping(evidence, order, candidates, options):
+        return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
+    return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
-    def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
-        """Algorithm 2, line 8: add the detectors."""
-        self.anchors += anchors.tolist()
-        self.limits += limits
-        self.witnesses += witnesses.tolist()
-        self.coverage += claimed.tolist()
+
+def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns], options: Recipe) -> bool:
+    """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
+    if options.detectors == "weighted":
+        return True
+    return counts.cost([(0, int(order.starts[-1]))]) > SMALL and (
+        options.selection == "random" or all_at_once(candidates, options)
+    )
+
+
+def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
+    """One cover for every target class, in points.
+
+    Covers do not depend on one another. So each thread takes a whole class, the largest
+    first, and no thread waits for others within it; those that find no class left help.
+    """
+    evidence, targets = distinct.evidence, list(distinct.turns)
+    sizes = {k: int(distinct.target_sizes(k).sum()) for k in targets}
+    tally = _Tally(progress, evidence.threads, sum(sizes.values()))
+    weighted = options.detectors == "weighted"
+    work = weighted_covers(distinct, tally.of) if weighted else _mask_covers(distinct, options, tally)
+    anchors = distinct.order.rows if weighted or options.selection == "greedy" else distinct.leaders
+    queue = sorted(targets, key=lambda k: -sizes[k])
+    heavy = evidence.cost(distinct.order.rest(queue[0])) >= WORTH_A_THREAD
+    covers = dict(zip(queue, (evidence.threads if heavy else SERIAL).map(work, queue), strict=True))
+    return [distinct.in_points(covers[k], anchors) for k in targets]
+
+
+def _mask_covers(distinct: Distinct, options: Recipe, tally: _Tally) -> Callable[[int], Cover]:
+    """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
+    evidence, order, turns = distinct.evidence, distinct.order, distinct.turns
+    if len(turns) == len(order.starts) - 1:
+        orders = None if options.selection == "greedy" and all_at_once(turns, options) else list(turns.values())
+        evidence = foresee(evidence, [order.target(k) for k in turns], tally.progress, orders)
+
+    def work(k: int) -> Cover:
+        target, rest, sizes = order.target(k), order.rest(k), distinct.target_sizes(k)
+        if options.selection == "greedy":
+            return greedy_cover(evidence, target, rest, turns[k], options.greedy_memory, tally.of(k), sizes)
+        return random_cover(evidence, target, rest, turns[k], tally.of(k), sizes)
+
+    return work
+
+
+def all_at_once(candidates: Mapping[int, Columns], options: Recipe) -> bool:
+    """Whether greed may look at all candidates of every class together."""
+    largest = max(map(len, candidates.values()))
+    return largest <= pool_capacity(options.greedy_memory, largest)
+
+
+def refuse_small_pool(candidates: Mapping[int, Columns], options: Recipe) -> None:
+    """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
+    if options.selection == "greedy" and not all_at_once(candidates, options):
+        largest = max(map(len, candidates.values()))
+        raise ParameterError(
+            f'selection="greedy" takes {largest * 8 * n_words(largest):,} bytes for a class of {largest} points that '
+            f'lie in parts: set greedy_memory to as much, or use selection="random"'
+        )
+
+
+class _Tally:
+    """Progress over all classes, told from several threads; also where threads notice that they may stop."""
+
+    def __init__(self, progress: Progress, threads: Threads, total: int) -> None:
+        self.progress, self._threads, self._total = progress, threads, total
+        self._done: dict[str, dict[int, int]] = {}
+        self._lock = Lock()
+
+    def of(self, k: int) -> Progress:
+        """What class k reports to."""
+
+        def tell(what: str, done: int, _total: int | None) -> None:
+            self._threads.go_on()
+            with self._lock:
+                by_class = self._done.setdefault(what, {})
+                by_class[k] = done
+                self.progress(what, sum(by_class.values()), self._total)
+
+        return tell
+
+
+def gather_evidence(
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Recipe, threads: Threads
+) -> Evidence:
+    """Counts for the threshold, values for everything else; columns in class order."""
+    if options.s.is_threshold:
+        return Counts(patterns.on, threads, patterns.maybe)
+    return Values(X, order.rows, planes, patterns.maybe, options.s, threads, options.exact_in)
 
 
 class _Focus:

@@ -1,14 +1,16 @@
-"""Points of equal class and pattern as one column that stands for all of them.
+"""Points as the columns that covers are made of: sorted by class, those of equal pattern as one that stands for all.
 
-Nothing that the cover step decides tells such points apart: they have the same limit, and whoever claims one claims
-all. The first of them in the order of candidates is examined for all; of several columns that attain a limit, the
-one whose first point comes first is the witness. So a cover of distinct patterns is that of all points.
+Nothing that the cover step decides tells points of equal class and pattern apart: they have the same limit, and
+whoever claims one claims all. The first of them in the order of candidates is examined for all; of several columns
+that attain a limit, the one whose first point comes first is the witness. So a cover of distinct patterns is that
+of all points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +18,48 @@ from numpy.typing import NDArray
 from .._kernels.weighted import hash_columns
 from ..data import Rows
 from ..network.bits import BitMatrix, Words
-from .cover import Cover
-from .evidence import ClassOrder, Columns, Counts, Evidence
+from .evidence import Columns, Counts, Evidence, Pieces
 from .halfspaces import Support
 from .hyperplanes import ORDER, stream
 
 Ints = NDArray[np.int64]
 
 NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOrder:
+    """Rows sorted by class, rows of a class ascending."""
+
+    rows: Columns
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, y: NDArray[np.int64]) -> ClassOrder:
+        """The order for class codes 0..K-1."""
+        starts = np.concatenate([[0], np.cumsum(np.bincount(y))])
+        return cls(np.argsort(y, kind="stable"), starts)
+
+    def codes(self) -> NDArray[np.int64]:
+        """The class of every row."""
+        codes = np.empty(len(self.rows), dtype=np.int64)
+        codes[self.rows] = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return codes
+
+    def columns(self, rows: NDArray[np.int64], k: int) -> Columns:
+        """The columns of some rows of class k."""
+        start, stop = self.target(k)
+        return np.asarray(start + np.searchsorted(self.rows[start:stop], rows))
+
+    def target(self, k: int) -> tuple[int, int]:
+        """The columns of class k."""
+        return int(self.starts[k]), int(self.starts[k + 1])
+
+    def rest(self, k: int) -> Pieces:
+        """The columns of all other classes."""
+        start, stop = self.target(k)
+        ends = int(self.starts[-1])
+        return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
 
 
 def candidates_of(
@@ -154,6 +190,27 @@ def distinct_columns(words: Words) -> tuple[Ints, Ints]:
     places = np.empty(len(order), dtype=np.int64)
     places[order] = ranks[np.cumsum(new) - 1]
     return np.sort(firsts).astype(np.int64), places
+
+
+@dataclass
+class Cover:
+    """Detectors of one class, in the order in which they were accepted; columns, not rows."""
+
+    anchors: list[int] = field(default_factory=list)
+    limits: list[Any] = field(default_factory=list)
+    witnesses: list[int] = field(default_factory=list)
+    coverage: list[int] = field(default_factory=list)
+    uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    n_rejected: int = 0
+    weights: list[NDArray[np.int8]] | None = None  # None: masks of the anchors
+    supports: list[Support] | None = None
+
+    def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
+        """Algorithm 2, line 8: add the detectors."""
+        self.anchors += anchors.tolist()
+        self.limits += limits
+        self.witnesses += witnesses.tolist()
+        self.coverage += claimed.tolist()
 
 
 @dataclass(frozen=True, eq=False)

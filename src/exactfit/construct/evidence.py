@@ -34,41 +34,6 @@ PIECE_WORDS = 2**27  # words counted in one piece of work: short enough that Ctr
 SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
 
 
-@dataclass(frozen=True, eq=False)
-class ClassOrder:
-    """Rows sorted by class, rows of a class ascending."""
-
-    rows: Columns
-    starts: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, y: NDArray[np.int64]) -> ClassOrder:
-        """The order for class codes 0..K-1."""
-        starts = np.concatenate([[0], np.cumsum(np.bincount(y))])
-        return cls(np.argsort(y, kind="stable"), starts)
-
-    def codes(self) -> NDArray[np.int64]:
-        """The class of every row."""
-        codes = np.empty(len(self.rows), dtype=np.int64)
-        codes[self.rows] = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        return codes
-
-    def columns(self, rows: NDArray[np.int64], k: int) -> Columns:
-        """The columns of some rows of class k."""
-        start, stop = self.target(k)
-        return np.asarray(start + np.searchsorted(self.rows[start:stop], rows))
-
-    def target(self, k: int) -> tuple[int, int]:
-        """The columns of class k."""
-        return int(self.starts[k]), int(self.starts[k + 1])
-
-    def rest(self, k: int) -> Pieces:
-        """The columns of all other classes."""
-        start, stop = self.target(k)
-        ends = int(self.starts[-1])
-        return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
-
-
 def joined_pieces(pieces: Iterable[tuple[int, int]]) -> Pieces:
     """Ranges of columns, neighbours made one."""
     found: Pieces = []
@@ -146,10 +111,9 @@ class Counts:
     maybe: BitMatrix | None = None
     exact: ClassVar[bool] = True  # limits are stored as they are, whatever the heights of those claimed
 
-    @property
-    def highest(self) -> BitMatrix:
-        """What may be on: masks are what is off in it, and claims count it."""
-        return self.patterns if self.maybe is None else self.maybe
+    def __post_init__(self) -> None:
+        # What may be on: masks are what is off in it, and claims count it.
+        self.highest = self.patterns if self.maybe is None else self.maybe
 
     def cost(self, rest: Pieces) -> int:
         """Words to count for one candidate's limit."""

@@ -1,4 +1,4 @@
-"""Drawing the first layer, in blocks of 64 hyperplanes, each from its own child of the seed; and how wide it may be.
+"""Drawing the first layer, in blocks of 64 hyperplanes, each from its own child of the seed.
 
 So the first n hyperplanes are the same whatever else is drawn after them. What is
 drawn is stored rounded: weights to float32-representable numbers, biases to float64,
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_own_products, subtract_products
-from .._support.threads import usable_memory
-from ..data import PartedPoints, mean
-from ..exceptions import DataError, ParameterError, TooLargeError
-from ..network.bits import WORD_BITS, n_words
+from ..data import Labelled, PartedPoints, Rows, mean
+from ..exceptions import DataError, ParameterError
+from ..network.bits import WORD_BITS
 from ..network.sides import dense_rows, row_tiles
+from .recipe import Recipe
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -204,21 +204,21 @@ def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, streams: Streams) 
     """Blocks of bisectors of random pairs, each the closest of so many with the same first point."""
     here, there = _drawn(pairs, streams, rivals)
     points = dense_rows(X, here)
-    return between(points, dense_rows(X, _all_nearest(X, points, there)))
+    return between(points, _all_nearest(X, points, there))
 
 
-def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
+def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> Floats:
+    """For each of some points the nearest of its candidates, one line of rows each; the least row on a tie."""
     if isinstance(X, PartedPoints):
-        return X.nearest(points, candidates)
-    found = np.empty(len(points), dtype=np.intp)
+        return X[X.nearest(points, candidates)]
+    found = np.empty_like(points)
     step = max(1, GATHERED // (candidates.shape[1] * X.shape[1]))
     for start in range(0, len(points), step):
         some = slice(start, start + step)
         rows, places = np.unique(candidates[some], return_inverse=True)
-        nearest_of_each(
-            points[some], dense_rows(X, rows), np.sort(places.reshape(candidates[some].shape), axis=1), found[some]
-        )
-        found[some] = rows[found[some]]
+        gathered, nearest = dense_rows(X, rows), np.empty(len(points[some]), dtype=np.intp)
+        nearest_of_each(points[some], gathered, np.sort(places.reshape(candidates[some].shape), axis=1), nearest)
+        found[some] = gathered[nearest]
     return found
 
 
@@ -303,47 +303,69 @@ def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
     return planes
 
 
-WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What is not left to chance; None where it is.
 
-
-def _memory_for(X: Any) -> int:
-    """Bytes that there are for a first layer: what this process may use, or what points elsewhere allow."""
-    return X.memory if isinstance(X, PartedPoints) else usable_memory()
-
-
-def bytes_for(width: int, n_points: int, d: int, open_bits: bool = False, detectors: str = "mask") -> int:
-    """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
-
-    Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. Weighted
-    detectors need all of them once more, each pattern once, and again as rows for those that a fit looks at.
+    Attributes
+    ----------
+    planes : Hyperplanes or None
+    order : ndarray of int64 or None
+        All rows, in the order in which they become candidates within their class.
     """
-    filtered, matrices = (8, 2) if open_bits else (4, 1)
-    if detectors == "weighted":
-        matrices = 2 * matrices + 1
-    return width * ((4 + filtered) * d + 8) + matrices * 8 * n_words(width) * n_points
+
+    planes: Hyperplanes | None = None
+    order: Rows | None = None
+
+    @classmethod
+    def of(cls, hyperplanes: Any, order: Any) -> Given:
+        """Check what a user gives; whether it fits the data shows :meth:`refuse_misfits`."""
+        planes = None if hyperplanes is None else _as_hyperplanes(hyperplanes)
+        return cls(planes, None if order is None else _as_order(order))
+
+    def refuse_misfits(self, data: Labelled, options: Recipe) -> None:
+        """Raise :class:`ParameterError` where data or options leave no meaning to what is given."""
+        if self.planes is not None:
+            _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)
+        if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(len(data))):
+            raise ParameterError(f"order must hold every row number from 0 to {len(data) - 1} once")
+        if (self.planes is not None or self.order is not None) and (options.noise or options.n_networks > 1):
+            raise ParameterError("given hyperplanes or order make one network of all rows: use noise=0, n_networks=1")
 
 
-def _points_here(X: Any) -> int:
-    """Points whose patterns are all in this memory: of points in parts only distinct ones are, and counted later."""
-    return 0 if isinstance(X, PartedPoints) else int(X.shape[0])
-
-
-def largest_width(X: Any, open_bits: bool = False, detectors: str = "mask") -> int:
-    """The width beyond which a first layer would fill half of the machine's memory, or weights would all be zero."""
-    there, per_word = _memory_for(X), bytes_for(64, _points_here(X), X.shape[1], open_bits, detectors)
-    return min(WIDEST_WEIGHTED if detectors == "weighted" else there, max(64, 64 * (there // 2 // per_word)))
-
-
-def refuse_too_large(width: int, X: Any, open_bits: bool = False, detectors: str = "mask") -> None:
-    """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
-    needed, there = bytes_for(width, _points_here(X), X.shape[1], open_bits, detectors), _memory_for(X)
-    if detectors == "weighted" and width > WIDEST_WEIGHTED:
-        raise TooLargeError(
-            f'width={width} leaves no room for detectors="weighted", whose sums stay within 2^24: '
-            f'at most {WIDEST_WEIGHTED} hyperplanes, or detectors="mask"'
+def _as_hyperplanes(pair: Any) -> Hyperplanes:
+    """Weights and biases as they will be stored: float32 weights where these are exact."""
+    try:
+        weights, biases = (np.asarray(part, dtype=np.float64) for part in pair)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}") from error
+    if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
+        raise ParameterError(
+            "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
+            f"got {weights.shape} and {biases.shape}"
         )
-    if needed > there:
-        raise TooLargeError(
-            f"width={width} needs {needed:,} bytes for {X.shape[0]} points of {X.shape[1]} features, "
-            f"there are {there:,}: choose a smaller width"
+    if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+        raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
+    return Hyperplanes(weights.astype(np.float32) if _held(weights) else weights, biases)
+
+
+def _held(numbers: NDArray[np.float64]) -> bool:
+    """Whether float32 holds them exactly."""
+    with np.errstate(over="ignore"):
+        return bool((numbers.astype(np.float32) == numbers).all())
+
+
+def _as_order(order: Any) -> Rows:
+    rows = np.asarray(order)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise ParameterError(f"order must be a sequence of row numbers, got {rows.dtype} of shape {rows.shape}")
+    return rows.astype(np.int64)
+
+
+def _refuse_other_space(planes: Hyperplanes, n_features: int, exact_in: str | None) -> None:
+    if planes.weights.shape[1] != n_features:
+        raise ParameterError(
+            f"hyperplanes have {planes.weights.shape[1]} weights each, but rows of X have {n_features} numbers"
         )
+    if exact_in == "float32" and not (planes.weights.dtype == np.float32 and _held(planes.biases)):
+        raise ParameterError("exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'")

@@ -16,8 +16,8 @@ from ..data.pairs import closest_pair
 from ..exceptions import AssumptionError, ParameterError
 from ..network.bits import WORD_BITS, BitMatrix
 from ..network.sides import dense_rows
-from .cover import Cover
-from .evidence import ClassOrder, Counts
+from .distinct import ClassOrder, Cover
+from .evidence import Counts
 from .halfspaces import UNIT, Support
 from .hyperplanes import Hyperplanes, between, in_format_of
 from .recipe import Recipe, percentage

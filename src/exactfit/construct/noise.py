@@ -26,8 +26,10 @@ from .._support.threads import Threads, Work
 from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .evidence import ClassOrder, Columns, Counts, Evidence, foresee
-from .hyperplanes import Source, gaussian, refuse_too_large
+from .distinct import ClassOrder
+from .evidence import Columns, Counts, Evidence, foresee
+from .hyperplanes import Source, gaussian
+from .memory import Memory
 
 Codes = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -38,7 +40,7 @@ HEIGHTS_AT_ONCE = 2**22  # 16 MiB of counts
 
 def drawn_patterns(X: Any, width: int, random_state: Any, threads: Threads) -> BitMatrix:
     """Bits of all points over ``width`` hyperplanes of the paper's law, around the mean."""
-    refuse_too_large(width, X)
+    Memory.for_layer(X).refuse_too_large(width)
     planes = Source(seed_sequence(random_state), gaussian(X, max_bias="radius", center=True)).first(width)
     return sides(X, planes.weights, planes.biases, threads=threads)
 

@@ -9,11 +9,10 @@ from ..data import Codes, Matrix, PartedPoints, Rows
 from ..exceptions import WidthLimitError
 from ..network.bits import WORD_BITS
 from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Take, hyperplane_source
-from .construction import Construction
-from .distinct import Crowds, Groups, candidates_of, ranks_of
-from .evidence import ClassOrder
+from .construction import Construction, assemble
+from .cover import cover_distinct, refuse_small_pool
+from .distinct import ClassOrder, Crowds, Groups, candidates_of, ranks_of
 from .hyperplanes import Hyperplanes, Source
-from .one_vs_rest import assemble, cover_distinct, refuse_small_pool
 from .patterns import Line
 from .recipe import Recipe
 from .rescue import coordinate_cuts

@@ -18,8 +18,7 @@ import numpy as np
 from .._kernels.weighted import hash_columns
 from .._support.console import Progress, silent
 from ..exceptions import TooLargeError
-from .cover import Cover
-from .distinct import Distinct
+from .distinct import Cover, Distinct
 from .evidence import Counts
 from .halfspaces import (
     HARD_TARGET,

@@ -33,9 +33,10 @@ from .._kernels.distances import pair_squares
 from .._support.options import Seed, check_choice, seed_sequence
 from .._support.threads import Threads, Work, at_work
 from ..construct import Construction, Recipe, Trace
-from ..construct.cover import Cover
-from ..construct.evidence import ClassOrder, Columns, Pieces
-from ..construct.one_vs_rest import cover_classes, output_layer
+from ..construct.construction import output_layer
+from ..construct.cover import cover_classes
+from ..construct.distinct import ClassOrder, Cover
+from ..construct.evidence import Columns, Pieces
 from ..data import Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other

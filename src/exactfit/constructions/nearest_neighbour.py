@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from .._support.options import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
+from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
-from ..construct.one_vs_rest import output_layer
 from ..exceptions import AssumptionError, TooLargeError
 from ..network import Decoder, Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from .._support.threads import Threads, usable_memory
 from ..certificate import Certificate
-from ..construct.distinct import Distinct, Groups, ranks_of
-from ..construct.evidence import ClassOrder, Columns, Counts
+from ..construct.distinct import ClassOrder, Distinct, Groups, ranks_of
+from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
 from ..construct.recipe import Recipe

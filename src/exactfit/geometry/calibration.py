@@ -21,7 +21,7 @@ from .._support.options import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import Recipe
 from ..construct.build import build
-from ..construct.hyperplanes import largest_width
+from ..construct.memory import Memory
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other
@@ -232,7 +232,8 @@ def calibrate_problem(
     targets, recipe = _resolved(problem, recipe, target, work)
     adaptive = _adaptive_fits(problem, recipe, options)
     if widths is None:
-        first, most = math.ceil(np.median([fit.width for fit in adaptive])), largest_width(problem.X)
+        first = math.ceil(np.median([fit.width for fit in adaptive]))
+        most = Memory.for_layer(problem.X).largest_width()
         widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
     fits = _fixed_fits(problem, widths, recipe, options, work)
     nearest = nearest_other(problem.X, problem.codes, Work(work.threads))

@@ -28,8 +28,8 @@ from .._support.console import Progress
 from .._support.options import Seed, check_choice, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import hyperplanes
-from ..construct.cover import Cover, greedy_cover, random_cover
-from ..construct.evidence import ClassOrder
+from ..construct.cover import greedy_cover, random_cover
+from ..construct.distinct import ClassOrder, Cover
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Labelled, Matrix, Rows, mean, refuse_conflicts
 from ..data.cloud import Cloud, Floats

@@ -13,7 +13,7 @@ from .._kernels.distances import pair_squares
 from .._support.options import Seed, seed_sequence
 from .._support.threads import Work
 from ..construct.cover import greedy_cover
-from ..construct.evidence import ClassOrder
+from ..construct.distinct import ClassOrder
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Matrix, Rows
 from ..data.cloud import Cloud, Floats, exact_distance

@@ -30,10 +30,10 @@ from .._kernels.rows import subtract_products
 from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
 from ..construct import Construction, Recipe
-from ..construct.cover import Cover, random_cover
-from ..construct.distinct import Distinct
+from ..construct.construction import assemble
+from ..construct.cover import random_cover
+from ..construct.distinct import ClassOrder, Cover, Distinct
 from ..construct.evidence import (
-    ClassOrder,
     Columns,
     Counts,
     Evidence,
@@ -45,7 +45,6 @@ from ..construct.evidence import (
 )
 from ..construct.halfspaces import Support
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
-from ..construct.one_vs_rest import assemble
 from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words

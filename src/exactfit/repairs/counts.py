@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from .._kernels.rounding import Format
 from .._support.console import silent
 from .._support.threads import Threads
-from ..construct.cover import Cover, random_cover
-from ..construct.evidence import ClassOrder, Columns, Counts, Pieces
-from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, refuse_too_large, stream
-from ..construct.one_vs_rest import cover_classes
+from ..construct.cover import cover_classes, random_cover
+from ..construct.distinct import ClassOrder, Cover
+from ..construct.evidence import Columns, Counts, Pieces
+from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
+from ..construct.memory import Memory
 from ..construct.patterns import Patterns, norms_above, patterns_of
 from ..construct.recipe import Recipe
 from ..construct.rescue import coordinate_cuts
@@ -66,7 +67,7 @@ def count_patches(targets: Targets, share: float, kind: str, root: np.random.See
     """Masks or weighted detectors that claim the targets."""
     source = Source(root, gaussian(targets.X, max_bias="radius", center=True))
     for width in WIDTHS:
-        refuse_too_large(width, targets.X)
+        Memory.for_layer(targets.X).refuse_too_large(width)
         layer = _FirstLayer.of(targets, source.first(width), threads)
         covers, uncovered = layer.covers(share, kind, root)
         if not len(uncovered):

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
 from .._support.options import check_choice, check_number
-from ..construct.one_vs_rest import output_layer
+from ..construct.construction import output_layer
 from ..data import Codes, Floats, Matrix, Rows
 from ..exceptions import ParameterError
 from ..network import Layer, Masks, Network
