@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import naive_certificate as naive
 import numpy as np
@@ -128,6 +129,48 @@ def test_what_is_no_graph_is_refused(tmp_path) -> None:
         repair(tmp_path / "none.onnx", np.zeros((2, 6)), [0, 1])
     with pytest.raises(ParameterError, match="4 outputs, and 2 classes"):
         repair(written(two_layers(6, 4), tmp_path), np.zeros((2, 6)), ["a", "b"], classes=["a", "b"])
+
+
+def with_other(part: str, values) -> Any:
+    """A graph of two layers, one of whose constants is another."""
+    from onnx import numpy_helper
+
+    proto = two_layers(6, 4)
+    place = [constant.name for constant in proto.graph.initializer].index(part)
+    proto.graph.initializer[place].CopyFrom(numpy_helper.from_array(np.asarray(values, dtype=np.float32), part))
+    return proto
+
+
+def of_unknown_numbers() -> Any:
+    proto = two_layers(6, 4)
+    proto.graph.input[0].type.tensor_type.elem_type = 2**31 - 1
+    return proto
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (of_unknown_numbers, "no ONNX model|takes 2147483647|cannot run"),
+        (lambda: with_other("c", np.arange(3)), "do not fit together|cannot run"),
+        (lambda: with_other("b", np.arange(5)), "do not fit together|cannot run"),
+    ],
+    ids=["type", "bias of a product", "sum"],
+)
+def test_forged_graphs_are_refused_and_nothing_is_written(make, message, capfd) -> None:
+    with pytest.raises(ParameterError, match=message):
+        repair(make(), np.zeros((2, 6)), [0, 1])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_graph_that_fails_on_points_says_so() -> None:
+    from onnx import helper, numpy_helper
+
+    proto = two_layers(6, 4, middle="Tanh")
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([2, 5]), "shape"))
+    proto.graph.node.insert(1, helper.make_node("Reshape", ["s", "shape"], ["u"]))
+    proto.graph.node[2].input[0] = "u"
+    with pytest.raises(ParameterError, match="onnxruntime cannot run this model"):
+        repair(proto, np.zeros((2, 6)), [0, 1])
 
 
 def test_a_missing_runtime_is_named(monkeypatch) -> None:

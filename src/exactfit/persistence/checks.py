@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -34,8 +35,14 @@ LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay wit
 
 def check_types(record: Any) -> None:
     """Refuse a dataclass with a value of another type than its annotation says."""
-    for name, hint in get_type_hints(type(record)).items():
+    for name, hint in _hints(type(record)).items():
         refuse_unless(_fits(getattr(record, name), hint), f"{type(record).__name__}.{name} has the wrong type or value")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """By field: reading annotations takes longer than all other checks of a small file."""
+    return get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -80,7 +80,7 @@ class Graph:
             proto = onnx.load_model_from_string(self.octets)
             onnx.checker.check_model(proto)
         except Exception as error:  # onnx and protobuf each have exceptions of their own
-            raise ParameterError(f"this is no ONNX model: {' '.join(str(error).split())[:200]}") from error
+            raise ParameterError(f"this is no ONNX model: {_one_line(error)}") from error
         return proto
 
     @cached_property
@@ -91,11 +91,11 @@ class Graph:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3  # errors only
+        options.log_severity_level = 4  # errors are raised: they need not be written as well
         try:
             return onnxruntime.InferenceSession(self.octets, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the runtime has exceptions of its own for each kind of failure
-            raise ParameterError(f"onnxruntime cannot run this model: {' '.join(str(error).split())[:200]}") from error
+            raise ParameterError(f"onnxruntime cannot run this model: {_one_line(error)}") from error
 
     @cached_property
     def input(self) -> Any:
@@ -127,12 +127,14 @@ class Graph:
     @property
     def input_dtype(self) -> np.dtype[Any]:
         """Of the numbers that it takes."""
-        from onnx import helper
+        from onnx import TensorProto
 
-        dtype: np.dtype[Any] = np.dtype(helper.tensor_dtype_to_np_dtype(self.input.type.tensor_type.elem_type))
-        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ParameterError(f"the ONNX model takes {dtype}: repair needs one that takes float32 or float64")
-        return dtype
+        known = {TensorProto.FLOAT: np.dtype(np.float32), TensorProto.DOUBLE: np.dtype(np.float64)}
+        given = self.input.type.tensor_type.elem_type
+        if given not in known:
+            name = TensorProto.DataType.Name(given).lower() if given in TensorProto.DataType.values() else str(given)
+            raise ParameterError(f"the ONNX model takes {name}: repair needs one that takes float32 or float64")
+        return known[given]
 
     @cached_property
     def label(self) -> str | None:
@@ -171,7 +173,10 @@ class Graph:
         tiles = []
         for tile in row_tiles(X, RUN_ROWS):
             points = dense_rows(X, tile).astype(self.input_dtype).reshape(-1, *self.input_shape)
-            (found,) = self.session.run([output], {self.input.name: points})
+            try:
+                (found,) = self.session.run([output], {self.input.name: points})
+            except Exception as error:  # as above
+                raise ParameterError(f"onnxruntime cannot run this model: {_one_line(error)}") from error
             if len(found) != len(points):
                 raise DataError(f"the ONNX model gave {len(found)} answers for {len(points)} points")
             tiles.append(np.asarray(found))
@@ -180,7 +185,10 @@ class Graph:
     @cached_property
     def chain(self) -> Network | None:
         """The chain of layers that the graph is; None if it is none."""
-        return _Walk(self).network()
+        try:
+            return _Walk(self).network()
+        except (LookupError, TypeError, ValueError) as error:  # of NumPy, onnx, or a layer whose shapes disagree
+            raise ParameterError(f"the numbers of the ONNX model do not fit together: {_one_line(error)}") from error
 
 
 def _is_label(part: Any) -> bool:
@@ -189,6 +197,10 @@ def _is_label(part: Any) -> bool:
 
 def _is_scores(part: Any) -> bool:
     return part.type in ("tensor(float)", "tensor(double)") and len(part.shape) == 2
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _require(package: str) -> None:

@@ -1,0 +1,421 @@
+"""What :mod:`fuzz` changes: bases of every kind of file, how a seed changes one, and what is then done with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import safetensors.numpy
+from constructors import OWN
+from forgeries import model_file, network_digest, table_file
+from onnx_graphs import two_layers
+from saved_models import NETWORKS, fitted, labels, points
+from sklearn.linear_model import LogisticRegression
+from toy_trials import fill
+
+import exactfit
+from exactfit.construct import adaptive_width
+from exactfit.lab import read_trials
+from exactfit.lab.experiment import load_experiment
+from exactfit.persistence import container
+from exactfit.repairs.graphs import Graph
+
+WILD: list[Any] = [
+    None, True, 0, 1, -1, 2**31, 2**33, 2**63 - 1, 2**63, 2**70, 10**30, 0.5, -0.0, 1e308, "", "a", "0x1p0", "inf",
+    "relu", "float32", [], [0], [[]], [0, 1, 2], {}, {"a": 1}, "\x1b[2J", "ö" * 100,
+]  # fmt: skip
+WHOLE = [0, 1, -1, 10**8, 2**31, 2**62, -(2**63), 2**63 - 1]
+REAL = [np.nan, np.inf, 1e308, -1e308, 5e-324]
+BROKEN = [
+    b'"', b",", b"\n", b"\r", b"\0", b"\xff", b"1e999", b"0" * 4400, b"\x1b[31m", b"nan", b"[", b"=",
+]  # fmt: skip
+Rng = np.random.Generator
+Files = list[tuple[str, bytes]]
+
+
+def changed_octets(octets: bytes, rng: Rng) -> bytes:
+    """Some octets changed, taken away, doubled, or put in."""
+    changed = bytearray(octets)
+    for _ in range(rng.integers(1, 6)):
+        place = int(rng.integers(len(changed) + 1))
+        kind = rng.integers(4)
+        if kind == 0 and place < len(changed):
+            changed[place] = rng.integers(256)
+        elif kind == 1:
+            del changed[place : place + int(rng.integers(1, 20))]
+        elif kind == 2:
+            changed[place:place] = changed[place : place + int(rng.integers(1, 40))]
+        else:
+            changed[place:place] = BROKEN[rng.integers(len(BROKEN))]
+    return bytes(changed)
+
+
+# ---- Model files ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelBase:
+    """A model file, taken apart once: what a case leaves alone is not computed anew."""
+
+    header: str
+    tensors: dict[str, Any]
+    facts: dict[str, Any]
+    network: Any
+
+    @classmethod
+    def of(cls, path: Path) -> ModelBase:
+        header, tensors = container.read_model(path)
+        return cls(json.dumps(header), tensors, header["tensors"], header["network"])
+
+    def sealed(self, header: Any, tensors: dict[str, Any]) -> bytes:
+        """A file of changed parts, every digest right."""
+        tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+        same = {name for name, tensor in tensors.items() if tensor is self.tensors.get(name)}
+        header["tensors"] = {
+            name: self.facts[name] if name in same else container.facts(tensor) for name, tensor in tensors.items()
+        }
+        touched = any(name.startswith("network.") for name in tensors.keys() ^ same)
+        if touched or header.get("network") != self.network:
+            digest = network_digest(header, tensors)
+            if digest is not None:
+                header["network_digest"] = digest
+                if isinstance(header.get("certificate"), dict):
+                    header["certificate"]["network_digest"] = digest
+        text = container.canonical({**header, "digest": container._digest(header)})
+        return bytes(safetensors.numpy.save(tensors, {container.KEY: text}))
+
+
+def models(folder: Path) -> list[ModelBase]:
+    """Files of every kind of model, to be changed."""
+    path = folder / "m"
+    made = []
+    for octets in (model_file(path), table_file(path)):
+        path.write_bytes(octets)
+        made.append(ModelBase.of(path))
+    fits = {"weighted": {"detectors": "weighted"}, "relu": {"activation": "relu"}, "noise": {"noise": 0.2}}
+    kept: list[Any] = [fitted(points(), labels(0, 1, 2), width=70, **options) for options in fits.values()]
+    kept += [make() for make in NETWORKS.values()]
+    kept += [adaptive_width(points(), labels(0, 1), random_state=0)]
+    linear = LogisticRegression().fit(points(), labels(0, 1, 2))
+    for kind in ("ball", "mask", "weighted"):
+        kept.append(exactfit.repair(linear, points(), labels(0, 1, 2), patches=kind, random_state=0))
+    for model in kept:
+        use(model, folder)  # loads compiled code once, for all children
+        exactfit.save(model, path)
+        made.append(ModelBase.of(path))
+    return made
+
+
+def fuzz_model(bases: list[ModelBase], rng: Rng, folder: Path) -> None:
+    """A change of a header or of tensors, with all digests made anew; then every method of what was loaded."""
+    base = bases[rng.integers(len(bases))]
+    header, tensors = json.loads(base.header), dict(base.tensors)
+    for _ in range(rng.integers(1, 4)):
+        if rng.random() < 0.5:
+            change_header(header, rng)
+        else:
+            change_tensors(tensors, rng)
+    try:
+        octets = base.sealed(header, tensors)
+    except Exception:  # nothing that a file could hold
+        return
+    path = folder / "changed"
+    path.write_bytes(octets)
+    use(exactfit.load(path, activations=[OWN]), folder)
+
+
+def change_header(plain: Any, rng: Rng) -> None:
+    """Put something else anywhere, or take something away; what lists tensors is made anew, so nothing there."""
+    outermost = True
+    while isinstance(plain, dict | list) and len(plain):
+        keys: Any = [key for key in plain if not (outermost and key == "tensors")] if isinstance(plain, dict) else None
+        key = int(rng.integers(len(plain))) if keys is None else keys[rng.integers(len(keys))]
+        outermost = False
+        if isinstance(plain[key], dict | list) and len(plain[key]) and rng.random() < 0.8:
+            plain = plain[key]
+        elif rng.random() < 0.1:
+            del plain[key]
+            return
+        else:
+            plain[key] = WILD[rng.integers(len(WILD))]
+            return
+
+
+def change_tensors(tensors: dict[str, Any], rng: Rng) -> None:
+    """Other numbers, another shape or another type."""
+    name = sorted(tensors)[rng.integers(len(tensors))]
+    tensor = tensors[name].copy()
+    changes: list[Callable[[], Any]] = [
+        lambda: tensor[:0],
+        lambda: tensor[:-1],
+        lambda: np.concatenate([tensor, tensor]),
+        lambda: tensor[None],
+        lambda: tensor.T,
+        lambda: tensor.astype([np.float64, np.float32, np.int64, np.int8, np.uint64][rng.integers(5)]),
+        lambda: np.empty((0, 2 ** int(rng.integers(1, 60))), dtype=tensor.dtype),
+        lambda: np.full(tensor.shape, WHOLE[rng.integers(len(WHOLE))]).astype(tensor.dtype),
+        lambda: rng.permutation(tensor),
+    ]
+    if tensor.size and rng.random() < 0.5:
+        pool = WHOLE if tensor.dtype.kind in "iu" else REAL
+        with np.errstate(all="ignore"):
+            tensor.reshape(-1)[rng.integers(tensor.size)] = np.array(pool[rng.integers(len(pool))]).astype(tensor.dtype)
+        tensors[name] = tensor
+    else:
+        tensors[name] = changes[rng.integers(len(changes))]()
+
+
+def use(model: Any, folder: Path) -> None:
+    """Everything that somebody might do with a loaded model."""
+    repr(model), str(model)
+    exactfit.save(model, folder / "again")
+    network = getattr(model, "network_", getattr(model, "network", model))
+    if isinstance(model, exactfit.TableModel):
+        frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "c": ["u", "v", "u"]})
+        for method in (model.predict, model.explain):
+            str(method(frame))
+        return
+    if network.n_features > 1000:
+        return
+    X = np.arange(3.0 * network.n_features).reshape(3, -1) / 7
+    if not isinstance(model, exactfit.Network | exactfit.Construction):
+        for method in (model.predict, model.decision_function, model.explain):
+            str(method(X))
+    if isinstance(model, exactfit.RepairedClassifier):
+        str(model.report(X, model.predict(X)))
+    else:
+        exactfit.certify(network, X, network.decide(X).clip(0))
+
+
+# ---- Tables, sweeps, stores -----------------------------------------------------------------------------------
+
+
+def table_frame() -> pd.DataFrame:
+    """Numbers, categories, and a label."""
+    return pd.DataFrame(
+        {"x": np.arange(30.0), "c": list("uvw") * 10, "größe": points(30)[:, 0], "y": np.arange(30) % 3}
+    )
+
+
+def tables(folder: Path) -> Files:
+    """Files of every kind of table."""
+    frame = table_frame()
+    numbers = frame[["x", "größe"]].to_numpy()
+    frame.to_csv(folder / "t.csv", index=False)
+    frame[["x", "größe", "y"]].to_csv(folder / "n.csv", index=False)
+    frame.to_parquet(folder / "t.parquet")
+    np.savez(folder / "t.npz", X=numbers, y=frame["y"].to_numpy())
+    np.savez_compressed(folder / "p.npz", X=numbers, y=frame["c"].to_numpy().astype(str))
+    names = ("t.csv", "n.csv", "t.parquet", "t.npz", "p.npz")
+    for name in names:
+        fit_table(folder / name, "error")  # loads compiled code once, for all children
+    return [(name, (folder / name).read_bytes()) for name in names]
+
+
+def fuzz_table(bases: Files, rng: Rng, folder: Path) -> None:
+    """A table with damaged octets, or a whole one of what a table should not hold; read and fitted to."""
+    name, octets = bases[rng.integers(len(bases))]
+    path = folder / name
+    if rng.random() < 0.5:
+        path.write_bytes(changed_octets(octets, rng))
+    else:
+        frame = table_frame()
+        for _ in range(rng.integers(1, 4)):
+            frame = changed_frame(frame, rng)
+        try:
+            write_frame(frame, path)
+        except Exception:  # nothing that a file could hold
+            return
+    fit_table(path, "drop-rows" if rng.random() < 0.5 else "error")
+
+
+def changed_frame(frame: pd.DataFrame, rng: Rng) -> pd.DataFrame:
+    """Another cell, another type, another name, rows or columns taken away or doubled."""
+    place = int(rng.integers(frame.shape[1]))
+    kind = rng.integers(5)
+    if kind == 0 and len(frame):
+        column = frame.iloc[:, place].astype(object)
+        column.iloc[rng.integers(len(frame))] = WILD[rng.integers(len(WILD))]
+        others = [frame.iloc[:, k] for k in range(frame.shape[1])]
+        others[place] = column
+        return pd.concat(others, axis=1)
+    if kind == 1:
+        types = ["bool", "float32", "Int64", "string", "category", "datetime64[ns]", "timedelta64[ns]", "complex", "O"]
+        with contextlib.suppress(TypeError, ValueError):
+            return frame.astype({frame.columns[place]: types[rng.integers(len(types))]})
+        return frame
+    if kind == 2:
+        names = ["", "y", "x", "y.1", "\x1b[2J", "0", "a,b", 'quo"te', "ö" * 100, "nan"]
+        renamed = [names[rng.integers(len(names))] if k == place else name for k, name in enumerate(frame.columns)]
+        return frame.set_axis(renamed, axis=1)
+    if kind == 3:
+        return frame.iloc[rng.integers(0, max(1, len(frame)), int(rng.integers(0, 40))) if len(frame) else []]
+    return frame.iloc[:, rng.integers(0, frame.shape[1], int(rng.integers(1, 6)))]
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """In the format that the name asks for."""
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        labels = frame.pop("y").to_numpy()
+        np.savez(path, X=frame.to_numpy(), y=labels.astype(str) if labels.dtype == object else labels)
+
+
+def fit_table(path: Path, missing: str) -> None:
+    """Read a table, and build a network for it if it is a small one."""
+    table = exactfit.read_table(path, label="y", missing=missing)
+    if table.n_columns < 50:
+        exactfit.TableModel(exactfit.InterpolatingClassifier.paper(max_width=500, random_state=0)).fit(table)
+
+
+def sweeps(_: Path) -> Files:
+    """The paper's own experiments."""
+    folder = Path(exactfit.__file__).parent / "lab" / "paper"
+    return [(path.name, path.read_bytes()) for path in sorted(folder.glob("*.toml"))]
+
+
+def fuzz_sweep(bases: Files, rng: Rng, folder: Path) -> None:
+    """A damaged description of a sweep."""
+    path = folder / "s.toml"
+    path.write_bytes(changed_octets(bases[rng.integers(len(bases))][1], rng))
+    load_experiment(path)
+
+
+def stores(folder: Path) -> Files:
+    """A store of a few trials."""
+    return [("store", fill(folder / "base.jsonl", range(6)).read_bytes())]
+
+
+def fuzz_store(bases: Files, rng: Rng, folder: Path) -> None:
+    """A damaged store of trials."""
+    path = folder / "s.jsonl"
+    path.write_bytes(changed_octets(bases[rng.integers(len(bases))][1], rng))
+    read_trials(path)
+
+
+# ---- ONNX models ----------------------------------------------------------------------------------------------
+
+
+def graphs(folder: Path) -> Files:
+    """Graphs that are chains, and some that are none; and what this package exports."""
+    protos = [
+        two_layers(3, 3),
+        two_layers(3, 2, gemm=False, last="Softmax"),
+        two_layers(3, 3, last="ArgMax", middle="Sign"),
+        two_layers(4, 3, shape=(2, 2), last="ArgMax", labels=["a", "b", "c"], dtype=np.float64),
+        two_layers(3, 3, middle="Tanh"),
+        exactfit.to_onnx(fitted(points(), labels(0, 1, 2), width=70)),
+    ]
+    for proto in protos:
+        repair_graph(proto.SerializeToString(), folder)
+    return [(str(k), proto.SerializeToString()) for k, proto in enumerate(protos)]
+
+
+def fuzz_graph(bases: Files, rng: Rng, folder: Path) -> None:
+    """A graph with other parts, or with damaged octets; then a repair of it."""
+    import onnx
+
+    octets = bases[rng.integers(len(bases))][1]
+    if rng.random() < 0.1:
+        octets = changed_octets(octets, rng)
+    else:
+        proto = onnx.ModelProto.FromString(octets)
+        for _ in range(rng.integers(1, 4)):
+            change_message(proto, rng)
+        octets = proto.SerializeToString()
+    repair_graph(octets, folder)
+
+
+def change_message(message: Any, rng: Rng) -> None:
+    """Another value in any field of a message or of one within it: taken away, doubled, moved, or wild."""
+    while True:
+        set_fields = [field for field, _ in message.ListFields()]
+        anywhere = set_fields if set_fields and rng.random() < 0.9 else list(message.DESCRIPTOR.fields)
+        field = anywhere[rng.integers(len(anywhere))]
+        values = getattr(message, field.name)
+        inner = field.message_type is not None
+        if field.is_repeated:
+            if inner and len(values) and rng.random() < 0.8:
+                message = values[rng.integers(len(values))]
+                continue
+            _change_repeated(values, inner, field, rng)
+        elif inner and message.HasField(field.name) and rng.random() < 0.9:
+            message = values
+            continue
+        elif inner or rng.random() < 0.1:
+            message.ClearField(field.name)
+        else:
+            setattr(message, field.name, _wild_scalar(field, values, rng))
+        return
+
+
+def _change_repeated(values: Any, inner: bool, field: Any, rng: Rng) -> None:
+    kept = list(values)
+    kind = rng.integers(4)
+    if kind == 0 and kept:
+        del values[rng.integers(len(kept))]
+    elif kind == 1 and kept:
+        values.extend([kept[rng.integers(len(kept))]])
+    elif kind == 2 and kept:
+        order = rng.permutation(len(kept))
+        copies = [type(kept[k]).FromString(kept[k].SerializeToString()) if inner else kept[k] for k in order]
+        del values[:]
+        values.extend(copies)
+    elif inner:
+        values.add()
+    else:
+        values.append(_wild_scalar(field, kept[0] if kept else None, rng))
+
+
+def _wild_scalar(field: Any, old: Any, rng: Rng) -> Any:
+    """A value that the field's type can hold."""
+    kind = field.cpp_type
+    if field.type == field.TYPE_BYTES:
+        return changed_octets(old, rng) if old else b"\xff" * int(rng.integers(0, 70))
+    if kind in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
+        return float([np.nan, np.inf, 3e38, 1e-45, 0.0, 1.0, -1.0][rng.integers(7)])
+    if kind == field.CPPTYPE_STRING:
+        words = ["", "points", "z", "W", "V", "Relu", "Sign", "MatMul", "Gemm", "Loop", "axis", "\x1b[2J", "ö" * 100]
+        return words[rng.integers(len(words))]
+    if kind == field.CPPTYPE_ENUM:
+        choices = field.enum_type.values
+        return choices[rng.integers(len(choices))].number
+    whole = [0, 1, -1, 2, 3, 7, 10, 16, 100, 2**20, 2**31 - 1, -(2**31)]
+    if kind == field.CPPTYPE_INT64:
+        whole += [2**31, 2**62, 2**63 - 1, -(2**63)]
+    value = whole[rng.integers(len(whole))]
+    return abs(value) if kind in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64) else value
+
+
+def repair_graph(octets: bytes, folder: Path) -> None:
+    """Read it, repair it on a few points, save, load and export what came out."""
+    path = folder / "g.onnx"
+    path.write_bytes(octets)
+    graph = Graph.of(path)
+    if graph.n_features > 1000:
+        return
+    X = np.arange(4.0 * graph.n_features).reshape(4, -1) / 7
+    named = graph.chain is None and graph.label is not None and graph.answers(X).dtype.kind == "U"
+    repaired = exactfit.repair(path, X, list("abba") if named else [0, 1, 1, 0], random_state=0)
+    str(repaired.predict(X))
+    exactfit.save(repaired, folder / "g")
+    exactfit.load(folder / "g")
+    exactfit.to_onnx(repaired)
+
+
+KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, Rng, Path], None]]] = {
+    "model": (models, fuzz_model),
+    "table": (tables, fuzz_table),
+    "sweep": (sweeps, fuzz_sweep),
+    "store": (stores, fuzz_store),
+    "graph": (graphs, fuzz_graph),
+}
