@@ -129,7 +129,10 @@ class Graph:
         """Of the numbers that it takes."""
         from onnx import TensorProto
 
-        known = {TensorProto.FLOAT: np.dtype(np.float32), TensorProto.DOUBLE: np.dtype(np.float64)}
+        known: dict[int, np.dtype[Any]] = {
+            TensorProto.FLOAT: np.dtype(np.float32),
+            TensorProto.DOUBLE: np.dtype(np.float64),
+        }
         given = self.input.type.tensor_type.elem_type
         if given not in known:
             name = TensorProto.DataType.Name(given).lower() if given in TensorProto.DataType.values() else str(given)
