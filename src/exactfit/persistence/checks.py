@@ -33,10 +33,11 @@ LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and n
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
-def check_types(record: object) -> None:
+def check_types(record: Any) -> None:
     """Refuse a dataclass with a value of another type than its annotation says."""
-    for name, hint in _hints(type(record)).items():
-        refuse_unless(_fits(getattr(record, name), hint), f"{type(record).__name__}.{name} has the wrong type or value")
+    kind: Any = type(record)
+    for name, hint in _hints(kind).items():
+        refuse_unless(_fits(getattr(record, name), hint), f"{kind.__name__}.{name} has the wrong type or value")
 
 
 @cache
