@@ -8,7 +8,7 @@ const { DEFAULT, format, parse, NUMBERS, MOST_POINTS } = await import(`${page}/l
 const { asArrays, DATASETS, pointsOf } = await import(`${page}/datasets.js`);
 const { Random, planeSource } = await import(`${page}/engine/draws.js`);
 const { exactSign, isOn, parts } = await import(`${page}/engine/signs.js`);
-const { Bits, popcount } = await import(`${page}/engine/bits.js`);
+const { Bits, firstMasked, popcount } = await import(`${page}/engine/bits.js`);
 const { Cells, firstFiring, NEVER, pixelAt, pixelBits } = await import(`${page}/raster.js`);
 const { construct, answer, countOf } = await import(`${page}/engine/construct.js`);
 const { coordinateCuts, OpenPairs } = await import(`${page}/engine/adaptive.js`);
@@ -98,6 +98,12 @@ test("bits count as they should", () => {
   [0, 31, 32, 69].forEach((bit) => bits.set(1, bit));
   assert.deepEqual(Array.from(bits.indices(1)), [0, 31, 32, 69]);
   assert.equal(bits.complement(1).reduce((sum, word) => sum + popcount(word), 0), 66);
+  for (const bit of [0, 31, 32, 69]) {
+    const mask = new Bits(1, 70);
+    for (let i = bit; i < 70; i++) mask.set(0, i);
+    assert.equal(firstMasked(mask.row(0), bits, 1), bit);
+    assert.equal(firstMasked(mask.row(0), bits, 0), 70);
+  }
 });
 
 test("pixels answer as the network does at their middles", () => {
@@ -142,10 +148,10 @@ test("adaptive networks interpolate, with every law, class count and margin", ()
 });
 
 test("open pairs are those that a plain double loop finds", () => {
-  const state = { ...DEFAULT, classes: 3, count: 30, width: 12 };
+  const state = { ...DEFAULT, classes: 3, count: 30, width: 40 };
   const points = asArrays(pointsOf(state));
   const made = construct(points, { ...state, maxBias: 1 });
-  for (let count = 0; count <= 12; count++) {
+  for (let count = 0; count <= 40; count++) {
     let open = 0;
     for (let a = 0; a < 30; a++) {
       for (let b = 0; b < 30; b++) {

@@ -2,8 +2,9 @@
  * Builds networks beside the page, so that it stays responsive.
  */
 
-import { asArrays } from "./datasets.js";
+import { asArrays, pointsOf } from "./datasets.js";
 import { construct } from "./engine/construct.js";
+import { DEFAULT } from "./link.js";
 import { firstFiring, pixelBits } from "./raster.js";
 
 /** @typedef {import("./engine/construct.js").Construction} Construction */
@@ -16,6 +17,9 @@ import { firstFiring, pixelBits } from "./raster.js";
  *   bits?: import("./engine/bits.js").Bits, first?: Uint16Array[],
  * }} Reply
  */
+
+/** Points, hyperplanes and pixels along a side of a network that nobody asked for: enough that loops are compiled. */
+const WARM = 60;
 
 /** @param {Request} request @returns {Reply} */
 export function work({ id, points, recipe, size }) {
@@ -36,3 +40,14 @@ self.addEventListener("message", (event) => {
   const large = [reply.bits?.words.buffer, ...(reply.first ?? []).map((one) => one.buffer)].filter((one) => one !== undefined);
   self.postMessage(reply, { transfer: large });
 });
+
+/** Build a small network for nobody, so that the browser has compiled the engine when the first wish is read. */
+function warmUp() {
+  const points = pointsOf({ ...DEFAULT, count: WARM });
+  const recipe = /** @type {const} */ ({
+    algorithm: 2, width: WARM, law: "gaussian", maxBias: 1, order: "random", detectors: "mask", margin: 0, seed: 1,
+  });
+  work({ id: 0, points, recipe, size: WARM });
+}
+
+warmUp();

@@ -5,7 +5,7 @@
  * surely on at b. When draws stall, coordinate cuts finish (with a margin: bisectors of pairs that are still open).
  */
 
-import { popcount, WORD } from "./bits.js";
+import { firstMasked, popcount, WORD } from "./bits.js";
 import { bisectors } from "./draws.js";
 import { norm, patternsOf } from "./patterns.js";
 
@@ -74,18 +74,18 @@ export class OpenPairs {
 }
 
 /**
- * How many pairs are open after 0, 1, 2, ... hyperplanes.
+ * How many pairs are open after 0, 1, 2, ... hyperplanes: every pair is closed by the first one that separates it.
  * @param {Uint8Array} labels @param {number[]} targets @param {Patterns} patterns @returns {Float64Array}
  */
-export function openCounts(labels, targets, patterns) {
-  const pairs = new OpenPairs(labels, targets);
-  const counts = new Float64Array(patterns.on.width + 1);
-  counts[0] = pairs.count;
-  for (let i = 0; i < patterns.on.width; i++) {
-    pairs.add(patterns, i);
-    counts[i + 1] = pairs.count;
+export function openCounts(labels, targets, { on, maybe }) {
+  const closed = new Float64Array(on.width + 1);
+  for (let a = 0; a < labels.length; a++) {
+    if (!targets.includes(labels[a])) continue;
+    const off = maybe.complement(a);
+    for (let b = 0; b < labels.length; b++) if (labels[a] !== labels[b]) closed[firstMasked(off, on, b)] += 1;
   }
-  return counts;
+  for (let i = on.width; i > 0; i--) closed[i - 1] += closed[i];
+  return closed;
 }
 
 /** Tells when drawing on is no use: a step more of hyperplanes did not halve the open pairs. */

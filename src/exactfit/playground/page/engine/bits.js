@@ -82,3 +82,17 @@ export function countMasked(mask, bits, row) {
   for (let w = 0, at = row * stride; w < stride; w++, at++) found += popcount(mask[w] & words[at]);
   return found;
 }
+
+/**
+ * The first masked bit of a row that is on; the width where none is.
+ * @param {Uint32Array} mask @param {Bits} bits @param {number} row
+ * @returns {number}
+ */
+export function firstMasked(mask, bits, row) {
+  const { words, stride, width } = bits;
+  for (let w = 0, at = row * stride; w < stride; w++, at++) {
+    const both = mask[w] & words[at];
+    if (both) return WORD * w + 31 - Math.clz32(both & -both);
+  }
+  return width;
+}

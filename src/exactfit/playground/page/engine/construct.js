@@ -75,7 +75,7 @@ export function refuseContradictions(points) {
 export function construct(points, recipe) {
   refuseContradictions(points);
   const targets = chooseTargets(points);
-  const margin = (separation(points).distance / 2) * (recipe.margin / 100);
+  const margin = recipe.margin && (separation(points).distance / 2) * (recipe.margin / 100);
   const maxBias = recipe.maxBias * radius(points);
   const source = planeSource(points, targets, recipe.law, maxBias, new Random(recipe.seed, HYPERPLANES));
   const { planes, rescued } = recipe.algorithm === 1
