@@ -43,9 +43,11 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
     Examples
     --------
     >>> import exactfit
+    >>> import torch
     >>> model = exactfit.InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], [3, 5, 3])
-    >>> module = exactfit.to_torch(model)  # doctest: +SKIP
-    >>> module(torch.tensor([[0.0], [1.0], [2.0]]))[0]  # doctest: +SKIP
+    >>> module = exactfit.to_torch(model)
+    >>> label, scores = module(torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64))
+    >>> label
     tensor([3, 5, 3])
     """
     dtype = check_dtype(dtype)

@@ -148,7 +148,7 @@ def load_images(name: str, data: str | os.PathLike[str] | None = None) -> Images
     Examples
     --------
     >>> from exactfit.lab.datasets import load_images
-    >>> load_images("mnist").pixels.shape  # doctest: +SKIP
+    >>> load_images("mnist").pixels.shape
     (70000, 784)
     """
     kind = KINDS[name]

@@ -285,11 +285,14 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
 
     Examples
     --------
-    >>> from exactfit.lab.experiment import paper_experiment
-    >>> from exactfit.lab import reproduce
-    >>> done = reproduce(paper_experiment("parallel-lines"))  # doctest: +SKIP
-    >>> done.report.failed  # doctest: +SKIP
-    0
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import SweepOptions, paper_experiment, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     options = SweepOptions(store=Path(folder, "lines.jsonl"), output=Path(folder), figures=False)
+    ...     done = reproduce(paper_experiment("parallel-lines"), options)
+    >>> done.report.added, done.report.failed, done.summary.name
+    (1, 0, 'parallel-lines.csv')
     """
     from .datasets import load_data
 

@@ -164,9 +164,15 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
 
     Examples
     --------
-    >>> from exactfit.lab import read_trials
-    >>> trials = read_trials("results/two-moons.trials.csv.gz")  # doctest: +SKIP
-    >>> trials.rows["detectors"].mean()  # doctest: +SKIP
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import SweepOptions, paper_experiment, read_trials, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     options = SweepOptions(store=Path(folder, "lines.jsonl"), output=Path(folder), figures=False)
+    ...     done = reproduce(paper_experiment("parallel-lines"), options)
+    ...     trials = read_trials(options.store)
+    >>> trials.rows["detectors"].tolist(), trials.rows["missed"].tolist()
+    ([10], [0])
     """
     path, builder = Path(path), _Builder()
     try:

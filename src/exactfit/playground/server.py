@@ -139,9 +139,13 @@ def serve(port: int = 0, *, browser: bool = True, tell: Callable[[str], None] = 
 
     Examples
     --------
+    >>> from queue import Queue
+    >>> from threading import Thread
     >>> from exactfit.playground import serve
-    >>> serve(8000, browser=False)  # doctest: +SKIP
-    http://127.0.0.1:8000/ (Ctrl-C ends it)
+    >>> told = Queue()
+    >>> Thread(target=serve, kwargs={"browser": False, "tell": told.put}, daemon=True).start()
+    >>> told.get(timeout=60)
+    'http://127.0.0.1:.../ (Ctrl-C ends it)'
     """
     with Playground(port) as playground:
         try:

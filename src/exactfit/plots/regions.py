@@ -87,7 +87,6 @@ def plot_regions(
     >>> X, y = make_moons(100, noise=0.05, random_state=0)
     >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
     >>> ax = plot_regions(model, X, y, resolution=100)
-    >>> ax.figure.savefig("moons.png")  # doctest: +SKIP
     """
     display = DecisionRegionDisplay.from_estimator(
         model, X, y, ax=ax, resolution=resolution, anchors=anchors, detectors=detectors, hyperplanes=hyperplanes,
