@@ -51,6 +51,12 @@ def test_sizes_are_those_that_the_command_prints() -> None:
     assert done.stdout.splitlines() == shown
 
 
+def test_it_is_a_screen_and_a_half_of_lines_that_fit() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 90
+    assert [line for line in lines if len(line) > 120] == []
+
+
 def test_the_picture_is_there_and_small() -> None:
     assert f"]({PICTURE.relative_to(ROOT).as_posix()})" in README
     assert PICTURE.stat().st_size < 200_000
