@@ -14,7 +14,16 @@ from PIL import Image
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
-from exactfit import ExactfitError, InterpolatingClassifier, adaptive_width, certify, fixed_width, lab, plots
+from exactfit import (
+    ExactfitError,
+    InterpolatingClassifier,
+    adaptive_width,
+    certify,
+    find_suspects,
+    fixed_width,
+    lab,
+    plots,
+)
 from exactfit.geometry import make_parallel_lines
 from exactfit.network.detectors import Detectors
 from exactfit.plots import (
@@ -142,7 +151,11 @@ def test_an_animation_is_a_gif_with_a_picture_for_every_step(model: Any, moons: 
         animate_construction(model, *moons, tmp_path / "moons.png")
 
 
-UNFIT = (None, "abc", 3, object(), [1, 2, 3], {"a": 1}, np.zeros((3, 5)), [["a", "b"]], np.full((3, 2), np.nan))
+RAGGED = [[1.0, 2.0], [3.0]] * 50
+UNFIT = (
+    None, "abc", 3, object(), [1, 2, 3], {"a": 1}, np.zeros((3, 5)), [["a", "b"]], np.full((3, 2), np.nan), RAGGED,
+    [object() for _ in range(100)],
+)  # fmt: skip
 DRAWN = [
     (home, name)
     for home in (plots, lab)
@@ -154,10 +167,14 @@ DRAWN = [
 @pytest.mark.parametrize(("home", "name"), DRAWN, ids=[name for _, name in DRAWN])
 def test_unfit_input_ends_in_a_short_error(home: Any, name: str, model: Any, moons: Any) -> None:
     draw = getattr(home, name)
-    known = {"model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "shape": (1, 2)}
+    known = {
+        "model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "shape": (1, 2),
+        "fits": {1.0: {10: [3]}}, "forecast": [3], "models": {"one": model}, "suspects": find_suspects(*moons),
+        "explanations": model.explain(moons[0]),
+    }  # fmt: skip
     needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]
     for what in needed:
-        for unfit in UNFIT if what.name not in {"y", "shape", "forecast"} else ():
+        for unfit in UNFIT if what.name != "forecast" else UNFIT[:4]:
             given = {each.name: known.get(each.name) for each in needed} | {what.name: unfit}
             with pytest.raises((ExactfitError, NotFittedError)) as caught:
                 draw(**given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,22 @@ def check_whole(name: str, value: Any, *, at_least: int) -> int:
     if not is_whole(value) or int(value) < at_least:
         raise ParameterError(f"{name} must be a whole number >= {at_least}, got {value!r}")
     return int(value)
+
+
+def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
+    """Refuse anything but some whole numbers that are large enough.
+
+    Examples
+    --------
+    >>> from exactfit._support.options import check_wholes
+    >>> check_wholes("widths", 5, at_least=1)
+    Traceback (most recent call last):
+    ...
+    exactfit.exceptions.ParameterError: widths must be a sequence of whole numbers >= 1, got int
+    """
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
+        raise ParameterError(f"{name} must be a sequence of whole numbers >= {at_least}, got {type(values).__name__}")
+    return [check_whole(name, value, at_least=at_least) for value in values]
 
 
 def check_flag(name: str, value: object) -> None:

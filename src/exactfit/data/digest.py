@@ -27,9 +27,13 @@ def without_mask(y: Any) -> Any:
 
 def as_labels(y: Any, n_samples: int) -> NDArray[Any]:
     """Labels as a one-dimensional array, one for each point."""
-    labels = np.asarray(without_mask(y))
+    wanted = f"y must hold one label for each of the {n_samples} rows of X"
+    try:
+        labels = np.asarray(without_mask(y))
+    except ValueError:
+        raise DataError(f"{wanted}, got sequences of different lengths") from None
     if labels.shape != (n_samples,):
-        raise DataError(f"y must hold one label for each of the {n_samples} rows of X, got shape {labels.shape}")
+        raise DataError(f"{wanted}, got shape {labels.shape}")
     return labels
 
 

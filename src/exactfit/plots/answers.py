@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import as_points
+from .._support.options import check_whole, check_wholes
+from ..data import as_labels, as_points
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
 from ..geometry.neighbours import NOBODY
@@ -72,6 +73,7 @@ def plot_explanation(
     here = dense_rows(as_points([point], "point"), slice(None))[0]
     if here.shape != (2,):
         raise DataError(f"a point of two features can be drawn, got shape {here.shape}")
+    check_whole("detectors", detectors, at_least=0)
     known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
     own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
@@ -124,10 +126,10 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
         raise ParameterError(f"models must map names to fitted classifiers, got {type(models).__name__}")
     for model in models.values():
         check_fitted(model)
-    as_points(X)
+    labels = as_labels(y, as_points(X).shape[0])
     with axes_for(ax, SIZE) as own:
         for k, (name, model) in enumerate(models.items()):
-            right = np.asarray(model.predict(X) == np.asarray(y))
+            right = np.asarray(model.predict(X) == labels)
             share, accuracy = coverage_curve(margins(model.decision_function(X)), right)
             clear = ~model.abstains(X)
             drawn = share >= LEAST_SHARE
@@ -219,6 +221,7 @@ def plot_anchors(
     """
     if not all(isinstance(one, Explanation) for one in _some(explanations)):
         raise ParameterError("this picture is of Explanations, as model.explain makes them")
+    check_whole("anchors", anchors, at_least=0)
     seen, known = _as_images(points, shape), _as_images(X, shape)
     lines = [
         [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
@@ -270,6 +273,7 @@ def plot_suspects(
     6
     """
     check_kind(suspects, Suspects, "find_suspects")
+    check_whole("columns", columns, at_least=1)
     images, places = _as_images(X, shape), suspects.places(suspects.top(m))
     tiles = [_Tile(images[place], _doubt(suspects, int(place))) for place in places]
     return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
@@ -282,10 +286,13 @@ def _doubt(suspects: Suspects, place: int) -> str:
 
 
 def _as_images(points: ArrayLike, shape: Shape) -> Floats:
+    sides = check_wholes("shape", shape, at_least=1)
+    if len(sides) != 2:
+        raise ParameterError(f"shape must be height and width of an image, got {shape!r}")
     rows: Floats = dense_rows(as_points(points, "images"), slice(None))
-    if rows.shape[1] != shape[0] * shape[1]:
-        raise DataError(f"images of shape {shape} have {shape[0] * shape[1]} pixels, got points of shape {rows.shape}")
-    return rows.reshape(-1, *shape)
+    if rows.shape[1] != sides[0] * sides[1]:
+        raise DataError(f"images of shape {shape} have {sides[0] * sides[1]} pixels, got points of shape {rows.shape}")
+    return rows.reshape(-1, *sides)
 
 
 def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:

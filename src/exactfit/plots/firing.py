@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.options import check_whole
+from .._support.options import check_whole, check_wholes
 from ..construct import Construction, Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network import Network
@@ -225,7 +225,7 @@ def _around(picture: Picture, centre: Floats, away: float) -> Picture:
 def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
     if widths is None:
         return sorted({max(most // 3**power, 1) for power in range(WIDTHS_DRAWN)})
-    numbers = [check_whole("widths", n, at_least=1) for n in widths]
+    numbers = check_wholes("widths", widths, at_least=1)
     if max(numbers, default=0) > most or not numbers:
         raise ParameterError(f"widths must be between 1 and the network's {most}, got {numbers}")
     return numbers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.options import check_wholes
 from ..data import Labelled, Matrix
 from ..exceptions import DataError, ParameterError
 from ..geometry.calibration import Calibration
@@ -283,6 +284,8 @@ def plot_description(
 
         with style():
             return plot_description(description, X, y, plt.subplots(1, 3, figsize=THREE_PANELS)[1])
+    if not isinstance(axes, Sequence | np.ndarray) or len(axes) != 3:
+        raise ParameterError("axes must be three, as plt.subplots(1, 3) makes them")
     first, second, third = axes
     if description.covering is None:
         problem = Labelled.of(X, y)
@@ -331,6 +334,7 @@ def plot_limit(
     """
     if not isinstance(fits, Mapping) or not all(isinstance(numbers, Mapping) for numbers in fits.values()):
         raise ParameterError("fits must map each max_bias to a mapping of widths to numbers of detectors")
+    limits = check_wholes("forecast", forecast, at_least=0)
     need_matplotlib()
     from matplotlib.ticker import MaxNLocator
 
@@ -344,8 +348,8 @@ def plot_limit(
                 widths, means, color=color(index), marker=marker(index), markersize=4.5, linestyle=LINES[index % 5],
                 label=rf"$\lambda$ = {max_bias:g}",
             )  # fmt: skip
-        own.axhspan(min(forecast), max(forecast), color=GREY, alpha=0.2, linewidth=0)
-        own.axhline(float(np.mean(forecast)), color=INK, linewidth=1.4, label="limit forecast")
+        own.axhspan(min(limits), max(limits), color=GREY, alpha=0.2, linewidth=0)
+        own.axhline(float(np.mean(limits)), color=INK, linewidth=1.4, label="limit forecast")
         own.set(xlabel="width $n$", ylabel="detectors", xscale="log")
         own.set_ylim(bottom=0)
         own.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -88,12 +88,20 @@ def _classes(model: Any, labels: NDArray[Any]) -> tuple[Codes, tuple[Any, ...]]:
     classes = sorted(network_of(model).decoder.classes) if bare else model.classes_.tolist()
     codes = class_indices(labels, classes)
     if (codes < 0).any():
-        found = np.unique(labels)
+        found = distinct_labels(labels)
         if bare and len(found) == len(classes):
             return np.searchsorted(found, labels), tuple(found.tolist())
         unknown = np.unique(labels[codes < 0]).tolist()
         raise DataError(f"y holds labels that the model does not know: {', '.join(map(repr, unknown[:5]))}")
     return codes, tuple(classes)
+
+
+def distinct_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """The labels that there are, in their order."""
+    try:
+        return np.unique(labels)
+    except TypeError as error:
+        raise DataError(f"the labels in y have no order ({error}): use numbers or text") from None
 
 
 def comparable(size: Floats) -> bool:

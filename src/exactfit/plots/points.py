@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data import as_labels, as_points
-from ..exceptions import DataError
+from ..exceptions import DataError, ParameterError
 from ..network.sides import dense_rows
-from .plane import LEGEND_DROP, SQUARE_UP_TO
-from .style import INK, axes_for, color, marker, shade
+from .plane import LEGEND_DROP, SQUARE_UP_TO, distinct_labels
+from .style import INK, axes_for, check_axes, color, marker, shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,9 @@ def plot_points(
         raise DataError(
             f"points of two features with a label each can be drawn, got shapes {points.shape}, {labels.shape}"
         )
-    classes = np.unique(labels).tolist() if names is None else range(len(names))
+    if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
+        raise ParameterError(f"names must be a list with the name of each class, got {type(names).__name__}")
+    classes = distinct_labels(labels).tolist() if names is None else range(len(names))
     size = float(np.clip(9000 / max(len(points), 1), 1.5, 36))
     with axes_for(ax, SIZE) as own:
         for k, label in enumerate(classes):
@@ -96,6 +98,7 @@ def frame(ax: Axes, interpolates: bool) -> Axes:
     >>> ax.spines["top"].get_linewidth()
     2.6
     """
+    check_axes(ax)
     for spine in ax.spines.values():
         spine.set(visible=True, color=INK, linewidth=2.6 if interpolates else 0.6)
         spine.set_linestyle((0, (4, 2)) if interpolates else "solid")

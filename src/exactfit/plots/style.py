@@ -157,12 +157,20 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterat
     """The given axes, or new ones in exactfit's style."""
     need_matplotlib()
     from matplotlib import pyplot as plt
-    from matplotlib.axes import Axes
 
-    if ax is not None and not isinstance(ax, Axes):
-        raise ParameterError(f"ax must be matplotlib axes, as plt.subplots() makes them, got {type(ax).__name__}")
+    if ax is not None:
+        check_axes(ax)
     with style() if ax is None else nullcontext():
         yield plt.subplots(figsize=size)[1] if ax is None else ax
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what nothing can be drawn on."""
+    need_matplotlib()
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise ParameterError(f"ax must be matplotlib axes, as plt.subplots() makes them, got {type(ax).__name__}")
 
 
 def check_kind(value: Any, kind: type, maker: str) -> None:
