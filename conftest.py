@@ -12,7 +12,7 @@ import pytest
 # What an example needs beyond the extra ``test``, and whether it is there.
 NEEDS = {
     "exactfit.export.torch.to_torch": ("torch", find_spec("torch") is not None),
-    "exactfit.lab.datasets.load_images": ("MNIST in the folder that EXACTFIT_DATA names", "EXACTFIT_DATA" in os.environ),
+    "exactfit.lab.datasets.load_images": ("MNIST in EXACTFIT_DATA's folder", "EXACTFIT_DATA" in os.environ),
 }
 
 
