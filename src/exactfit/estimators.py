@@ -136,8 +136,8 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
             Itself. If the input is refused, or no network comes out, it is left as it
             was; if the work is interrupted it is left unfitted.
         """
-        refuse_weights(weights)
         if weights:
+            refuse_weights(weights)
             raise TypeError(f"fit takes X and y, and no {', '.join(weights)}")
         before = dict(vars(self))
         try:

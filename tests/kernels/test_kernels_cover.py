@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kernel_inputs import COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
 from exactfit._kernels import counting, cover
-from exactfit.network.bits import BitMatrix, last_word
+from exactfit.network.bits import BitMatrix
 
 
 @pytest.mark.parametrize("n_bits", WIDTHS)
@@ -61,7 +61,7 @@ def test_masks_are_the_complements_of_the_anchors(n_bits):
     points = random_bits(11, 9, n_bits)
     columns = np.array([8, 0, 0, 3])
     out = np.empty((4, len(BitMatrix.from_bool(points).words)), dtype=np.uint64)
-    cover.gather_masks(BitMatrix.from_bool(points).words, columns, last_word(n_bits), out)
+    cover.gather_masks(BitMatrix.from_bool(points).words, columns, n_bits, out)
     np.testing.assert_array_equal(out, masks_of(~points[columns]))
 
 

@@ -121,9 +121,10 @@ def keep_lowest(common, low, high, place, sizes, keys):
 
 
 @compiled
-def gather_masks(words, columns, last, out):
-    """out[k] = the complement of column columns[k]; ``last`` has the bits in use in the last word."""
+def gather_masks(words, columns, n_bits, out):
+    """out[k] = the complement of column columns[k], up to ``n_bits``: those beyond are zero."""
     n_words = words.shape[0]
+    last = ~np.uint64(0) >> np.uint64(-n_bits % 64)
     for k in range(columns.shape[0]):
         for w in range(n_words):
             out[k, w] = ~words[w, columns[k]]
@@ -158,7 +159,7 @@ def take_turns(heights, limits, places, worth, claimed, highest):
 
 
 @compiled
-def cover_in_turn(words, highest, last, target, rest, order, worth, chosen):
+def cover_in_turn(words, highest, n_bits, target, rest, order, worth, chosen):
     """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected.
 
     ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``worth`` is how many
@@ -174,7 +175,7 @@ def cover_in_turn(words, highest, last, target, rest, order, worth, chosen):
     for k in range(order.shape[0]):
         if worth[order[k] - start] == 0:
             continue
-        gather_masks(highest, order[k : k + 1], last, masks)
+        gather_masks(highest, order[k : k + 1], n_bits, masks)
         lowest[0] = MOST
         for piece in range(rest.shape[0]):
             lowest_counts(words, rest[piece, 0], rest[piece, 1], masks, lowest, where)

@@ -63,6 +63,11 @@ def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> Law:
     return gaussian(X, max_bias=options.max_bias, center=options.center)
 
 
+def goes_by_parts(X: Matrix, options: Recipe) -> bool:
+    """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
+    return isinstance(X, PartedPoints) and not options.has_open_bits
+
+
 def algorithm_2(
     X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
     given: Given | None = None,
@@ -77,7 +82,7 @@ def algorithm_2(
     planes = given.planes or hyperplane_source(X, y, targets, options, root).first(width)  # line 1
     turns = root if given.order is None else given.order
     order = ClassOrder.of(y)
-    if isinstance(X, PartedPoints) and not options.has_open_bits:
+    if goes_by_parts(X, options):
         candidates = candidates_of(order, targets, turns)
         refuse_small_pool(candidates, options)
         distinct = X.distinct(planes, order, candidates, work.threads)

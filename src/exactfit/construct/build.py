@@ -27,12 +27,12 @@ from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, 
 from ..exceptions import DataError, ParameterError
 from ..network.parts import side_by_side, starts_of
 from ..outcome import Outcome
-from .algorithms import algorithm_1, algorithm_2
+from .algorithms import algorithm_1, algorithm_2, goes_by_parts
 from .construction import Construction, Trace
 from .hyperplanes import NETWORKS, Given
 from .margins import margin_of
 from .noise import points_to_give_up
-from .parted import algorithm_1_by_parts, goes_by_parts
+from .parted import algorithm_1_by_parts
 from .patterns import rounded
 from .recipe import Options, Recipe, recipe_of
 

@@ -132,7 +132,7 @@ class Construction:
         A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
         In a format: float64 errs less than float32, on points that float32 holds too.
         """
-        activation = self.network.layers[0].activation or THRESHOLD
+        activation, digest_of_network = self.network.layers[0].activation or THRESHOLD, self.network.digest
         exact_slack = 0.5 if len(self.trace.anchors) else np.inf
         holds = not len(self.errors)
         safe = None if exact_in is None else holds
@@ -148,7 +148,7 @@ class Construction:
             float32_safe=safe if exact_in == "float32" else None,
             method=method_of(activation),
             data_digest=digest,
-            network_digest=self.network.digest,
+            network_digest=digest_of_network,
             note=joint_note(
                 max(1, len(self.trace.detector_starts) - 1), EVALUATED if activation.is_own else "", exact_in or "exact"
             ),
@@ -189,7 +189,7 @@ def assemble(
         uncovered=uncovered.astype(np.int64),
         **_support(order, covers),
         n_rejected=sum(cover.n_rejected for cover in covers),
-        n_drawn=planes.count - n_rescued,
+        n_drawn=len(planes.biases) - n_rescued,
         n_rescued=n_rescued,
     )
     outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES

@@ -22,7 +22,7 @@ from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows
 from ..exceptions import ParameterError
-from ..network.bits import last_word, n_words
+from ..network.bits import n_words
 from .distinct import ClassOrder, Cover, Distinct, candidates_of
 from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
 from .hyperplanes import Hyperplanes
@@ -35,7 +35,7 @@ Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
 WASTE = 0.1  # of a block of candidates that may be claimed by others of it, and so be examined in vain
 HEIGHTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
-SMALL = 2**15  # words of a class and its rest: the cache holds them, and one kernel covers the class in turn
+SMALL = 2**15  # words of all patterns: the cache holds them, and one kernel covers a class in turn
 WORTH_A_THREAD = 2**16  # words of the rest: counting fewer takes less time than starting a thread
 
 
@@ -48,18 +48,16 @@ def cover_classes(
     ``turns`` is the seed of the candidates' order, or all rows in that order.
     """
     candidates = candidates_of(order, targets, turns)
-    if isinstance(evidence, Counts) and _worth_grouping(evidence, order, candidates, options):
+    if isinstance(evidence, Counts) and _worth_grouping(evidence, candidates, options):
         return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
     return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
 
-def _worth_grouping(counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns], options: Recipe) -> bool:
+def _worth_grouping(counts: Counts, candidates: Mapping[int, Columns], options: Recipe) -> bool:
     """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
     if options.detectors == "weighted":
         return True
-    return counts.cost([(0, int(order.starts[-1]))]) > SMALL and (
-        options.selection == "random" or all_at_once(candidates, options)
-    )
+    return counts.patterns.words.size > SMALL and (options.selection == "random" or all_at_once(candidates, options))
 
 
 def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
@@ -174,7 +172,7 @@ def random_cover(
     """
     start, total = target[0], target[1] - target[0]
     sizes = np.ones(total, dtype=np.int64) if sizes is None else sizes
-    if isinstance(evidence, Counts) and evidence.cost([target, *rest]) <= SMALL:
+    if isinstance(evidence, Counts) and evidence.patterns.words.size <= SMALL:
         return _in_turn(evidence, target, rest, order, progress, sizes)
     cover, focus = Cover(), _Focus(evidence, target, sizes)
     worth, n_points = sizes.copy(), int(sizes.sum())
@@ -200,8 +198,8 @@ def _in_turn(
 ) -> Cover:
     """The same in one call, where all words stay in cache and blocks would only be overhead."""
     worth, chosen = sizes.copy(), np.empty((len(sizes), 4), dtype=np.int64)
-    words, highest, last = counts.patterns.words, counts.highest.words, last_word(counts.highest.n_bits)
-    accepted, rejected = cover_in_turn(words, highest, last, target, np.array(rest), order, worth, chosen)
+    words, highest, n_bits = counts.patterns.words, counts.highest.words, counts.highest.n_bits
+    accepted, rejected = cover_in_turn(words, highest, n_bits, target, np.array(rest), order, worth, chosen)
     n_points = int(sizes.sum())
     progress("detectors", n_points - int(worth.sum()), n_points)
     anchors, limits, witnesses, coverage = chosen[:accepted].T.tolist()

@@ -87,7 +87,7 @@ class Evidence(Protocol):
 def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
     """u = 1[Phi(x*) = 0] for every anchor, one packed row each; of what may be on, the sure zeros."""
     masks = np.empty((len(anchors), len(patterns.words)), dtype=np.uint64)
-    gather_masks(patterns.words, anchors, last_word(patterns.n_bits), masks)
+    gather_masks(patterns.words, anchors, patterns.n_bits, masks)
     return masks
 
 

@@ -203,23 +203,20 @@ def _drawn(pairs: Drawing, streams: Streams, others: int = 1) -> tuple[NDArray[n
 def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, streams: Streams) -> Hyperplanes:
     """Blocks of bisectors of random pairs, each the closest of so many with the same first point."""
     here, there = _drawn(pairs, streams, rivals)
-    points = dense_rows(X, here)
-    return between(points, _all_nearest(X, points, there))
-
-
-def _all_nearest(X: Matrix, points: Floats, candidates: NDArray[np.intp]) -> Floats:
-    """For each of some points the nearest of its candidates, one line of rows each; the least row on a tie."""
     if isinstance(X, PartedPoints):
-        return X[X.nearest(points, candidates)]
-    found = np.empty_like(points)
-    step = max(1, GATHERED // (candidates.shape[1] * X.shape[1]))
-    for start in range(0, len(points), step):
+        points = X[here]
+        return between(points, X[X.nearest(points, there)])
+    points, nearest = np.empty((2, len(here), X.shape[1]))
+    step = max(1, GATHERED // (rivals * X.shape[1]))
+    for start in range(0, len(here), step):
         some = slice(start, start + step)
-        rows, places = np.unique(candidates[some], return_inverse=True)
-        gathered, nearest = dense_rows(X, rows), np.empty(len(points[some]), dtype=np.intp)
-        nearest_of_each(points[some], gathered, np.sort(places.reshape(candidates[some].shape), axis=1), nearest)
-        found[some] = gathered[nearest]
-    return found
+        drawn = np.column_stack([here[some], there[some]])
+        rows, places = np.unique(drawn, return_inverse=True)
+        gathered, places = dense_rows(X, rows), places.reshape(drawn.shape)
+        points[some] = gathered[places[:, 0]]
+        nearest_of_each(points[some], gathered, np.sort(places[:, 1:], axis=1), found := np.empty(len(drawn), np.intp))
+        nearest[some] = gathered[found]
+    return between(points, nearest)
 
 
 def nearest_row(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import TooLargeError
-from ..network.bits import WORD_BITS, n_words
+from ..network.bits import WORD_BITS
 from .recipe import Recipe
 
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
@@ -57,7 +57,8 @@ class Memory:
         filtered, matrices = (8, 2) if self.open_bits else (4, 1)
         if self.weighted:
             matrices = 2 * matrices + 1
-        return width * ((4 + filtered) * self.shape[1] + 8) + matrices * 8 * n_words(width) * self.n_here
+        words = -(-width // WORD_BITS)
+        return width * ((4 + filtered) * self.shape[1] + 8) + matrices * 8 * words * self.n_here
 
     def largest_width(self) -> int:
         """The width beyond which a first layer would fill half of the memory, or weights would all be zero."""

@@ -19,11 +19,6 @@ from .rescue import coordinate_cuts
 from .separation import OpenPairs
 
 
-def goes_by_parts(X: Matrix, options: Recipe) -> bool:
-    """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
-    return isinstance(X, PartedPoints) and not options.has_open_bits
-
-
 def algorithm_1_by_parts(
     X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work
 ) -> Construction:

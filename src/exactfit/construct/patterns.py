@@ -63,9 +63,9 @@ class Patterns:
     def from_lines(cls, lines: list[Line], n_bits: int) -> Patterns:
         """The first ``n_bits`` bits of consecutive lines."""
         on, maybe = zip(*lines, strict=True)
-        bits = BitMatrix(np.stack(on), 64 * len(on))
-        same = all(word is other for word, other in lines)
-        return cls(bits, bits if same else BitMatrix(np.stack(maybe), 64 * len(on)))._both(lambda one: one.head(n_bits))
+        exact = all(word is other for word, other in lines)
+        bits = BitMatrix(np.stack(on), 64 * len(on)).head(n_bits)
+        return cls(bits, bits if exact else BitMatrix(np.stack(maybe), 64 * len(on)).head(n_bits))
 
     @classmethod
     def joined(cls, parts: Sequence[Patterns]) -> Patterns:

@@ -151,6 +151,11 @@ class OpenPairs:
     crowds : Crowds, optional
         What "points" stand for, if not for themselves.
 
+    Attributes
+    ----------
+    closed : bool
+        Whether every pair is separated by the hyperplanes so far.
+
     Examples
     --------
     >>> import numpy as np
@@ -173,7 +178,6 @@ class OpenPairs:
         self._threads, self._budget, self._crowds = threads, budget, crowds
         self._n_points, self._n_blocks = len(y), 0
         self._rows: Ints = np.arange(len(y))
-        self._n_pairs: int | None
         self._cached_degrees: Ints | None
         self._width: int | None = None
         classes, child = np.unique(y, return_inverse=True)
@@ -182,11 +186,6 @@ class OpenPairs:
         self._firsts: Ints = np.flatnonzero(self._level.runs_of[child])
         if self.closed:
             self._width = 0
-
-    @property
-    def closed(self) -> bool:
-        """Whether every pair is separated by the hyperplanes so far."""
-        return self._n_pairs == 0
 
     def add(self, words: Words, _maybe: Words | None = None) -> None:
         """Take the next block of 64 hyperplanes: one word per point (lines 4-6); exact bits have one only."""
@@ -197,9 +196,13 @@ class OpenPairs:
         self._n_blocks += 1
         self._refine(words[self._rows])
         found = self._list_few(self._candidates())
-        self._n_pairs = None if found is None else found.n_pairs
+        self._know(None if found is None else found.n_pairs)
         if found is not None and found.n_pairs > 0:
             self._promote(found)
+
+    def _know(self, n_pairs: int | None) -> None:
+        """How many pairs of groups are open; None if they are too many to be listed."""
+        self._n_pairs, self.closed = n_pairs, n_pairs == 0
 
     def needed_width(self) -> int:
         """The number of hyperplanes after which nothing was open, once `closed`."""
@@ -293,7 +296,7 @@ class OpenPairs:
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""
         self._level, self._level_blocks = level, self._n_blocks
-        self._n_pairs = level.n_pairs
+        self._know(level.n_pairs)
         self._set_children(child, sizes, np.arange(len(sizes)), np.zeros((1, len(sizes)), np.uint64))
 
     def _set_children(self, child: Ints, sizes: Ints, group: Ints, words: Words) -> None:

@@ -6,7 +6,6 @@ can be sorted; behind the gate they are class codes 0..K-1. Whoever computes tak
 and checks nothing again.
 """
 
-from .digest import Digest, as_labels, data_digest, is_digest_of, row_digests
 from .equal import (
     conflict_pairs,
     conflicts,
@@ -18,10 +17,15 @@ from .equal import (
 )
 from .labelled import (
     Codes,
+    Digest,
     Labelled,
+    as_labels,
     choose_targets,
     class_indices,
+    data_digest,
+    is_digest_of,
     labelled_for,
+    row_digests,
     target_code,
 )
 from .matrices import (

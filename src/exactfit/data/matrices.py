@@ -211,10 +211,10 @@ class Points:
             raise DataError(f"row {row} of X holds NaN or infinity: drop or fill such values")
         return tile
 
-    def ranges(self, size: int = ROW_TILE) -> Iterator[tuple[int, int]]:
+    def ranges(self, size: int = ROW_TILE) -> list[tuple[int, int]]:
         """All rows, as ranges of at most ``size``."""
-        for start in range(0, self.shape[0], size):
-            yield start, min(start + size, self.shape[0])
+        count = self.shape[0]
+        return [(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 class PartedPoints(ABC):

@@ -14,8 +14,8 @@ from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
 from ..construct.patterns import Patterns, patterns_of
 from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
-from ..data.digest import DIGEST_BYTES
 from ..data.equal import hashes_of
+from ..data.labelled import DIGEST_BYTES
 from ..network.sides import dense_rows, sides
 
 SHORT_NO_RANK = 2**32 - 1  # no candidate, in 32 bits

@@ -147,7 +147,7 @@ def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 class _Filter:
-    """What both filters share: which rows to take, where to write, what is left to settle."""
+    """What both filters share: which rows to take, and where to write."""
 
     uses_blas: bool
     row_tile: int
@@ -160,10 +160,6 @@ class _Filter:
 
     def take(self, start: int, stop: int) -> Floats:
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
-
-    def settle(self, tile: Floats, first_word: int, start: int, open_bits: NDArray[np.uint64]) -> None:
-        if open_bits.any():
-            kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
 
 
 class _LowDimension(_Filter):
@@ -185,7 +181,8 @@ class _LowDimension(_Filter):
         tile = self.take(*piece)
         open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
         kernels.decide_low(tile, self.lines, self.biases, self.slopes, self.doubts, piece[0], self.words, open_bits)
-        self.settle(tile, 0, piece[0], open_bits)
+        if open_bits.any():
+            kernels.settle(tile, self.weights, self.biases, self.lone, 0, piece[0], self.words, open_bits)
 
 
 class _Products(Protocol):
@@ -341,4 +338,5 @@ class _HighDimension(_Filter):
         planes = kernels.FilterPlanes(self.offsets[part], self.slopes[part], self.doubts[part])
         block = kernels.WordBlock(first_word, start, tail)
         kernels.decide_products(products, rows, planes, block, self.words, open_bits)
-        self.settle(tile, first_word, start, open_bits)
+        if open_bits.any():
+            kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
