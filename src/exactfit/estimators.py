@@ -242,7 +242,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         """
         check_is_fitted(self)
         points = self._points(X)
-        step = max(1, SCORES_AT_ONCE // self.network_.widths[-1])
+        step = max(1, SCORES_AT_ONCE // len(self.classes_))
         tiles = (points[start : start + step] for start in range(0, points.shape[0], step))
         return np.concatenate([self._answers(self._scores(self._slack(tile))) for tile in tiles])
 

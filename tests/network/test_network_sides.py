@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from exactfit._support.threads import Threads
+from exactfit.data.matrices import dense_rows, row_tiles
 from exactfit.network import sides as _sides
-from exactfit.network.sides import LOW_DIMENSION, dense_rows, row_tiles, sides
+from exactfit.network.sides import LOW_DIMENSION, sides
 
 DIMENSIONS = [1, 2, 17, 784, 3072]
 TINY = float(np.nextafter(0.0, 1.0))

@@ -13,6 +13,8 @@ import numpy as np
 
 from .compile import compiled
 
+# Features to a float32 sum: longer sums would have a wider error bound, and leave more in doubt.
+FEATURE_BLOCK = 256
 # Odd constants of splitmix64, which spread every bit of a word over the upper half of its product.
 MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 

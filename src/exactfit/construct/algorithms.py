@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .._support.threads import Threads, Work
 from ..data import Codes, Matrix, PartedPoints
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
 from ..network.bits import WORD_BITS
-from ..network.sides import dense_rows, row_tiles
 from .construction import Construction, assemble
 from .cover import cover_classes, cover_distinct, gather_evidence, refuse_small_pool
 from .distinct import ClassOrder, Cover, candidates_of

@@ -12,10 +12,10 @@ import numpy as np
 from .._kernels.rows import norms_of
 from .._support.threads import Work
 from ..data import Codes, Matrix, PartedPoints, Rows
+from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair
 from ..exceptions import AssumptionError, ParameterError
 from ..network.bits import WORD_BITS, BitMatrix
-from ..network.sides import dense_rows
 from .distinct import ClassOrder, Cover
 from .evidence import Counts
 from .halfspaces import UNIT, Support

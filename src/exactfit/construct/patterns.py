@@ -25,9 +25,10 @@ from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, roomy
 from .._kernels.rows import norms_of
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints, copied, is_mapped
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
-from ..network.sides import dense_rows, row_tiles, sides
+from ..network.sides import sides
 from .hyperplanes import Hyperplanes
 from .recipe import Recipe
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.separation import cut_pairs
-from ..network.sides import dense_rows
+from ..data.matrices import dense_rows
 
 Ints = NDArray[np.int64]
 

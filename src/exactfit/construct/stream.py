@@ -13,11 +13,12 @@ from .._kernels.counting import count_all
 from .._kernels.cover import highest_sums, lowest_counts, lowest_sums
 from .._support.threads import SERIAL
 from ..data import as_labels, as_matrix, class_indices, finite_points
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
-from ..network.sides import dense_rows, sides
+from ..network.sides import sides
 from ..network.weights import weigh_words
 from .hyperplanes import Hyperplanes
 from .values import Values

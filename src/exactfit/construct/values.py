@@ -45,10 +45,10 @@ from .._kernels.cover import highest_sums, lowest_sums
 from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._support.threads import Threads
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, NoGapError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
-from ..network.sides import dense_rows
 from .evidence import Columns, Pieces, first_lowest, masks_of
 from .hyperplanes import Hyperplanes
 from .patterns import FORMATS

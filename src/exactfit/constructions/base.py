@@ -21,9 +21,9 @@ from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import stream
 from ..data import Labelled, distinct_rows, refuse_conflicts
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
-from ..network.sides import dense_rows, row_tiles
 from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
 from ..outcome import Outcome
 

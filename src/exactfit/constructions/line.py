@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from .._support.options import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer
-from ..network.sides import dense_rows, row_tiles
 from .base import Codes, DistinctPoints, Floats
 
 Rows = NDArray[np.int64]

@@ -37,11 +37,11 @@ from ..construct import Construction, Trace
 from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
 from ..data import choose_targets
+from ..data.matrices import row_tiles
 from ..exceptions import AssumptionError, TooLargeError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
-from ..network.sides import row_tiles
 from ..outcome import Outcome
 from .ball_cover import REMEDY, refuse_large_norms
 from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points

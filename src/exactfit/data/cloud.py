@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import clean_dots, first_closest
-from ..network.sides import FEATURE_BLOCK, dense_rows, row_tiles
-from .matrices import Matrix, Rows
+from .._kernels.rows import FEATURE_BLOCK
+from .matrices import Matrix, Rows, dense_rows, row_tiles
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from .._kernels.rows import hash_rows
 from .._support.console import outside
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
-from ..network.sides import dense_rows, row_tiles
-from .matrices import Matrix, PartedPoints, Rows
+from .matrices import Matrix, PartedPoints, Rows, dense_rows, row_tiles
 
 Codes = NDArray[np.int64]
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from .._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..exceptions import DataError
-from ..network.sides import dense_rows, row_tiles
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -26,6 +25,7 @@ Rows = NDArray[np.int64]
 EXACT_INTEGERS = 2**53
 # Rows of a tile: a few megabytes for images, and enough rows that a kernel's start does not matter.
 ROW_TILE = 1024
+TILE_NUMBERS = 2**22  # of a dense tile of rows: 32 MB
 
 
 def as_points(X: Any, name: str = "X", n_features: int | None = None) -> Matrix:
@@ -168,6 +168,23 @@ def _large_columns(X: Matrix) -> Iterable[int]:
     if sp.issparse(X):
         return map(int, np.unique(X.indices[np.abs(X.data) >= EXACT_INTEGERS]))
     return map(int, np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS)))
+
+
+def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
+    """Some rows of a dense or sparse matrix as a C-ordered float64 array.
+
+    Read-only rows, as of a memory map, are copied: kernels would be compiled anew for them.
+    """
+    part = X[rows]
+    if sp.issparse(part):
+        part = part.toarray()
+    return np.require(part, np.float64, ["C", "W"])
+
+
+def row_tiles(X: Matrix, most: int = 4096) -> list[slice]:
+    """Slices that walk through the rows, so small that a dense float64 tile stays within 32 MB."""
+    step = max(1, min(most, TILE_NUMBERS // max(1, X.shape[1])))
+    return [slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,10 @@ from .._kernels import distances as kernels
 from .._kernels.distances import TINY
 from .._support.threads import Work, single_threaded_blas
 from ..exceptions import DataError
-from ..network.sides import dense_rows
 from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups, exact_distance
 from .equal import conflict_pairs, conflicts, distinct_rows
 from .labelled import Codes
-from .matrices import Matrix, Rows
+from .matrices import Matrix, Rows, dense_rows
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once

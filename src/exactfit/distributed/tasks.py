@@ -16,7 +16,8 @@ from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.equal import hashes_of
 from ..data.labelled import DIGEST_BYTES
-from ..network.sides import dense_rows, sides
+from ..data.matrices import dense_rows
+from ..network.sides import sides
 
 SHORT_NO_RANK = 2**32 - 1  # no candidate, in 32 bits
 

@@ -12,9 +12,9 @@ from .._support.threads import Work, at_work
 from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows, as_points, distinct_rows, mean
 from ..data.cloud import ParallelPoints, Rays, exact_angle, ray
+from ..data.matrices import dense_rows, row_tiles
 from ..data.pairs import closest_pair, closest_rows
 from ..exceptions import DataError
-from ..network.sides import dense_rows, row_tiles
 
 
 def radius(X: Any, *, center: bool = True) -> float:

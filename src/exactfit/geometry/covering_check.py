@@ -21,9 +21,9 @@ from .._support.threads import SERIAL, Work
 from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows, mean
 from ..data.cloud import Cloud, Floats, exact_square
+from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair, nearest_other
 from ..exceptions import DataError, ParameterError
-from ..network.sides import dense_rows
 from .covering import MutualCovering
 from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
 from .neighbours import ClosedBalls

@@ -25,8 +25,8 @@ from .._support.threads import Work, at_work, single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..data import Matrix, Rows, as_points
 from ..data.cloud import Floats
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
-from ..network.sides import dense_rows
 
 BLOCK = 32  # draws from one child of the seed: more draws extend the same ones
 ROW_TILE = 2048  # points projected at a time

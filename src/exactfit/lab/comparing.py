@@ -23,8 +23,8 @@ from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.threads import n_threads, usable_memory
 from ..certificate.attack import Decide, Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
+from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
-from ..network.sides import dense_rows
 from .comparison import Comparison, Row
 from .contenders import Contender, choose_contenders
 from .measures import choose_probes, sizes

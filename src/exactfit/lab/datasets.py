@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from .._kernels.rows import largest_norm
 from .._support.options import check_whole
 from ..data import data_digest, finite_points, mean_and_deviation, refuse_conflicts
+from ..data.matrices import row_tiles
 from ..exceptions import DataError, ParameterError
 from ..geometry.theorem import make_parallel_lines
-from ..network.sides import row_tiles
 from ..tables import Encoding, read_table
 from .experiment import READING, Experiment
 from .images import KINDS, ImageKind, Images, checked_images, read_images, subfolders

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from .._kernels.counting import best_slack_counts, best_slack_sums, count_all, masked_sums
 from .._kernels.weighted import best_slack_weights
 from .._support.threads import Threads, split
+from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
-from .sides import dense_rows, sides
+from .sides import sides
 from .weights import Dense, Masks, WeightedMasks, weigh_words
 
 Matrix = Any

@@ -24,10 +24,11 @@ from .._kernels.counting import affine, count_all, masked_sums, sparse_affine
 from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
+from ..data.matrices import dense_rows, row_tiles
 from .activations import Activation, as_activation
 from .bits import BitMatrix
 from .decoder import Decoder
-from .sides import dense_rows, row_tiles, sides
+from .sides import sides
 from .weights import (
     Dense,
     Dyadic,

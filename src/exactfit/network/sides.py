@@ -43,8 +43,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels import sides as kernels
-from .._kernels.rows import find_nonzeros, multiply_nonzeros
+from .._kernels.rows import FEATURE_BLOCK, find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
+from ..data.matrices import dense_rows, row_tiles
 from .bits import WORD_BITS, BitMatrix
 
 Matrix = Any
@@ -52,7 +53,6 @@ Floats = NDArray[np.float64]
 Parts = Iterator[tuple[int, NDArray[np.float32]]]
 
 LOW_DIMENSION = 16  # features up to which one float64 kernel is used instead of float32 products
-FEATURE_BLOCK = 256  # features to a float32 sum, K above: longer sums would have a wider bound, and leave more in doubt
 COLUMN_TILE = 512  # hyperplanes to a matrix product; a multiple of 64, so that it fills whole words
 TILE_ENTRIES = 2**22  # products held at a time by each thread: 16 MB
 REFERENCE_ROWS = 64  # points that the middle of the data is taken from; any point is right, the middle is sharper
@@ -60,23 +60,6 @@ WIDE = 256  # from so many hyperplanes on, looking for columns in which all poin
 SHARE_ALIKE = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
 U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
-
-
-def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
-    """Some rows of a dense or sparse matrix as a C-ordered float64 array.
-
-    Read-only rows, as of a memory map, are copied: kernels would be compiled anew for them.
-    """
-    part = X[rows]
-    if sp.issparse(part):
-        part = part.toarray()
-    return np.require(part, np.float64, ["C", "W"])
-
-
-def row_tiles(X: Matrix, most: int = 4096) -> list[slice]:
-    """Slices that walk through the rows, so small that a dense float64 tile stays within 32 MB."""
-    step = max(1, min(most, TILE_ENTRIES // max(1, X.shape[1])))
-    return [slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step)]
 
 
 def sides(

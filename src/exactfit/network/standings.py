@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.threads import Threads
+from ..data.matrices import dense_rows
 from .detectors import LOWEST, Detectors
 from .network import Network
-from .sides import dense_rows
 
 Matrix = Any
 Floats = NDArray[np.float64]

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.options import check_whole, check_wholes
 from ..data import as_labels, as_points
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
 from ..geometry.neighbours import NOBODY
-from ..network.sides import dense_rows
 from ..suspects import Suspects
 from .plane import check_fitted
 from .regions import plot_regions

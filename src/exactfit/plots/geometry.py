@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .._support.options import check_wholes
 from ..data import Labelled, Matrix
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.report import Description
-from ..network.sides import dense_rows, row_tiles
 from .style import GREY, INK, LINES, axes_for, check_kind, color, marker, need_matplotlib, shade, style
 
 if TYPE_CHECKING:

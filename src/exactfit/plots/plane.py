@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._support.options import check_whole
 from ..construct import Construction, Trace
 from ..data import as_labels, as_points, class_indices, is_digest_of
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Network
-from ..network.sides import dense_rows
 from .style import GREY, color, marker, shade
 
 if TYPE_CHECKING:

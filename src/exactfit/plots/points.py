@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data import as_labels, as_points
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
-from ..network.sides import dense_rows
 from .plane import LEGEND_DROP, SQUARE_UP_TO, distinct_labels
 from .style import INK, axes_for, check_axes, color, marker, shade
 

@@ -23,10 +23,10 @@ from .._kernels.rounding import FLOAT64, Format
 from .._kernels.rows import squared_norms
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError
 from ..network import Dense, Layer
 from ..network.activations import THRESHOLD
-from ..network.sides import dense_rows, row_tiles
 from .patches import Patches, Targets, patch_network, with_units
 
 CENTRES_AT_ONCE = 1024  # centres in one product with a tile of points

@@ -17,11 +17,11 @@ from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
 from ..construct.recipe import FORMATS
 from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, conflict_pairs, conflicts, data_digest
+from ..data.matrices import dense_rows
 from ..exceptions import ContradictoryLabelsError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.parts import side_by_side
-from ..network.sides import dense_rows
 from ..network.switched import SwitchedNetwork
 from .account import Change, PatchRecord
 from .balls import ball_patches, lowered_balls

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Floats, Matrix
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from ..network import Network
-from ..network.sides import dense_rows, row_tiles
 from .chain_reading import ChainReader
 
 RUN_ROWS = 1024  # points to a run: enough for full speed, little memory for convolutions

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data import Codes, Floats, Matrix, class_indices
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network import Network
-from ..network.sides import dense_rows, row_tiles
 from .chain_reading import chain_of
 from .graphs import Graph, is_graph
 

@@ -16,10 +16,10 @@ from .._kernels.rounding import FLOAT32, FLOAT64, Format
 from .._support.options import check_choice, check_number
 from ..construct.construction import output_layer
 from ..data import Codes, Floats, Matrix, Rows
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import ParameterError
 from ..network import Layer, Masks, Network
 from ..network.network import InputMap
-from ..network.sides import dense_rows, row_tiles
 
 KINDS = ("ball", "mask", "weighted")
 

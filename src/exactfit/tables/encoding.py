@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._support.options import check_choice
 from ..data import mean_and_deviation
+from ..data.matrices import row_tiles
 from ..exceptions import DataError, UnseenCategoryWarning
-from ..network.sides import row_tiles
 from .columns import LABELS, SHOWN_NAMES, no_column, refuse_identifier
 from .dialect import Missing, parts_of_dates
 from .table import Choice, Column, Kind, Table
