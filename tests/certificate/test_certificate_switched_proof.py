@@ -79,6 +79,21 @@ def test_answers_that_are_given_stand_in_for_the_model(seed, kind) -> None:
     assert verdict.right["exact"].tolist() == (np.where(patched >= 0, patched, answers) == y).tolist()
 
 
+def test_a_patch_of_the_own_class_may_be_open_where_another_claims_the_point() -> None:
+    """The third root of a tenth is at the edge of the first ball as far as float32 can tell, and inside the second."""
+    centres = np.array([[0.0], [0.5], [9.0]])
+    squares = np.array([0.1 ** (2 / 3), 0.25, 0.25])
+    units = Layer(Dense(np.column_stack([2 * centres, np.full(3, -1.0)])), squares - centres[:, 0] ** 2, THRESHOLD)
+    own = Masks(BitMatrix.from_bool(np.array([[True, True, False], [False, False, True]])), 1)
+    output = Layer(own, np.zeros(2, dtype=np.int64), None)
+    patches = Network((units, output), Decoder("one_hot", (0, 1)), "append_squared_norm")
+    switched = SwitchedNetwork(patches, None)
+    points, wrong = Points(np.array([[0.1 ** (1 / 3)], [0.25]])), np.array([1, 1])
+    verdict = prove_switched(switched, points, np.array([0, 0]), ProofEffort(), 0, wrong)
+    assert verdict.right["float32"].tolist() == [True, True]
+    assert not prove_switched(switched, points, wrong, ProofEffort(), 0, wrong).right["float32"].any()
+
+
 def softmax(z: np.ndarray) -> np.ndarray:
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)

@@ -62,7 +62,7 @@ def prove_switched(
     proof = _SwitchedProof(network.patches, points, codes, effort, exact_operations)
     claims = proof.claims()
     own = np.flatnonzero((claims.sum(axis=1) == 1) & (network.patches.decoder(claims) == codes))
-    patched = proof.prove(network.patches, own, codes[own])
+    patched = proof.patched(own, claims[own])
     everywhere = np.logical_and.reduce(list(patched.right.values()))
     rows = np.setdiff1d(np.arange(len(codes)), own[everywhere])
     spared = proof.spared(rows, claims[rows])
@@ -95,6 +95,15 @@ class _SwitchedProof:
         verdict = found or prove_chain(network, some, codes, self.effort, self.exact_operations)
         assert verdict is not None  # neither patches nor models have activations of a user's own
         return verdict
+
+    def patched(self, rows: Rows, claims: Flags) -> Verdict:
+        """Of some points: patches claim them for the class that does by evaluation, and for no other.
+
+        Two questions: of one about all patches at once, a patch that may or may not fire would leave all open.
+        """
+        everyone = np.arange(len(rows))
+        parts = (self._claimed(rows, np.argmax(claims, axis=1)), self.spared(rows, claims))
+        return _gathered(len(rows), [(everyone, part) for part in parts])
 
     def spared(self, rows: Rows, claims: Flags) -> Verdict:
         """Of some points: patches claim them for no other class, or for several classes."""
