@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from exactfit import MissingDependencyError, ParameterError, repair
+from exactfit import DataError, MissingDependencyError, ParameterError, repair
 from exactfit.repairs.chain_reading import ChainReader, chain_of
 from exactfit.repairs.graphs import Graph
 from exactfit.repairs.models import read_model
@@ -191,9 +191,43 @@ def test_images_go_into_a_graph_as_it_takes_them() -> None:
 
 def test_labels_of_a_graph_are_taken_as_they_are() -> None:
     X = np.random.default_rng(0).normal(size=(ROWS, 6)).astype(np.float32)
-    graph = two_layers(6, 3, last="ArgMax", labels=["x", "y", "z"])
+    graph = two_layers(6, 3, last="ArgMax", labels=["z", "x", "y"])
     model = read_model(graph, None, X, np.array(["x", "y"]))
-    assert set(model.classes[model.ask(X)]) <= {"x", "y", "z"}
+    assert model.classes.tolist() == ["z", "x", "y"]
+    assert model.kind == "graph"
+    assert model.chain is not None
+    assert (model.decide(X) == model.ask(X)).all()
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    ("model", "is_chain"),
+    [
+        (MLPClassifier(5, max_iter=40, random_state=0), True),
+        (LogisticRegression(), False),
+        (DecisionTreeClassifier(max_depth=3), False),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_graphs_of_converted_models_name_their_classes(model, is_chain, text) -> None:
+    from skl2onnx import to_onnx
+
+    X, y = data(3)
+    X, labels = X.astype(np.float32), np.array(["z", "x", "y"])[y] if text else 3 - y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = model.fit(X, labels)
+    graph = to_onnx(fitted, X[:1], options={id(fitted): {"zipmap": False}})
+    found = read_model(graph)
+    assert found.classes.tolist() == fitted.classes_.tolist()
+    assert (found.chain is not None) == is_chain
+    assert (found.classes[found.decide(X)] == fitted.predict(X)).all()
+    repaired = repair(graph, X, labels, exact_in="float32")
+    assert (repaired.certificate_.note == "") == is_chain
+    with pytest.raises(DataError, match="row 0 has the label"):
+        repair(graph, X[:2], ["w", "x"] if text else [7, 1])
+    with pytest.raises(DataError, match="X has 4 features, the model takes 6"):
+        repair(graph, X[:, :4], labels)
 
 
 def test_torch_modules_are_read_or_asked() -> None:
@@ -217,3 +251,5 @@ def test_torch_modules_are_read_or_asked() -> None:
         answers = images.eval()(torch.from_numpy(X).float()).argmax(dim=1).numpy()
     assert (model.decide(X) == answers).all()
     assert model.scores(X).shape == (200, 10)
+    with pytest.raises(DataError, match="does not take points of 60 features"):
+        repair(images, X[:, :60], np.zeros(200))

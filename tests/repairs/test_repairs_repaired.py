@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -306,6 +306,17 @@ def test_added_points_lower_limits_and_get_patches(kind, reach, exact_in) -> Non
         assert row in repaired.report().history[change].added
 
 
+@pytest.mark.parametrize("exact_in", [None, "float32"])
+def test_patches_that_no_new_point_is_near_stay_as_they_are(exact_in) -> None:
+    X, y = load_digits(return_X_y=True)
+    model = trained(LogisticRegression(C=1e-4), X[:600], y[:600])
+    repaired = repair(model, X[:600], y[:600], exact_in=exact_in, random_state=0)
+    before = repaired.report().patches
+    repaired.add(X[600:900], y[600:900])
+    assert repaired.report().patches[: len(before)] == before
+    assert (repaired.report().history[1].lowered, repaired.report().history[1].dropped) == ((), ())
+
+
 def test_what_loses_its_patch_is_covered_anew() -> None:
     X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([1, 1, 1, 0])
     repaired = repair(Constant(0, [0, 1]), X, y, reach="full", random_state=0)
@@ -338,13 +349,13 @@ def test_a_refused_addition_changes_nothing() -> None:
     ("model", "options", "message"),
     [
         (Constant(0, [0, 1]), {"reach": 0}, "reach must be"),
-        (Constant(0, [0, 1]), {"reach": "far"}, "reach must be one of 'least', 'full'"),
+        (Constant(0, [0, 1]), {"reach": "far"}, "reach must be 'least', 'full' or a share"),
         (Constant(0, [0, 1]), {"reach": 1.5}, "reach must be"),
         (Constant(0, [0, 1]), {"reach": None}, "reach must be"),
         (Constant(0, [0, 1]), {"patches": "cube"}, "patches must be one of"),
         (Constant(0, [0, 1]), {"exact_in": "float16"}, "exact_in must be one of"),
-        (Constant(0, [5, 6]), {}, "none of the model's classes 5, 6"),
-        (Constant(9, [0, 1]), {}, "answered np.int64\\(9\\) for row 0, which is none of its classes"),
+        (Constant(0, [5, 6]), {}, "row 0 has the label 0, which is none of the model's classes 5, 6"),
+        (Constant(9, [0, 1]), {}, "answered 9 for row 0, which is none of its classes"),
         (Constant(np.nan, [0.0, 1.0]), {}, "answered NaN or infinity, first for row 0"),
         (lambda X: np.zeros(3), {"classes": [0, 1]}, r"answers of shape \(3,\) for 2 points"),
         (lambda X: np.zeros((2, 2)), {}, r"answers of shape \(2, 2\) for 2 points"),
@@ -354,6 +365,7 @@ def test_a_refused_addition_changes_nothing() -> None:
         (Constant(0), {"classes": [0, 0]}, "two or more distinct labels"),
         (3, {}, "must be a fitted classifier with predict"),
         ("model.pkl", {}, "is no ONNX file"),
+        (trained(LinearRegression(), [[0.0], [1.0]], [0, 1]), {}, "LinearRegression is a regressor"),
         (trained(LogisticRegression(), np.eye(3), [0, 1, 1]), {}, "X has 1 features, the model takes 3"),
         (trained(RandomForestClassifier(2), np.eye(3), [0, 1, 1]), {}, "X has 1 features, the model takes 3"),
     ],

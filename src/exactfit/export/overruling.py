@@ -44,7 +44,7 @@ def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> Swi
     behind = model.repair_.model
     if behind.graph is None and behind.chain is None:
         raise ParameterError(
-            f"a {type(behind.source).__name__} is neither a chain of layers nor an ONNX graph: "
+            f"{type(behind.source).__name__} is neither a chain of layers nor an ONNX graph: "
             "convert the model to ONNX, and repair that"
         )
     rounds = model.exact_in == "float32"

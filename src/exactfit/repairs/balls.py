@@ -152,12 +152,15 @@ def centres_and_squares(patches: Patches) -> tuple[Floats, Floats]:
 def lowered_balls(patches: Patches, X: Matrix, codes: Codes, form: Format) -> tuple[Patches, NDArray[np.intp]]:
     """Balls that claim none of some further points of other labels, and the places of those that are left."""
     centres, squares = centres_and_squares(patches)
-    lower = np.minimum(squares, _largest_squares(centres, patches.codes, X, codes, form))
-    kept = np.flatnonzero(lower >= _least_squares(centres, form))
-    units = patches.network.layers[-2]
+    largest = _largest_squares(centres, patches.codes, X, codes, form)
+    fell = largest < squares  # the others stay as they are: a square that is read back may have lost a rounding
+    kept = np.flatnonzero(~fell | (largest >= _least_squares(centres, form)))
+    units, norms = patches.network.layers[-2], _norms(centres)
     assert isinstance(units.weights, Dense)
-    bias = np.where(lower < squares, lower - _norms(centres), units.bias)
+    bias = np.where(fell, largest - norms, units.bias)
     fewer = Layer(units.weights.take(kept), bias[kept], THRESHOLD)
     network = with_units(patches.network, fewer, patches.codes[kept])
-    radii = _radii(lower[kept], _norms(centres[kept]), _unit(centres, form))
+    old = patches.fires_within, patches.silent_beyond
+    new = _radii(np.minimum(squares, largest), norms, _unit(centres, form))
+    radii = (np.where(fell, *pair)[kept] for pair in zip(new, old, strict=True))
     return Patches(network, patches.anchors[kept], *radii), kept

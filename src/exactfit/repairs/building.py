@@ -235,7 +235,8 @@ def codes_of(model: Model, labels: NDArray[Any]) -> Codes:
     codes = class_indices(labels, model.classes.tolist())
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        raise DataError(f"row {row} has the label {labels[row]!r}, which is none of the model's classes {model.shown}")
+        label = labels[row : row + 1].tolist()[0]
+        raise DataError(f"row {row} has the label {label!r}, which is none of the model's classes {model.shown}")
     return codes
 
 

@@ -21,6 +21,8 @@ from .chain_reading import ChainReader
 RUN_ROWS = 1024  # points to a run: enough for full speed, little memory for convolutions
 LARGEST_FILE = 2**31  # bytes: what one file of Protocol Buffers can hold
 LAST = ("Softmax", "LogSoftmax", "ArgMax")  # what may follow the last sum of a chain
+LOOKUPS = ("ArrayFeatureExtractor", "Gather")  # labels by place
+SAME = ("Identity", "Cast", "Reshape")  # what may follow labels, and leaves them what they are
 
 
 def is_graph(model: Any) -> bool:
@@ -156,12 +158,30 @@ class Graph:
             return None
         return int(self._run(np.zeros((1, self.n_features)), self.scores).shape[1])
 
+    @cached_property
+    def classes(self) -> NDArray[Any] | None:
+        """Labels by class index, where the node that makes the labels names them."""
+        from onnx import helper, numpy_helper
+
+        makers = {name: node for node in self.proto.graph.node for name in node.output}
+        node = makers.get(self.label)
+        while node is not None and node.op_type in SAME:
+            node = makers.get(node.input[0])
+        if node is None:
+            return None
+        if node.op_type in LOOKUPS:
+            constants = {part.name: part for part in self.proto.graph.initializer}
+            found = constants.get(node.input[0])
+            return None if found is None else _as_text(numpy_helper.to_array(found).ravel())
+        lists = [helper.get_attribute_value(part) for part in node.attribute if part.name.startswith("classlabels_")]
+        return next((_as_text(np.array(names)) for names in lists if len(names)), None)
+
     def answers(self, X: Matrix) -> NDArray[Any]:
         """Labels of every row, or places of the largest score where there are no labels."""
         if self.label is None:
             return np.asarray(np.argmax(self.run_scores(X), axis=1))
         labels = np.asarray(self._run(X, self.label)).reshape(-1)
-        return labels.astype(str) if labels.dtype == object else labels
+        return _as_text(labels)
 
     def run_scores(self, X: Matrix) -> Floats:
         """Scores of every row."""
@@ -173,6 +193,8 @@ class Graph:
         return scores
 
     def _run(self, X: Matrix, output: str) -> NDArray[Any]:
+        if X.shape[1] != self.n_features:
+            raise DataError(f"X has {X.shape[1]} features, the model takes {self.n_features}")
         tiles = []
         for tile in row_tiles(X, RUN_ROWS):
             points = dense_rows(X, tile).astype(self.input_dtype).reshape(-1, *self.input_shape)
@@ -192,6 +214,13 @@ class Graph:
             return _Walk(self).network()
         except (LookupError, TypeError, ValueError) as error:  # of NumPy, onnx, or a layer whose shapes disagree
             raise ParameterError(f"the numbers of the ONNX model do not fit together: {_one_line(error)}") from error
+
+
+def _as_text(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels, those of text as str."""
+    if labels.dtype.kind not in "OS":
+        return labels
+    return np.array([label.decode() if isinstance(label, bytes) else str(label) for label in labels.tolist()])
 
 
 def _is_label(part: Any) -> bool:
@@ -222,7 +251,8 @@ class _Walk:
         proto = graph.proto.graph
         self.constants = {part.name: numpy_helper.to_array(part) for part in proto.initializer}
         self.nodes, self.outputs = proto.node, {part.name for part in proto.output}
-        self.signal, self.ends = graph.input.name, set[str]()
+        self.signal, self.dtype = graph.input.name, graph.input.type.tensor_type.elem_type
+        self.ends, self.places = set[str](), set[str]()  # what follows the last sum; the places of largest scores
         self.reader = ChainReader()
 
     def network(self) -> Network | None:
@@ -240,19 +270,31 @@ class _Walk:
             return True
         moving = [name for name in node.input if name and name not in self.constants]
         if moving != [self.signal]:
-            return (
-                node.op_type in ("Identity", "Cast") and bool(moving) and set(moving) <= self.ends and self._end(node)
-            )
+            return len(moving) == 1 and moving[0] in self.ends and self._after(node, given, moving[0])
         if node.op_type in LAST:
-            return _is_along_classes(node, given) and self._end(node)
+            return self._last(node, given)
         if not self._layer(node, given):
             return False
         self.signal = node.output[0]
         return not self.ends
 
-    def _end(self, node: Any) -> bool:
+    def _last(self, node: Any, given: dict[str, Any]) -> bool:
+        """Scores or the place of the largest, which say no more than the last sum."""
         self.ends.update(node.output)
-        return True
+        if node.op_type == "ArgMax":
+            self.places.update(node.output)
+        return _is_along_classes(node, given)
+
+    def _after(self, node: Any, given: dict[str, Any], name: str) -> bool:
+        """What follows these, down to labels by place."""
+        self.ends.update(node.output)
+        if node.op_type in SAME:
+            if name in self.places:
+                self.places.update(node.output)
+            return node.op_type != "Reshape" or self.constants[node.input[1]].tolist() == [-1]
+        if node.op_type in LOOKUPS:
+            return node.input[1] == name and name in self.places
+        return node.op_type == "ArgMax" and name not in self.places and self._last(node, given)
 
     def _layer(self, node: Any, given: dict[str, Any]) -> bool:
         still = [self.constants[name] for name in node.input if name in self.constants]
@@ -268,7 +310,8 @@ class _Walk:
                 return self.reader.relu() if node.op_type == "Relu" else self.reader.sign()
             case "Flatten":
                 return not self.reader.layers and (given["axis"].i if "axis" in given else 1) == 1
-        return node.op_type in ("Identity", "Dropout")
+        as_it_is = node.op_type == "Cast" and given["to"].i == self.dtype
+        return as_it_is or node.op_type in ("Identity", "Dropout")
 
     def _gemm(self, given: dict[str, Any], weights: NDArray[Any], bias: NDArray[Any] | None = None) -> bool:
         plain = all(given[name].f == 1.0 for name in ("alpha", "beta") if name in given)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Codes, Floats, Matrix, class_indices
 from ..data.matrices import dense_rows, row_tiles
@@ -114,8 +116,8 @@ class Model:
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             raise DataError(
-                f"the model answered {labels[row]!r} for row {row}, which is none of its classes {self.shown}: "
-                "pass classes=..."
+                f"the model answered {labels.tolist()[row]!r} for row {row}, which is none of its classes "
+                f"{self.shown}: pass classes=..."
             )
         return codes
 
@@ -151,13 +153,13 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
         return model
     if is_graph(model):
         graph = Graph.of(model)
-        if graph.label is not None and graph.chain is None:  # labels of its own
-            found = _answered(graph.answers, X, labels) if classes is None else classes
-            return Model(_classes(found, None, None), model, None, graph)
-        return Model(_classes(classes, None, graph.n_outputs), model, graph.chain, graph)
+        if graph.label is not None and graph.chain is None and graph.classes is None and classes is None:
+            return Model(_answered(graph.answers, X, labels), model, None, graph)
+        n_outputs = graph.n_outputs if graph.label is None or graph.chain is not None else None
+        return Model(_classes(classes, graph.classes, n_outputs), model, graph.chain, graph)
     if isinstance(model, str | os.PathLike):
         raise ParameterError(f"{Path(model).name} is no ONNX file: give a file that ends in .onnx, or a fitted model")
-    _refuse_unfitted(model)
+    _refuse_estimator(model)
     named = getattr(model, "classes_", None)
     chain = chain_of(model)
     if _is_module(model):
@@ -173,11 +175,12 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
     return Model(_classes(classes, named, None if chain is None else chain.widths[-1]), model, chain)
 
 
-def _refuse_unfitted(model: Any) -> None:
-    if hasattr(model, "fit") and hasattr(model, "get_params"):
-        from sklearn.utils.validation import check_is_fitted
-
+def _refuse_estimator(model: Any) -> None:
+    """Refuse an estimator of scikit-learn that is not fitted, or answers numbers."""
+    if hasattr(model, "fit") and hasattr(model, "__sklearn_tags__"):
         check_is_fitted(model)
+        if is_regressor(model):
+            raise ParameterError(f"{type(model).__name__} is a regressor: repair takes classifiers")
 
 
 def _classes(given: Any, named: Any, n_outputs: int | None) -> NDArray[Any]:
@@ -242,6 +245,9 @@ def _module_scores(module: Any, X: Matrix) -> Floats:
                 module(torch.from_numpy(dense_rows(X, tile)).to(dtype)).to(torch.float64).numpy()
                 for tile in row_tiles(X, TILE_ROWS)
             ]
+    except RuntimeError as error:
+        told = " ".join(str(error).split())[:200]
+        raise DataError(f"the module does not take points of {X.shape[1]} features: {told}") from error
     finally:
         module.train(was_training)
     outputs = np.concatenate(tiles)

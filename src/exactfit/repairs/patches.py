@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
-from .._support.options import check_choice, check_number
+from .._support.options import check_number
 from ..construct.construction import output_layer
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.matrices import dense_rows, row_tiles
@@ -130,8 +130,7 @@ def with_units(network: Network, units: Layer, codes: Codes) -> Network:
 
 def share_of(reach: Any) -> float:
     """Reach as a share of what is possible: 0.0 for "least", 1.0 for "full"."""
-    if isinstance(reach, str):
-        check_choice("reach", reach, ("least", "full"))
+    if reach in ("least", "full"):
         return float(reach == "full")
     try:
         return check_number("reach", reach, above=0.0, at_most=1.0)
