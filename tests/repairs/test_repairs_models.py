@@ -199,6 +199,27 @@ def test_labels_of_a_graph_are_taken_as_they_are() -> None:
     assert (model.decide(X) == model.ask(X)).all()
 
 
+@pytest.mark.parametrize(("width", "is_chain"), [(np.float64, True), (np.float16, False)])
+def test_scores_that_lose_digits_before_they_are_compared_are_no_chain(width, is_chain) -> None:
+    from onnx import helper
+
+    proto = two_layers(6, 3, last="ArgMax")
+    wanted = helper.np_dtype_to_tensor_dtype(np.dtype(width))
+    best = proto.graph.node.pop()
+    best.input[0] = "rounded"
+    proto.graph.node.append(helper.make_node("Softmax", ["z"], ["shares"], axis=1))
+    proto.graph.node.append(helper.make_node("Cast", ["shares"], ["rounded"], to=wanted))
+    proto.graph.node.append(best)
+    assert (Graph.of(proto).chain is not None) == is_chain
+
+
+def test_classes_that_are_given_do_not_rename_those_of_a_graph() -> None:
+    graph = two_layers(6, 3, last="ArgMax", labels=["z", "x", "y"])
+    assert read_model(graph, ["x", "y", "z"]).classes.tolist() == ["z", "x", "y"]
+    with pytest.raises(ParameterError, match="names its classes"):
+        read_model(graph, ["a", "b", "c"])
+
+
 @pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize(
     ("model", "is_chain"),

@@ -22,7 +22,8 @@ RUN_ROWS = 1024  # points to a run: enough for full speed, little memory for con
 LARGEST_FILE = 2**31  # bytes: what one file of Protocol Buffers can hold
 LAST = ("Softmax", "LogSoftmax", "ArgMax")  # what may follow the last sum of a chain
 LOOKUPS = ("ArrayFeatureExtractor", "Gather")  # labels by place
-SAME = ("Identity", "Cast", "Reshape")  # what may follow labels, and leaves them what they are
+SAME = ("Identity", "Cast", "Reshape")  # what may follow scores or labels, and leaves them what they are
+INT32, INT64, DOUBLE = 6, 7, 11  # element types as ONNX numbers them
 
 
 def is_graph(model: Any) -> bool:
@@ -161,7 +162,7 @@ class Graph:
     @cached_property
     def classes(self) -> NDArray[Any] | None:
         """Labels by class index, where the node that makes the labels names them."""
-        from onnx import helper, numpy_helper
+        from onnx import helper
 
         makers = {name: node for node in self.proto.graph.node for name in node.output}
         node = makers.get(self.label)
@@ -170,9 +171,10 @@ class Graph:
         if node is None:
             return None
         if node.op_type in LOOKUPS:
-            constants = {part.name: part for part in self.proto.graph.initializer}
-            found = constants.get(node.input[0])
-            return None if found is None else _as_text(numpy_helper.to_array(found).ravel())
+            table = _tables(self.proto.graph).get(node.input[0])
+            return None if table is None else _as_text(table)
+        if node.op_type == "ArgMax" and self.chain is not None:
+            return np.arange(self.chain.widths[-1])
         lists = [helper.get_attribute_value(part) for part in node.attribute if part.name.startswith("classlabels_")]
         return next((_as_text(np.array(names)) for names in lists if len(names)), None)
 
@@ -216,6 +218,13 @@ class Graph:
             raise ParameterError(f"the numbers of the ONNX model do not fit together: {_one_line(error)}") from error
 
 
+def _tables(graph: Any) -> dict[str, NDArray[Any]]:
+    """Constants of one dimension, from which labels may be looked up."""
+    from onnx import numpy_helper
+
+    return {part.name: numpy_helper.to_array(part) for part in graph.initializer if len(part.dims) == 1}
+
+
 def _as_text(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels, those of text as str."""
     if labels.dtype.kind not in "OS":
@@ -252,7 +261,8 @@ class _Walk:
         self.constants = {part.name: numpy_helper.to_array(part) for part in proto.initializer}
         self.nodes, self.outputs = proto.node, {part.name for part in proto.output}
         self.signal, self.dtype = graph.input.name, graph.input.type.tensor_type.elem_type
-        self.ends, self.places = set[str](), set[str]()  # what follows the last sum; the places of largest scores
+        self.ends, self.places = set[str](), set[str]()  # what follows the last sum; of these, places of largest scores
+        self.scores, self.tables = set[str](), _tables(proto)
         self.reader = ChainReader()
 
     def network(self) -> Network | None:
@@ -281,20 +291,27 @@ class _Walk:
     def _last(self, node: Any, given: dict[str, Any]) -> bool:
         """Scores or the place of the largest, which say no more than the last sum."""
         self.ends.update(node.output)
-        if node.op_type == "ArgMax":
-            self.places.update(node.output)
+        (self.places if node.op_type == "ArgMax" else self.scores).update(node.output)
         return _is_along_classes(node, given)
 
     def _after(self, node: Any, given: dict[str, Any], name: str) -> bool:
         """What follows these, down to labels by place."""
         self.ends.update(node.output)
         if node.op_type in SAME:
-            if name in self.places:
-                self.places.update(node.output)
-            return node.op_type != "Reshape" or self.constants[node.input[1]].tolist() == [-1]
+            for names in (self.places, self.scores):
+                names.update(node.output if name in names else ())
+            return self._is_same(node, given, name)
         if node.op_type in LOOKUPS:
-            return node.input[1] == name and name in self.places
-        return node.op_type == "ArgMax" and name not in self.places and self._last(node, given)
+            return node.input[0] in self.tables and name in self.places
+        return node.op_type == "ArgMax" and name in self.scores and self._last(node, given)
+
+    def _is_same(self, node: Any, given: dict[str, Any], name: str) -> bool:
+        """Whether no score loses digits, and labels stay one for each row."""
+        if node.op_type == "Cast":
+            return given["to"].i in ((self.dtype, DOUBLE) if name in self.scores else (INT32, INT64))
+        if node.op_type == "Reshape":
+            return name not in self.scores and bool(np.array_equal(self.constants[node.input[1]], [-1]))
+        return True
 
     def _layer(self, node: Any, given: dict[str, Any]) -> bool:
         still = [self.constants[name] for name in node.input if name in self.constants]

@@ -155,8 +155,7 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
         graph = Graph.of(model)
         if graph.label is not None and graph.chain is None and graph.classes is None and classes is None:
             return Model(_answered(graph.answers, X, labels), model, None, graph)
-        n_outputs = graph.n_outputs if graph.label is None or graph.chain is not None else None
-        return Model(_classes(classes, graph.classes, n_outputs), model, graph.chain, graph)
+        return Model(_classes_of(graph, classes), model, graph.chain, graph)
     if isinstance(model, str | os.PathLike):
         raise ParameterError(f"{Path(model).name} is no ONNX file: give a file that ends in .onnx, or a fitted model")
     _refuse_estimator(model)
@@ -181,6 +180,20 @@ def _refuse_estimator(model: Any) -> None:
         check_is_fitted(model)
         if is_regressor(model):
             raise ParameterError(f"{type(model).__name__} is a regressor: repair takes classifiers")
+
+
+def _classes_of(graph: Graph, given: Any) -> NDArray[Any]:
+    """Labels by class index, as the graph names them; else those given."""
+    if graph.chain is not None:
+        n_outputs: int | None = graph.chain.widths[-1]
+    else:
+        n_outputs = graph.n_outputs if graph.label is None else None
+    named = graph.classes
+    if named is None:
+        return _classes(given, None, n_outputs)
+    if given is not None and set(given) != set(named.tolist()):
+        raise ParameterError(f"the ONNX model names its classes, {named.tolist()!r}, and others are given")
+    return _classes(None, named, n_outputs)
 
 
 def _classes(given: Any, named: Any, n_outputs: int | None) -> NDArray[Any]:
