@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from exactfit._kernels.compile import popcount
+from exactfit._kernels.compile import compiled, popcount
 from exactfit._kernels.cover import lowest_counts
 from exactfit._kernels.sides import FilterPlanes, ScaledRows, WordBlock, decide_products
 
@@ -103,7 +102,7 @@ def by_turns(works: list[Callable[[], object]], rounds: int) -> list[float]:
     return [min(taken) for taken in times]
 
 
-@njit(nogil=True)
+@compiled
 def plain_loop(words, mask, repeats):
     """The best plain loop: and, count, add, on data that stays in the first-level cache."""
     total = 0

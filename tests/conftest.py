@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numba  # noqa: F401  (small work does without kernels until it is loaded: here kernels are tested)
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -140,6 +140,16 @@ def test_predict_writes_csv(model: str, capsys: Capture) -> None:
     assert err == "answers.csv: written\n"
 
 
+def test_a_small_table_is_answered_without_the_compiler(model: str, capsys: Capture) -> None:
+    code = f"""import sys
+from exactfit.cli import main
+assert main(["predict", {model!r}, "fruit.csv"]) == 0
+assert "numba" not in sys.modules"""
+    found = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert main(["predict", model, "fruit.csv"]) == 0
+    assert found.stdout == capsys.readouterr().out
+
+
 def test_predict_as_json(model: str, capsys: Capture) -> None:
     out, _ = output_of(["predict", model, "fruit.csv", "--json"], capsys)
     assert json.loads(out) == {"rows": [0, 1, 2, 3, 4], "predictions": ["apple", "banana", "apple", "pear", "pear"]}

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
 
 from exactfit import Network, ParameterError
-from exactfit.network import Decoder, Dense, Layer, Masks, WeightedMasks
+from exactfit.network import Decoder, Dense, Layer, Masks, WeightedMasks, sides
 from exactfit.network import detectors as module
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
@@ -70,6 +70,18 @@ def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
     monkeypatch.setattr(module, "TILE_ROWS", 57)  # a last tile of one row
     np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
     assert class_slack(network, points[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_few_points_have_the_same_slack_without_kernels(monkeypatch, name):
+    X, y = PROBLEMS["moons"]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    expected = class_slack(network, X)
+    monkeypatch.setattr(sides, "is_loaded", lambda: False)
+    if network.layers[0].activation.is_threshold:
+        monkeypatch.setattr(module, "best_slack_counts", None)
+        monkeypatch.setattr(module, "best_slack_weights", None)
+    assert class_slack(network, X).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("name", ["threshold-too-narrow", "relu-too-narrow"])

@@ -15,15 +15,21 @@ from hypothesis.extra import numpy as hnp
 from exactfit._support.threads import Threads
 from exactfit.data.matrices import dense_rows, row_tiles
 from exactfit.network import sides as _sides
-from exactfit.network.sides import LOW_DIMENSION, sides
+from exactfit.network.sides import LOW_DIMENSION, plain_sides, sides
 
 DIMENSIONS = [1, 2, 17, 784, 3072]
 TINY = float(np.nextafter(0.0, 1.0))
 
 
 def assert_exact(X, W, B, **options):
-    got = sides(X, W, np.asarray(B, dtype=np.float64), **options).to_bool()
-    np.testing.assert_array_equal(got, naive.sides(X, W, B))
+    """By kernels and, where the compiler would have to be loaded, without them."""
+    biases, expected = np.asarray(B, dtype=np.float64), naive.sides(X, W, B)
+    np.testing.assert_array_equal(sides(X, W, biases, **options).to_bool(), expected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sides, "is_loaded", lambda: False)
+        patch.setattr(_sides, "FEW_IN_DOUBT", expected.size)
+        patch.setattr(_sides.kernels, "settle", None)
+        np.testing.assert_array_equal(sides(X, W, biases, **options).to_bool(), expected)
 
 
 def of_size(rng, exponent, shape):
@@ -378,3 +384,12 @@ def test_row_tiles_walk_through_all_rows_in_order(shape):
     tiles = row_tiles(X)
     assert [row for tile in tiles for row in range(tile.start, tile.stop)] == list(range(shape[0]))
     assert all((tile.stop - tile.start) * shape[1] <= 2**22 for tile in tiles)
+
+
+def test_small_work_with_much_in_doubt_goes_to_the_kernels(monkeypatch):
+    monkeypatch.setattr(_sides, "is_loaded", lambda: False)
+    X, W, B = np.zeros((30, 20)), np.ones((20, 20)), np.zeros(20)
+    assert plain_sides(X, W, B) is None
+    assert not sides(X, W, B).to_bool().any()
+    monkeypatch.setattr(_sides, "FEW_IN_DOUBT", X.size)
+    assert not plain_sides(X, W, B).any()

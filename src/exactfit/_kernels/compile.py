@@ -1,20 +1,62 @@
-"""How kernels are compiled, who is told of it, and the one instruction NumPy does not lend them."""
+"""How kernels are compiled, who is told of it, and the one instruction NumPy does not lend them.
+
+Loading the compiler takes half a second, so it is loaded when the first kernel is called, and not when kernels
+are imported.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-from numba import njit, types
-from numba.core.event import Listener, register, unregister
-from numba.extending import intrinsic
+from functools import cache, cached_property, partial, update_wrapper
+from threading import RLock
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_lock = RLock()  # kernels are first called from several threads
+
+
+class Kernel:
+    """A function that the compiler gets to see when it is first called, here or by another kernel.
+
+    Parameters
+    ----------
+    function : callable
+    make : callable
+        Makes of the function what other kernels can call.
+    """
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:
+        self.function, self._make = function, make
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.ready(*args)
+
+    @cached_property
+    def ready(self) -> Any:
+        """What the compiler makes of it. It looks names up in the function's module: there, kernels get ready too."""
+        with _lock:
+            if "ready" not in vars(self):
+                _load_compiler()
+                self.ready = self._make(self.function)
+                names = self.function.__globals__
+                for name, value in list(names.items()):
+                    if isinstance(value, Kernel):
+                        names[name] = value.ready
+            return vars(self)["ready"]
 
 
 def compiled(function: Function) -> Function:
     """Compile on first call; cache on disk where some folder is writable."""
+    return cast(Function, Kernel(function, _compile))
+
+
+def _compile(function: Any) -> Any:
+    from numba import njit
+
     try:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:
@@ -23,12 +65,26 @@ def compiled(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """Compile into every caller: for steps of hot loops that must see the caller's arrays as its own."""
+    return cast(Function, Kernel(function, _inline))
+
+
+def _inline(function: Any) -> Any:
+    from numba import njit
+
     return njit(nogil=True, inline="always")(function)
 
 
-@intrinsic
+def _as_instruction(function: Any) -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(function)
+
+
+@partial(Kernel, make=_as_instruction)
 def popcount(_typing: Any, word: Any) -> Any:
     """Number of set bits of a uint64, as int64."""
+    from numba import types
+
     if word != types.uint64:
         raise TypeError(f"popcount takes uint64, got {word}")
 
@@ -38,28 +94,53 @@ def popcount(_typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-class _Watch(Listener):  # type: ignore[misc]  # numba has no types
+class _Watch:
     """Counts what is compiled, and tells it; what is read from the cache is not compiled."""
 
     def __init__(self, tell: Callable[[int], None]) -> None:
         self._tell, self._count, self._began = tell, 0, False
 
-    def on_start(self, event: Any) -> None:
-        if not self._began:  # a kernel that calls others begins before they do, and ends after them
+    def notify(self, event: Any) -> None:
+        """A kernel that calls others begins before they do, and ends after them."""
+        if event.is_end:
+            self._count += 1
+            self._tell(self._count)
+        elif not self._began:
             self._began = True
             self._tell(0)
 
-    def on_end(self, event: Any) -> None:
-        self._count += 1
-        self._tell(self._count)
+
+_watches: list[_Watch] = []
+
+
+def is_loaded() -> bool:
+    """Whether the compiler is there already: small work does without, rather than wait for it."""
+    return "numba" in sys.modules
+
+
+@cache
+def _load_compiler() -> None:
+    """Load it, and have it tell whoever watches."""
+    from numba.core.event import Listener, register
+
+    class Listening(Listener):  # type: ignore[misc]  # numba has no types
+        def on_start(self, event: Any) -> None:
+            for watch in _watches:
+                watch.notify(event)
+
+        on_end = on_start
+
+    register("numba:compile", Listening())
 
 
 @contextmanager
 def watched(tell: Callable[[int], None]) -> Iterator[None]:
     """Tell how many kernels have been compiled meanwhile: 0 when the first one begins, and nothing if none does."""
+    if is_loaded():
+        _load_compiler()
     watch = _Watch(tell)
-    register("numba:compile", watch)
+    _watches.append(watch)
     try:
         yield
     finally:
-        unregister("numba:compile", watch)
+        _watches.remove(watch)

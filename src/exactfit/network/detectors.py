@@ -22,7 +22,7 @@ from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
-from .sides import sides
+from .sides import is_small, sides
 from .weights import Dense, Masks, WeightedMasks, weigh_words
 
 Matrix = Any
@@ -34,6 +34,7 @@ LOWEST = float(np.finfo(np.float64).min)
 SMALLEST = 5e-324  # the least positive float64: a value at its limit has slack -SMALLEST, since it does not fire
 UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the network has not, of none at all
 LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
+WIDEST, EXACT_FLOAT32 = 128, 2**24  # the largest weight; float32 holds all whole numbers up to this one
 CHUNK_ROWS = 2**16  # points whose bits are held at a time: 16 MB for 2,000 hyperplanes
 TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the cache while all detectors pass
 
@@ -174,13 +175,28 @@ class Detectors:
         if not self.half:
             masked_sums(self.values(points), self.counters, heights)
             return heights
-        words = sides(points, self.planes, self.first.bias).words
+        bits = sides(points, self.planes, self.first.bias)
+        if self.is_small(len(points)):
+            heights[:] = self._lines @ bits.to_bool().astype(np.float32).T
+            return heights
+        words = bits.words
         if self.are_weighted:
             for row, weights in zip(heights, self.counters, strict=True):
                 row[:] = weigh_words(words, weights)
         else:
             count_all(words, 0, len(points), self.counters, 0, heights)
         return heights
+
+    def is_small(self, n_points: int) -> bool:
+        """Whether counts of few points come from NumPy's products, rather than wait for the compiler to load."""
+        exact = WIDEST * len(self.planes) < EXACT_FLOAT32
+        return exact and self.activation.is_threshold and is_small(n_points, *self.weights.shape)
+
+    @property
+    def _lines(self) -> NDArray[np.float32]:
+        """Masks or weights in float32, which holds all counts exactly where they are few."""
+        lines = self.weights.values if isinstance(self.weights, WeightedMasks) else self.weights.bits.to_bool()
+        return lines.astype(np.float32)
 
     def slack(self, points: Floats) -> Floats:
         """Relative slack (limit - half - height) / span of every row, shape (n_rows, n_points): never zero."""
@@ -274,6 +290,10 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
 
 def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, threads: Threads) -> None:
     n = out.shape[1]
+    if detectors.is_small(n):
+        slack = detectors.slack(dense_rows(X, slice(start, start + n)))
+        np.maximum.at(out, detectors.owners, slack)
+        return
     found = detectors.limits, detectors.spans, detectors.owners
     if not detectors.activation.is_threshold:
 

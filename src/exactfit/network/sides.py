@@ -30,12 +30,16 @@ hence all their entries are in doubt; so are results that are not finite.
 
 In at most 16 dimensions a float64 kernel does all in one go: d products and d
 additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
+
+A few points do without kernels as long as the compiler is not loaded, which takes longer
+than they do: NumPy's float64 products, then fractions for what these leave in doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +47,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels import sides as kernels
+from .._kernels.compile import is_loaded
 from .._kernels.rows import FEATURE_BLOCK, find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
 from ..data.matrices import dense_rows, row_tiles
@@ -59,6 +64,8 @@ REFERENCE_ROWS = 64  # points that the middle of the data is taken from; any poi
 WIDE = 256  # from so many hyperplanes on, looking for columns in which all points agree pays
 SHARE_ALIKE = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
+SMALL_WORK = 2**30  # products of numbers: a fifth of a second of NumPy's, where loading the compiler takes half of one
+FEW_IN_DOUBT = 512  # sides that fractions decide, each in 0.1 ms or so
 U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
 
@@ -100,6 +107,10 @@ def sides(
     """
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
+    if is_small(n_points, n, d):
+        few = plain_sides(dense_rows(X, slice(None) if rows is None else rows), weights, biases)
+        if few is not None:
+            return BitMatrix.from_bool(few)
     words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
     weights = np.require(weights, requirements=["C", "W"])
@@ -114,6 +125,32 @@ def sides(
             else:
                 threads.map(work, pieces)
     return BitMatrix(words, n)
+
+
+def is_small(n_points: int, n: int, d: int) -> bool:
+    """Whether products of few points are done before the compiler would be loaded."""
+    return max(n_points, REFERENCE_ROWS) * n * d <= SMALL_WORK and not is_loaded()
+
+
+def plain_sides(points: Floats, weights: NDArray[Any], biases: Floats) -> NDArray[np.bool_] | None:
+    """Sides by NumPy and fractions alone, one row for each point; None if too many are left in doubt.
+
+    Summed in any order, with or without fused multiply-adds, d products and a bias err by at most (d + 2) u times the
+    sum of their sizes, of which at least half is found, and by what d products lose when they underflow.
+    """
+    lines, d = weights.astype(np.float64), weights.shape[1]
+    with np.errstate(all="ignore"):
+        sums = points @ lines.T + biases
+        sizes = np.abs(points) @ np.abs(lines).T + np.abs(biases)
+        in_doubt = ~(np.abs(sums) > (d + 2) * (2 * U64 * sizes + 4 * 5e-324))
+    if np.count_nonzero(in_doubt) > FEW_IN_DOUBT:
+        return None
+    on = sums > 0
+    for row, unit in np.argwhere(in_doubt).tolist():
+        numbers = zip(points[row].tolist(), lines[unit].tolist(), strict=True)
+        total = sum((Fraction(x) * Fraction(w) for x, w in numbers if x and w), Fraction(float(biases[unit])))
+        on[row, unit] = total > 0
+    return np.asarray(on)
 
 
 def _lone(weights: NDArray[Any]) -> NDArray[np.int64]:

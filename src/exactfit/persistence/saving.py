@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import sklearn
 from sklearn.exceptions import NotFittedError
@@ -143,7 +143,7 @@ def _circumstances(model: Any) -> Header:
     return {
         "versions": {
             "exactfit": __version__,
-            "numba": numba.__version__,
+            "numba": version("numba"),
             "numpy": np.__version__,
             "python": platform.python_version(),
             "scikit-learn": sklearn.__version__,

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.compile import is_loaded
 from .._kernels.decimals import parse_decimals
 from .._support.console import Progress
 from ..exceptions import DataError
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 
 BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
+SMALL_TEXT = 2**17  # bytes that are read record by record before the compiler would be loaded
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 
 
@@ -134,6 +136,8 @@ class _Reader:
             self.progress(self.file.tell())
 
     def _plain_numbers(self, block: bytes) -> Floats | None:
+        if len(block) <= SMALL_TEXT and not is_loaded():
+            return None
         if self.dialect.decimal == ",":
             if b"." in block:
                 return None
