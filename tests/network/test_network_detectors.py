@@ -74,7 +74,7 @@ def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_few_points_have_the_same_slack_without_kernels(monkeypatch, name):
-    X, y = PROBLEMS["moons"]()
+    X, y = PROBLEMS["two moons"]()
     network = CONSTRUCTORS[name](X, y, 0).network
     expected = class_slack(network, X)
     monkeypatch.setattr(sides, "is_loaded", lambda: False)
