@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from importlib.util import find_spec
@@ -12,9 +13,10 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import numpy as np  # noqa: E402
 import reference  # noqa: E402  (its folder has just been put on the path)
 from docutils import nodes  # noqa: E402
-from PIL import Image  # noqa: E402
+from PIL import Image, ImageOps  # noqa: E402
 from pygments.lexers.special import TextLexer  # noqa: E402
 from sphinx.util.nodes import make_refnode  # noqa: E402
 
@@ -121,14 +123,29 @@ def _link_names(app, doctree, page):
             literal.replace_self(link)
 
 
+def _first_panel(picture):
+    """Of a row of panels the first, up to the blank behind it; of a strip without blanks what a thumbnail holds."""
+    grey = np.asarray(picture.convert("L"))
+    height, width = grey.shape
+    wanted = height * THUMBNAIL[0] // THUMBNAIL[1]
+    if width <= 1.2 * wanted:
+        return picture
+    blank = np.flatnonzero((grey > 250).all(axis=0))
+    gaps = [gap for gap in np.split(blank, np.flatnonzero(np.diff(blank) > 1) + 1) if len(gap) > 2]
+    ends = [int(gap.mean()) for gap in gaps if 0.6 * wanted < gap.mean() < 1.6 * wanted]
+    return picture.crop((0, 0, min(ends, default=wanted if width > 1.7 * wanted else width), height))
+
+
 def _crop_thumbnails(app):
-    """Of a row of panels a small picture shows the first, not all of them as a thin strip."""
-    for whole in (HERE / "gallery" / "images").glob("sphx_glr_*_001.png"):
-        with Image.open(whole) as picture:
-            width, height = picture.size
-            if width * THUMBNAIL[1] > 1.2 * height * THUMBNAIL[0]:
-                first = picture.crop((0, 0, height * THUMBNAIL[0] // THUMBNAIL[1], height)).resize(THUMBNAIL)
-                first.save(whole.parent / "thumb" / whole.name.replace("_001", "_thumb"))
+    """A small picture shows one panel that can be made out, not all of them as a thin strip."""
+    for script in sorted((HERE.parent / "examples").glob("*.py")):
+        named = re.search(r'sphinx_gallery_thumbnail_path = "(.+)"', script.read_text(encoding="utf-8"))
+        images = HERE / "gallery" / "images"
+        whole = HERE / named[1] if named else images / f"sphx_glr_{script.stem}_001.png"
+        if whole.is_file():
+            with Image.open(whole) as picture:
+                panel = ImageOps.pad(_first_panel(picture.convert("RGB")), THUMBNAIL, Image.Resampling.LANCZOS, "white")
+            panel.save(images / "thumb" / f"sphx_glr_{script.stem}_thumb.png")
 
 
 def _copy_playground(app, error):

@@ -24,7 +24,7 @@ with style():
         model = InterpolatingClassifier.paper(margin=margin, random_state=0).fit(X, y)
         plot_margins(model, X, y, ax, legend=not margin)
         said = ax.get_title("left")
-        ax.set_title(f"margin {margin}: {model.width_} hyperplanes\n{said}", fontsize=9)
+        ax.set_title(f"margin {margin}: {model.width_} hyperplanes\n{said}", fontsize=8)
         print(f"margin {margin}: {model.width_} hyperplanes, {model.n_detectors_} detectors, {said}")
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1])

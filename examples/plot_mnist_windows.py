@@ -23,7 +23,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from exactfit import InterpolatingClassifier
 from exactfit.lab import load_dataset
 from exactfit.plots import style
-from exactfit.plots.style import PALETTE, color, marker
+from exactfit.plots.style import GREY, PALETTE, color, marker
 
 KEPT = Path("docs", "images", "mnist-windows.png")
 LAWS = {"gaussian": {}, "bisector": {}, "local": {"image_shape": (28, 28)}}
@@ -51,6 +51,7 @@ def draw(figure, mnist):
     for ax, row in zip(above.subplots(1, 8), weights, strict=False):
         ax.imshow(row.reshape(28, 28), cmap=ink, vmin=-np.abs(row).max(), vmax=np.abs(row).max())
         ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(visible=True, color=GREY)
     ax = below.subplots()
     for k, kind in enumerate(("mask", "weighted")):
         ax.plot([right[law, kind] for law in LAWS], marker(k), color=color(k), markersize=10, label=kind)

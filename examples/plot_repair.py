@@ -11,12 +11,11 @@ change nothing else; half of the way to the nearest point of another label, they
 import argparse
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 
 from exactfit import certify, repair
-from exactfit.plots import style
+from exactfit.plots import plot_regions, style
 
 parser = argparse.ArgumentParser()
 parser.add_argument("picture", nargs="?")
@@ -26,18 +25,13 @@ X, y = make_moons(150, noise=0.2, random_state=0)
 model = LogisticRegression().fit(X, y)
 held_out = make_moons(2000, noise=0.2, random_state=1)
 
-grid = np.stack(np.meshgrid(np.linspace(-1.7, 2.7, 400), np.linspace(-1.3, 1.8, 280)), axis=-1)
-extent = (-1.7, 2.7, -1.3, 1.8)
-
 with style():
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), sharex=True, sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
     for ax, reach in zip(axes, (None, "least", 0.5), strict=True):
         shown = model if reach is None else repair(model, X, y, reach=reach, exact_in="float32", random_state=0)
         wrong = shown.predict(X) != y
-        codes = shown.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
-        ax.imshow(codes, origin="lower", extent=extent, aspect="auto", cmap="coolwarm", alpha=0.25, vmin=0, vmax=1)
-        ax.scatter(*X.T, c=y, cmap="coolwarm", s=12, vmin=0, vmax=1)
-        ax.scatter(*X[wrong].T, facecolors="none", edgecolors="black", s=60)
+        plot_regions(shown, X, y, ax=ax, legend=ax is axes[1])
+        ax.scatter(*X[wrong].T, facecolors="none", edgecolors="black", s=70)
         ax.set_title(f"{'the model' if reach is None else f'reach {reach}'}: {int(wrong.sum())} of {len(y)} wrong")
         if reach is not None:
             print(shown.report(*held_out).held_out)

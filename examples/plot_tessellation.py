@@ -25,7 +25,7 @@ made = adaptive_width(X, y, random_state=4)
 with style():
     figure, axes = plt.subplots(1, len(WIDTHS), figsize=(12, 3.6))
     for n, ax in zip(WIDTHS, axes, strict=True):
-        plot_cells(made, X, y, ax, hyperplanes=n).title.set_fontsize(9)
+        plot_cells(made, X, y, ax, hyperplanes=n, legend=ax is axes[1]).title.set_fontsize(9)
         print(ax.get_title("left"))
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1])
