@@ -21,8 +21,7 @@ from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, f
 from exactfit._kernels.rounding import FLOAT32, FLOAT64
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.construct.patterns import Patterns, patterns_of, rounded
-from exactfit.construct.sure_pairs import SurePairs
+from exactfit.construct.patterns import Patterns, SurePairs, patterns_of, rounded
 from exactfit.data import conflicts
 from exactfit.exceptions import (
     ConflictWarning,

@@ -16,7 +16,7 @@ from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork
 from .attack import attack as smallest_attack
 from .chains import prove_chain
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note, joint_verdict

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..data import Codes, Floats, Points, Rows
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork
 from .chains import prove_chain
 from .record import ARITHMETICS, GIVEN_ANSWERS, Arithmetic, Flags, ProofEffort, Verdict, joint_method
 from .threshold import prove_threshold

@@ -139,7 +139,7 @@ def suspects_command(
     Then rows that are there twice, nearly equal rows with different labels, and rows far from everything.
     """
     from ..suspects import find_suspects
-    from ..tables.evidence import SHOWN_COLUMNS
+    from ..tables.explained import SHOWN_COLUMNS
     from ..tables.table import speaking_of
 
     output.check()

@@ -35,11 +35,10 @@ from .hyperplanes import (
 )
 from .margins import claim_without_margin, open_bisectors
 from .memory import Memory, Widths
-from .patterns import FORMATS, Line, Patterns, patterns_of
+from .patterns import FORMATS, Line, Patterns, SurePairs, patterns_of
 from .recipe import Recipe
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
 from .separation import OpenPairs
-from .sure_pairs import SurePairs
 from .values import Values
 
 BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make the way to them shorter

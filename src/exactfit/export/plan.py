@@ -26,7 +26,7 @@ from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, W
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork
 
 Floats = NDArray[np.float64]
 # What detectors count with: masks, or a row of int8 weights for each.

@@ -1,8 +1,7 @@
 """Networks as frozen data: layers, weights, decoders, and on which side of a hyperplane a point lies."""
 
-from .activations import RELU, THRESHOLD, Activation, as_activation
+from .activations import RELU, THRESHOLD, Activation, Decoder, as_activation
 from .bits import BitMatrix
-from .decoder import Decoder
 from .network import InputMap, Layer, Network
 from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights, object_array
 

@@ -25,9 +25,8 @@ from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import dense_rows, row_tiles
-from .activations import Activation, as_activation
+from .activations import Activation, Decoder, as_activation
 from .bits import BitMatrix
-from .decoder import Decoder
 from .sides import sides
 from .weights import (
     Dense,

@@ -20,8 +20,7 @@ from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
-from ..network.parts import are_apart
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork, are_apart
 from ..tables.dialect import MISSING, PARTS, PATTERNS
 from ..tables.encoding import SCALINGS, Encoding, Field
 from .container import refuse_unless

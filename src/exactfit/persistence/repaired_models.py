@@ -13,7 +13,7 @@ from ..certificate.switched_proof import answers_digest
 from ..exceptions import ModelFileError
 from ..network import Dense, Masks, Network
 from ..network.activations import THRESHOLD
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork
 from ..repairs import RepairedClassifier
 from ..repairs.account import Change
 from ..repairs.building import Probes, Repair

@@ -21,8 +21,7 @@ from ..data.matrices import dense_rows
 from ..exceptions import ContradictoryLabelsError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
-from ..network.parts import side_by_side
-from ..network.switched import SwitchedNetwork
+from ..network.parts import SwitchedNetwork, side_by_side
 from .account import Change, PatchRecord
 from .balls import ball_patches, lowered_balls
 from .counts import count_patches, lowered_counts

@@ -16,7 +16,7 @@ from ..certificate.switched_proof import answers_digest
 from ..construct.patterns import rounded
 from ..data import Codes, Floats, Matrix, as_labels, as_points, validated
 from ..exceptions import ConstructionError, DataError, ParameterError
-from ..network.switched import overruled
+from ..network.parts import overruled
 from .account import HeldOut, RepairExplanation, RepairReport
 from .building import Heard, PatchRecipe, Repair, codes_of, stacked
 from .models import read_model

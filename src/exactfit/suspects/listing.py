@@ -1,4 +1,4 @@
-"""What was found out about every row, and lists of it: as text, as JSON, as a frame."""
+"""What was found out about every row, and lists of it: as text, as JSON, as a frame, as a page for a colleague."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import as_frame, text_table
+from .._support.html import Markup, element, html_table, joined, page
 from .._support.options import check_whole
 from ..geometry.neighbours import NOBODY
 from ..tables import Table
-from ..tables.evidence import SHOWN_COLUMNS, RowCells
+from ..tables.explained import SHOWN_COLUMNS, RowCells, Shape
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -23,6 +24,11 @@ SHOWN_CONFLICTS = 3  # rows that a suspect contradicts, below it
 NEAR = 0.1  # of the usual distance to the nearest row: so near are rows that are nearly the same
 FENCE = 3.0  # times the distance between the quartiles, beyond the upper one: Tukey's outer fence
 HEAD = ("row", "label", "looks like", "score", "why")
+READING = (
+    "Each block is a row whose label looks wrong, and below it the nearest rows that it contradicts: those of other "
+    "labels. The score runs from 0 (everything speaks for the label) to 1. Rows are counted from 0, after the header. "
+    "A high score is a reason to look, not a verdict."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -209,8 +215,6 @@ class Suspects:
         return "\n".join(told)
 
     def _repr_html_(self) -> str:
-        from .page import suspects_table
-
         return suspects_table(self, SHOWN, None)
 
     def to_dict(self, m: int = SHOWN) -> dict[str, Any]:
@@ -257,8 +261,6 @@ class Suspects:
         image_shape : tuple of int, optional
             Rows are images of this height and width (and three colours): shown as pictures.
         """
-        from .page import suspects_page
-
         return suspects_page(self, m, image_shape)
 
     def to_frame(self) -> Any:
@@ -266,3 +268,32 @@ class Suspects:
         names = ("score", "suggested", "claims", "support", "ball_ratio", "strangers")
         columns = {"row": self.rows, "label": self.labels} | {name: getattr(self, name) for name in names}
         return as_frame(columns | {"conflicts": self.conflicts.tolist()})
+
+
+def suspects_page(found: Suspects, m: int, image_shape: Shape | None) -> str:
+    """The ``m`` most suspicious rows with their cells or pictures, then duplicates and rows far from all others."""
+    name = "data" if found.table is None else found.table.name
+    told = f"{len(found):,} rows, {len(set(found.labels.tolist()))} labels. The {min(m, len(found))} most suspicious"
+    return page(
+        f"Labels worth checking: {name}",
+        element("p", f"{told} rows are listed."),
+        element("p", READING),
+        suspects_table(found, m, image_shape),
+        *(_notice(headline, cases) for headline, cases in found.notices(m)),
+    )
+
+
+def suspects_table(found: Suspects, m: int, image_shape: Shape | None) -> Markup:
+    """The blocks of the ``m`` most suspicious rows, each with its cells or its picture."""
+    shown = None if found.table is None else RowCells.of(found.table, image_shape)
+    lines: list[list[Any]] = []
+    classes: list[str] = []
+    for row in found.top(m).tolist():
+        block = found.block(row)
+        lines += [[*line, *(shown.cells(int(line[0])) if shown else [])] for line in block]
+        classes += ["strong apart", *[""] * (len(block) - 1)]
+    return html_table([*HEAD, *(shown.names if shown else [])], lines, classes)
+
+
+def _notice(headline: str, cases: list[str]) -> Markup:
+    return joined([element("h2", headline), element("ul", joined(element("li", case) for case in cases))])

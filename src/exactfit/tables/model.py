@@ -19,7 +19,7 @@ from ..exceptions import DataError, ParameterError
 from .columns import refuse_measure
 from .dialect import Missing, ReadOptions
 from .encoding import Encoding, Field, Scaling
-from .evidence import RowExplanations
+from .explained import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
 from .table import Table, speaking_of
 

@@ -30,7 +30,7 @@ class RowCells:
     --------
     >>> import numpy as np
     >>> from exactfit.tables import Column, Table
-    >>> from exactfit.tables.evidence import RowCells
+    >>> from exactfit.tables.explained import RowCells
     >>> table = Table("people.csv", (Column("age", 0, np.array([31.0, 17.0])),), rows=np.array([0, 2]))
     >>> shown = RowCells.of(table)
     >>> shown.names, shown.cells(2)
