@@ -1,9 +1,8 @@
-"""What people are told: words, with colours on terminals only, progress there and in notebooks, and tables."""
+"""What people are told: words, with colours on terminals only, progress of long work, and tables."""
 
 from __future__ import annotations
 
 import sys
-import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,10 +10,8 @@ from threading import Lock
 from typing import Any
 
 from ..exceptions import MissingDependencyError
-from .html import Markup, as_html, element, joined
 
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of controls, marks of direction, and separators
-PAUSE = 0.2  # seconds between two drawings: a notebook keeps up with a few messages a second
 
 
 def harmless(text: str) -> str:
@@ -132,6 +129,7 @@ def progress_bar(show: bool) -> Iterator[Progress]:
     if not show:
         yield silent
         return
+    from .html import in_notebook, notebook_bars
 
     if in_notebook():
         with notebook_bars() as told:
@@ -162,51 +160,3 @@ def as_frame(columns: Mapping[str, Any]) -> Any:
     except ImportError as error:
         raise MissingDependencyError("frames need pandas: pip install pandas") from error
     return pd.DataFrame(dict(columns))
-
-
-def in_notebook() -> bool:
-    """Whether what is shown goes to a notebook's cell."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-@contextmanager
-def notebook_bars(now: Callable[[], float] = time.monotonic) -> Iterator[Callable[[str, int, int | None], None]]:
-    """Bars below the cell for every task, gone when the work is done."""
-    from IPython.display import HTML, display
-
-    shown: Any = display(HTML("\u2026"), display_id=True)
-    tasks: dict[str, tuple[int, int | None]] = {}
-    last = now() - PAUSE
-
-    def tell(what: str, done: int, total: int | None) -> None:
-        nonlocal last
-        tasks[what] = done, total
-        if now() - last >= PAUSE:
-            last = now()
-            shown.update(HTML(bars(tasks)))
-
-    try:
-        yield tell
-    finally:
-        shown.update(HTML(""))
-
-
-def bars(tasks: dict[str, tuple[int, int | None]]) -> Markup:
-    """A line for each task: what it is, how far it is.
-
-    Examples
-    --------
-    >>> from exactfit._support.console import bars
-    >>> print(bars({"cover": (3, 4)}))
-    <div>cover <progress value="3" max="4"></progress> 3/4</div>
-    """
-    return joined(element("div", joined(_bar(what, *state))) for what, state in tasks.items())
-
-
-def _bar(what: str, done: int, total: int | None) -> Iterator[Markup]:
-    yield as_html(f"{what} ")
-    known = {} if total is None else {"value": str(done), "max": str(total)}
-    yield element("progress", "", **known)
-    yield Markup(f" {done:,}" if total is None else f" {done:,}/{total:,}")

@@ -1,11 +1,14 @@
-"""Pages and tables in HTML: one file that holds all it shows, asks nobody for anything, and obeys no cell."""
+"""Pages and tables in HTML: one file that holds all it shows, asks nobody, obeys no cell; and progress in notebooks."""
 
 from __future__ import annotations
 
 import base64
 import struct
+import sys
+import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
@@ -31,6 +34,7 @@ img{image-rendering:pixelated;width:4.5rem;height:auto;border:1px solid #d9dee5;
 """
 # What a browser may load for such a page: pictures that stand in it, and its own style. Nothing else, and no script.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+PAUSE = 0.2  # seconds between two drawings: a notebook keeps up with a few messages a second
 
 
 class Markup(str):
@@ -203,3 +207,51 @@ def page(title: str, *parts: Markup) -> str:
     )
     body = joined([element("h1", title), *parts])
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
+
+
+def in_notebook() -> bool:
+    """Whether what is shown goes to a notebook's cell."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def notebook_bars(now: Callable[[], float] = time.monotonic) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Bars below the cell for every task, gone when the work is done."""
+    from IPython.display import HTML, display
+
+    shown: Any = display(HTML("\u2026"), display_id=True)
+    tasks: dict[str, tuple[int, int | None]] = {}
+    last = now() - PAUSE
+
+    def tell(what: str, done: int, total: int | None) -> None:
+        nonlocal last
+        tasks[what] = done, total
+        if now() - last >= PAUSE:
+            last = now()
+            shown.update(HTML(bars(tasks)))
+
+    try:
+        yield tell
+    finally:
+        shown.update(HTML(""))
+
+
+def bars(tasks: dict[str, tuple[int, int | None]]) -> Markup:
+    """A line for each task: what it is, how far it is.
+
+    Examples
+    --------
+    >>> from exactfit._support.html import bars
+    >>> print(bars({"cover": (3, 4)}))
+    <div>cover <progress value="3" max="4"></progress> 3/4</div>
+    """
+    return joined(element("div", joined(_bar(what, *state))) for what, state in tasks.items())
+
+
+def _bar(what: str, done: int, total: int | None) -> Iterator[Markup]:
+    yield as_html(f"{what} ")
+    known = {} if total is None else {"value": str(done), "max": str(total)}
+    yield element("progress", "", **known)
+    yield Markup(f" {done:,}" if total is None else f" {done:,}/{total:,}")
