@@ -25,6 +25,7 @@ from . import (
     larger,
     margins,
     pages,
+    reliability,
     repair,
     weighted,
     weighted_growth,
@@ -33,7 +34,7 @@ from .cases import Case, Options, Row
 
 GROUPS = (
     fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, margins,
-    accuracy, repair, pages,
+    accuracy, repair, pages, reliability,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
@@ -68,7 +69,9 @@ def main() -> None:
     parser.add_argument("--data", default=Options.data, help="folder with MNIST and CIFAR-10; that of EXACTFIT_DATA")
     parser.add_argument("--output", type=Path, help="folder for pictures and comparisons")
     parser.add_argument("--constructions", nargs="+", default=[], help="comparisons: rows to add to those there")
-    parser.add_argument("--size", type=int, help="weighted, repair: at most so many points; larger: so many")
+    parser.add_argument(
+        "--size", type=int, help="weighted, repair: at most so many points; larger: so many; reliability: so many sums"
+    )
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     given = parser.parse_args()
     if given.list or not given.words:

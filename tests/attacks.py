@@ -16,9 +16,12 @@ Floats = NDArray[np.float64]
 
 
 def moves_towards(
-    network: Network, X: Any, y: Any, margin: float, rng: np.random.Generator, n_random: int = 10
+    network: Network, X: Any, y: Any, margin: float | Floats, rng: np.random.Generator, n_random: int = 10
 ) -> Iterator[Floats]:
-    """Moved points: to the nearest hyperplanes, weighted sums of their normals, other labels, and anywhere."""
+    """Moved points: to the nearest hyperplanes, weighted sums of their normals, other labels, and anywhere.
+
+    The margin may be one for all points, or one for each.
+    """
     X = np.asarray(X, dtype=np.float64)
     y, found = np.asarray(y), Detectors.of(network)
     W, b = found.planes.astype(np.float64), found.first.bias.astype(np.float64)
@@ -40,7 +43,7 @@ def moves_towards(
         yield _moved(X, np.eye(X.shape[1])[corner] * rng.choice([-1.0, 1.0], len(X))[:, None], margin)
 
 
-def _moved(X: Floats, directions: Floats, margin: float) -> Floats:
+def _moved(X: Floats, directions: Floats, margin: float | Floats) -> Floats:
     """By a share of 1 - 1e-9 of the margin: the sum's own rounding stays within it."""
     lengths = np.linalg.norm(directions, axis=1)
     shares = np.divide(margin * (1 - 1e-9), lengths, out=np.zeros(len(X)), where=lengths > 0)

@@ -5,7 +5,6 @@ NumPy rounds each operation correctly, so these are true IEEE evaluations; fused
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -63,26 +62,46 @@ def fma32(a: Array, b: Array, c: Array) -> Array:
     Rounding to odd keeps what the second rounding needs to know (Boldo and Melquiond 2008).
     """
     p, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
-    s = p + c
-    t = s - p
-    error = (p - (s - t)) + (c - t)
-    even = s.view(np.int64) % 2 == 0
-    odd = np.where((error != 0) & even, np.nextafter(s, np.where(error > 0, np.inf, -np.inf)), s)
-    return odd.astype(np.float32)
+    return _sum_to_odd(p, c).astype(np.float32)
 
 
-def _fma64(a: float, b: float, c: float) -> float:
-    """The same in float64: a b as two numbers (Dekker) and a correctly rounded sum; by fractions beyond its range."""
-    if not all(x == 0 or 1e-140 < abs(x) < 1e140 for x in (a, b, c)):
-        return float(Fraction(a) * Fraction(b) + Fraction(c))
+def fma64(a: Array, b: Array, c: Array) -> Array:
+    """The same in float64: a b as two numbers (Dekker), and what is below the last sum rounded to odd.
+
+    The algorithm is the one of Boldo and Melquiond too; where something might leave its range, fractions decide.
+    """
+    a, b, c = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (a, b, c)))
+    with np.errstate(all="ignore"):
+        high, low = _product(a, b)
+        above, below = _sum(c, low)
+        total, rest = _sum(high, above)
+        fused = total + _sum_to_odd(below, rest)
+    near = np.all([(part == 0) | ((np.abs(part) > 1e-100) & (np.abs(part) < 1e100)) for part in (a, b, c)], axis=0)
+    for place in zip(*np.nonzero(~near), strict=True):
+        fused[place] = float(Fraction(a[place]) * Fraction(b[place]) + Fraction(c[place]))
+    return fused
+
+
+def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b rounded, and what that left out."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def _product(a: Array, b: Array) -> tuple[Array, Array]:
     p = a * b
     high_a, high_b = 134217729.0 * a, 134217729.0 * b
     high_a, high_b = high_a - (high_a - a), high_b - (high_b - b)
     low_a, low_b = a - high_a, b - high_b
-    return math.fsum([p, low_a * low_b - (((p - high_a * high_b) - low_a * high_b) - high_a * low_b), c])
+    return p, low_a * low_b - (((p - high_a * high_b) - low_a * high_b) - high_a * low_b)
 
 
-fma64 = np.vectorize(_fma64, otypes=[np.float64])
+def _sum_to_odd(a: Array, b: Array) -> Array:
+    """a + b; where that is not exact, the neighbour whose last bit is one."""
+    s, error = _sum(a, b)
+    even = s.view(np.int64) % 2 == 0
+    return np.where((error != 0) & even, np.nextafter(s, np.where(error > 0, np.inf, -np.inf)), s)
 
 
 def _rounded(values: Array, dtype: str) -> Array:

@@ -121,6 +121,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--seed", type=int, help="one case only")
+    parser.add_argument("--cases", type=int, default=sys.maxsize, help="end earlier, with so many of each kind")
     parser.add_argument("--counts", type=Path, help="a file that counts over several runs; seeds go on from there")
     given = parser.parse_args()
     kinds = [given.kind] if given.kind else list(KINDS)
@@ -140,7 +141,8 @@ def main() -> int:
                 if counts.add(kind, said):
                     print(f"--kind {kind} --seed {seed}: {said}", flush=True)
             counts.keep()
-            if time.monotonic() >= end or given.seed is not None:
+            enough = min(counts.cases[kind] for kind in kinds) >= given.cases
+            if time.monotonic() >= end or given.seed is not None or enough:
                 break
     print(counts)
     return int(bool(counts.findings))

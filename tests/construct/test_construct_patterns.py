@@ -120,9 +120,10 @@ def test_fused_operations_are_emulated_exactly():
         for value, got, low, high in zip(exact, result, below, above, strict=True):
             gap = abs(Fraction(float(got)) - value)
             assert gap <= min(abs(Fraction(float(low)) - value), abs(Fraction(float(high)) - value))
-    wide = rng.normal(size=(3, 500))
-    for x, y, z in wide.T:
-        assert float(fma64(x, y, z)) == float(Fraction(x) * Fraction(y) + Fraction(z))
+    x, y, z = rng.normal(size=(3, 500))
+    for third in (z, -(x * y), np.nextafter(-(x * y), 9), z * 2.0 ** rng.integers(-150, 150, 500), z * 1e-300):
+        exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in zip(x, y, third, strict=True)]
+        assert fma64(x, y, third).tolist() == [float(value) for value in exact]
 
 
 @given(
