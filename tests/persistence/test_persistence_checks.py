@@ -107,6 +107,7 @@ FORGERIES: dict[str, Forge] = {
     "parameters": put("parameters", ["width"]),
     "holds": put("certificate", "holds", 1),
     "sample count": put("certificate", "n_samples", -1),
+    "more samples than numbers": put("certificate", "n_samples", 2**63),
     "error count": put("certificate", "n_errors", 17),
     "arithmetic": put("certificate", "arithmetic", "float16"),
     "proof": put("certificate", "proof", "by intimidation"),

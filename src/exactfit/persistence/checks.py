@@ -29,6 +29,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
 LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
 LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and no file can hold a unit for it
+LARGEST_ROWS = 2**48  # training points: as many numbers fill the largest disks, and int64 has room for all their sums
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
@@ -202,6 +203,7 @@ def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
 def check_certificate(certificate: Certificate, network: Network | SwitchedNetwork) -> None:
     """Refuse a certificate that contradicts itself, or is about another network."""
     check_types(certificate)
+    refuse_unless(0 <= certificate.n_samples <= LARGEST_ROWS, "its certificate is about more points than there can be")
     errors, given_up = certificate.errors, certificate.given_up
     inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)

@@ -268,12 +268,11 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         asked = X if isinstance(X, Table) else self.read(X)
         found = self.classifier_.explain(self.encode(asked), radii=radii)
         known = getattr(self, "table_", None) if training is None else self._training(training)
-        names = (
-            np.arange(self.classifier_.certificate_.n_samples) if self._encoding.rows is None else self._encoding.rows
-        )
-        supports = found.supports and replace(found.supports, rows=names[found.supports.rows])
         parts = {part.name: getattr(found, part.name) for part in fields(found)}
-        parts |= {"anchors": names[found.anchors], "witnesses": names[found.witnesses], "supports": supports}
+        if self._encoding.rows is not None:
+            names = self._encoding.rows
+            supports = found.supports and replace(found.supports, rows=names[found.supports.rows])
+            parts |= {"anchors": names[found.anchors], "witnesses": names[found.witnesses], "supports": supports}
         return RowExplanations(**parts, asked=asked, training=known)
 
     def _training(self, source: Any) -> Table:
