@@ -21,6 +21,7 @@ from . import (
     fits,
     geometry,
     growth,
+    interrupts,
     labels,
     larger,
     margins,
@@ -34,7 +35,7 @@ from .cases import Case, Options, Row
 
 GROUPS = (
     fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, margins,
-    accuracy, repair, pages, reliability,
+    accuracy, repair, pages, reliability, interrupts,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 

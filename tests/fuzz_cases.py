@@ -247,7 +247,7 @@ def changed_frame(frame: pd.DataFrame, rng: Rng) -> pd.DataFrame:
         return pd.concat(others, axis=1)
     if kind == 1:
         types = ["bool", "float32", "Int64", "string", "category", "datetime64[ns]", "timedelta64[ns]", "complex", "O"]
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(ArithmeticError, TypeError, ValueError):  # no such conversion
             return frame.astype({frame.columns[place]: types[rng.integers(len(types))]})
         return frame
     if kind == 2:
