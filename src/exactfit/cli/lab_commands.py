@@ -15,6 +15,7 @@ from .output import ExitCode, notify
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
+    from ..lab.option_sweep import OptionSweep
     from ..lab.reproducing import Reproduced, SweepOptions
 
 Extent = Annotated[
@@ -109,19 +110,25 @@ def sweep_command(
     sweeping: Sweeping,
     extent: Annotated[str, typer.Option(help="An extent that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
-    """Run an experiment of your own, on your own data, and draw its figures; run again to continue."""
-    from ..lab.experiment import load_experiment
+    """Run an experiment of your own, on your own data, and draw its figures; run again to continue.
+
+    Over widths, biases and sample sizes; or, with held_out in the file, over constructions and their options.
+    """
+    from ..lab import load_sweep
 
     options = sweeping.options()
-    if _carry_out(load_experiment(file, extent), options):
+    if _carry_out(load_sweep(file, extent), options):
         raise typer.Exit(ExitCode.FAILS)
 
 
-def _carry_out(experiment: Experiment, options: SweepOptions) -> int:
+def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> int:
     """Run, tell what was written; how many trials failed."""
-    from ..lab import reproduce
+    from ..lab import Experiment, reproduce, sweep_options
 
-    done = reproduce(experiment, options, notify)
+    if isinstance(experiment, Experiment):
+        done = reproduce(experiment, options, notify)
+    else:
+        done = sweep_options(experiment, options, notify)
     _print_files(done)
     if done.report.failed:
         notify(

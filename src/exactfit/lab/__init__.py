@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .experiment import load_experiment as load_experiment
     from .experiment import paper_experiment as paper_experiment
+    from .option_results import sweep_options as sweep_options
+    from .option_sweep import OptionSweep as OptionSweep
+    from .option_sweep import load_sweep as load_sweep
     from .reproducing import SweepOptions as SweepOptions
     from .reproducing import reproduce as reproduce
     from .statistics import per_cell as per_cell
@@ -42,6 +45,8 @@ _HOMES = {
     "evaluating": ["evaluate"],
     "evaluation": ["Evaluation", "Standing"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],
+    "option_results": ["sweep_options"],
+    "option_sweep": ["OptionSweep", "load_sweep"],
     "reproducing": ["SweepOptions", "reproduce"],
     "statistics": ["per_cell"],
     "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],

@@ -210,8 +210,8 @@ def _agreeing(given: Labelled, how: str) -> Labelled:
     return Labelled(given.X, given.y, codes.astype(np.int64), given.classes[left])
 
 
-def hold_out(codes: Codes, random_state: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows to build on and rows held out: a fifth of every class, of a class of one or two none.
+def hold_out(codes: Codes, random_state: np.random.Generator, share: float = HELD_OUT) -> tuple[Rows, Rows]:
+    """Rows to build on and rows held out: a share of every class, rounded, of which one stays at least.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def hold_out(codes: Codes, random_state: np.random.Generator) -> tuple[Rows, Row
     held_out = np.zeros(len(codes), dtype=bool)
     for code in range(int(codes.max()) + 1):
         rows = random_state.permutation(np.flatnonzero(codes == code))
-        held_out[rows[: round(HELD_OUT * len(rows))]] = True
+        held_out[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
     return np.flatnonzero(~held_out).astype(np.int64), np.flatnonzero(held_out).astype(np.int64)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from ..geometry.theorem import make_parallel_lines
 from ..tables import Encoding, read_table
 from .experiment import READING, Experiment
 from .images import KINDS, ImageKind, Images, checked_images, read_images, subfolders
+
+if TYPE_CHECKING:
+    from .option_sweep import OptionSweep
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -287,7 +290,7 @@ _MADE: dict[str, Callable[[], Dataset]] = {
 }
 
 
-def load_data(experiment: Experiment, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
+def load_data(experiment: Experiment | OptionSweep, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
     """All data sets of an experiment, checked: finite, and no equal points with different labels.
 
     Parameters

@@ -25,7 +25,7 @@ Further keys: ``law``, ``center`` and ``detectors`` ("mask", the default, or "we
 "unit": largest norm 1, the default for loaders; or "none"), ``order`` ("given", the default, or "stratified"),
 ``families`` (how many stratified orders, each a data set),
 ``target`` (a label; all classes get detectors, or the rarer one of two, without it) and ``arguments`` (of a
-loader) in ``data``.
+loader) in ``data``. With ``held_out`` at the top a sweep is one over options, see ``option_sweep``.
 """
 
 from __future__ import annotations
@@ -200,27 +200,36 @@ def load_experiment(path: Path, extent: str = FULL) -> Experiment:
     ...     load_experiment(path).runs
     3
     """
+    return _parse(text_of(path), path.stem, extent, path.parent)
+
+
+def text_of(path: Path) -> str:
+    """The text of an experiment."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path.name} is not a text file in UTF-8") from error
-    return _parse(text, path.stem, extent, path.parent)
 
 
-def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
+def read_toml(text: str, name: str, extent: str, known: set[str]) -> dict[str, Any]:
+    """The tables of an experiment, with what the extent puts in their place; numbers are decimal."""
     try:
         table = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError) as error:  # also what int and Decimal say to digits without end
         raise DataError(f"{name}.toml is not valid TOML: {error}") from error
     for key in ("data", "grid"):
-        _several(table, key, name)
-    extents = {key for key, value in table.items() if key not in TOP and isinstance(value, dict)}
-    _check_keys(f"{name}.toml", table, TOP | extents)
+        tables_of(table, key, name)
+    extents = {key for key, value in table.items() if key not in known and isinstance(value, dict)}
+    check_keys(f"{name}.toml", table, known | extents)
     if extent != FULL and extent not in extents:
         raise ParameterError(f"{name}.toml has no extent {extent!r}: choose from {', '.join([FULL, *sorted(extents)])}")
     for each in extents:
-        _check_keys(f"{name}.toml, {each}", table[each], {"runs", "grid"})
-    chosen = table | (table[extent] if extent != FULL else {})
+        check_keys(f"{name}.toml, {each}", table[each], {"runs", "grid"})
+    return table | (table[extent] if extent != FULL else {})
+
+
+def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
+    chosen = read_toml(text, name, extent, TOP)
     center = chosen.get("center", False)
     law = chosen.get("law", LAWS[0])
     if not isinstance(center, bool) or law not in LAWS:
@@ -228,22 +237,23 @@ def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment
     return Experiment(
         name=name,
         title=str(chosen.get("title", name)),
-        runs=_runs(chosen, name),
-        data=tuple(_data(each, name) for each in _several(chosen, "data", name)),
-        grids=tuple(_grid(each, name) for each in _several(chosen, "grid", name)),
+        runs=runs_of(chosen, name),
+        data=tuple(data_of(each, name) for each in tables_of(chosen, "data", name)),
+        grids=tuple(_grid(each, name) for each in tables_of(chosen, "grid", name)),
         scheme=Scheme(law=law, center=center, detectors=str(chosen.get("detectors", DETECTORS[0]))),
-        figures=tuple(_plain(each) for each in chosen.get("figure", [])),
+        figures=tuple(plain_values(each) for each in chosen.get("figure", [])),
         folder=folder,
     )
 
 
-def _check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
+def check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
+    """Refuse keys that nobody reads."""
     unknown = sorted(table.keys() - known)
     if unknown:
         raise ParameterError(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
 
-def _several(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, Any]]:
+def tables_of(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, Any]]:
     """A table, or a list of tables."""
     found = table.get(key)
     found = [found] if isinstance(found, dict) else found
@@ -252,22 +262,24 @@ def _several(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, An
     return found
 
 
-def _runs(table: Mapping[str, Any], name: str) -> int:
+def runs_of(table: Mapping[str, Any], name: str) -> int:
+    """How many runs."""
     runs = table.get("runs")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
         raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
     return runs
 
 
-def _data(table: dict[str, Any], name: str) -> dict[str, Any]:
-    _check_keys(f"{name}.toml, data", table, DATA)
+def data_of(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """How to get a data set."""
+    check_keys(f"{name}.toml, data", table, DATA)
     if sum(key in table for key in ("name", "file", "loader")) != 1:
         raise ParameterError(f"{name}.toml: data need exactly one of name, file and loader")
-    return dict(_plain(table))
+    return dict(plain_values(table))
 
 
 def _grid(table: dict[str, Any], name: str) -> dict[str, tuple[Any, ...]]:
-    _check_keys(f"{name}.toml, grid", table, GRID)
+    check_keys(f"{name}.toml, grid", table, GRID)
     axes = {key: axis_values(value, f"{name}.toml, {key}") for key, value in table.items()}
     if "width" not in axes or "max_bias" not in axes or ("points" in axes and "share" in axes):
         raise ParameterError(f"{name}.toml: a grid needs width and max_bias, and may have points or share")
@@ -293,7 +305,7 @@ def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
     [0.0, 0.9, 1.8, 2.5]
     """
     if isinstance(value, dict):
-        _check_keys(where, value, {"first", "last", "step"})
+        check_keys(where, value, {"first", "last", "step"})
         try:
             first, last, step = (Decimal(str(value[key])) for key in ("first", "last", "step"))
         except (KeyError, ArithmeticError) as error:
@@ -317,10 +329,10 @@ def _finite(values: tuple[Decimal, ...], where: str) -> tuple[Decimal, ...]:
     return values
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Decimals as floats, in whatever tables and lists they stand."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain_values(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain_values(each) for each in value]
     return float(value) if isinstance(value, Decimal) else value

@@ -296,7 +296,7 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     """
     from .datasets import load_data
 
-    options = _completed(options or SweepOptions(), experiment, say)
+    options = completed(options or SweepOptions(), experiment.name, say)
     experiment = _adjusted(experiment, options)
     data = load_data(experiment, options.data)
     for each in data:
@@ -309,11 +309,11 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     return _show(experiment, data, options, report)
 
 
-def _completed(options: SweepOptions, experiment: Experiment, say: Say) -> SweepOptions:
+def completed(options: SweepOptions, name: str, say: Say) -> SweepOptions:
     """The options with their defaults filled in, told."""
-    store = options.store or FOLDER / f"{experiment.name}.jsonl"
-    output = options.output or FOLDER / experiment.name
-    say(f"{experiment.name}: trials in {store}, summary and figures in {output}")
+    store = options.store or FOLDER / f"{name}.jsonl"
+    output = options.output or FOLDER / name
+    say(f"{name}: trials in {store}, summary and figures in {output}")
     return replace(options, store=store, output=output)
 
 

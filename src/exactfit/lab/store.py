@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from .._version import __version__
 from ..exceptions import ParameterError
@@ -33,8 +33,8 @@ TAIL = 2**16  # bytes read at a time in search of the last whole line
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")
 
 
-class Store:
-    """A store, opened to add trials to it.
+class Lines:
+    """A file of whole lines, opened to add to it; nobody else may meanwhile.
 
     Parameters
     ----------
@@ -42,11 +42,6 @@ class Store:
         Ends in ``.jsonl``; made if it is not there.
     note : callable
         Told what had to be mended.
-
-    Attributes
-    ----------
-    trials : Trials
-        What stood in it when it was opened.
 
     Raises
     ------
@@ -68,7 +63,7 @@ class Store:
             dropped = _drop_half_line(self._file)
             if dropped:
                 note(f"{self.path.name}: dropped a half-written last line ({dropped} bytes)")
-            self.trials: Trials = read_trials(self.path)
+            self._read()
         except BaseException:
             os.close(self._file)
             raise
@@ -76,6 +71,9 @@ class Store:
         self._closing = threading.Event()
         self._flusher = threading.Thread(target=self._keep_flushed, daemon=True)
         self._flusher.start()
+
+    def _read(self) -> None:
+        """What stands in it, for those who want to know."""
 
     def _take(self) -> None:
         if not _lock(self._file):
@@ -93,29 +91,13 @@ class Store:
             self._dirty = False
             os.fsync(self._file)
 
-    def _write(self, line: str) -> None:
+    def write(self, line: str) -> None:
+        """Add a line, in one piece."""
         data = line.encode()
         written = os.write(self._file, data)
         self._dirty = True
         if written < len(data):
             raise OSError(errno.ENOSPC, f"{self.path}: no room for the next trial; make room and run again")
-
-    def begin(self, header: Header) -> str:
-        """Write the header of an invocation; returns the name that its rows refer to."""
-        text = json.dumps(header, sort_keys=True)
-        name = f"{header['scheme']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        self._write(line_of({"header": name, **header}))
-        return name
-
-    def add(self, header: str, trial: Trial) -> None:
-        """Write one trial."""
-        cell = trial.cell
-        key = (trial.run, cell.n, cell.lam, cell.N)
-        if trial.error:
-            row = {"in": header, "run": trial.run, "n": cell.n, "lambda": cell.lam, "N": cell.N, "error": trial.error}
-            self._write(line_of(row))
-        else:
-            self._write(row_line(header, key, trial.detectors, trial.per_class, trial.missed, trial.seconds))
 
     def close(self) -> None:
         """Flush and let go."""
@@ -124,13 +106,43 @@ class Store:
         self.flush()
         os.close(self._file)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Store(Lines):
+    """The store of a sweep, opened to add trials to it; see :class:`Lines`.
+
+    Attributes
+    ----------
+    trials : Trials
+        What stood in it when it was opened.
+    """
+
+    def _read(self) -> None:
+        self.trials: Trials = read_trials(self.path)
+
+    def begin(self, header: Header) -> str:
+        """Write the header of an invocation; returns the name that its rows refer to."""
+        text = json.dumps(header, sort_keys=True)
+        name = f"{header['scheme']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        self.write(line_of({"header": name, **header}))
+        return name
+
+    def add(self, header: str, trial: Trial) -> None:
+        """Write one trial."""
+        cell = trial.cell
+        key = (trial.run, cell.n, cell.lam, cell.N)
+        if trial.error:
+            row = {"in": header, "run": trial.run, "n": cell.n, "lambda": cell.lam, "N": cell.N, "error": trial.error}
+            self.write(line_of(row))
+        else:
+            self.write(row_line(header, key, trial.detectors, trial.per_class, trial.missed, trial.seconds))
 
 
 def _lock(file: int) -> bool:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -189,12 +189,20 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
 
 
 def _read_store(path: Path, builder: _Builder) -> None:
+    for _ in read_lines(path, builder.add_object):
+        pass
+
+
+def read_lines(path: Path, take: Callable[[dict[str, Any]], None] = lambda row: None) -> Iterator[dict[str, Any]]:
+    """The objects of a store, line by line, each given to ``take`` before; names a line that is damaged."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                builder.add_object(json.loads(_without_checksum(line)))
+                row = json.loads(_without_checksum(line))
+                take(row)
             except DAMAGE as error:
                 raise DataError(f"{path.name}, line {number} is damaged: restore the file, or cut the line") from error
+            yield row
 
 
 def _without_checksum(line: bytes) -> bytes:

@@ -1,0 +1,253 @@
+"""Sweeps over options: any construction, whatever it can be told, and how it does on points held out.
+
+::
+
+    title = "Wine"
+    runs = 10  # of every cell, each with a split of its own
+    held_out = 0.25  # of every class; the rest is built on
+
+    [data]  # as in other sweeps
+    file = "wine.csv"
+    label = "kind"
+
+    [grid]  # or several: [[grid]]; each is a product of its axes
+    construction = ["default", "lifted-baum", "1-nn"]  # "default", without it: InterpolatingClassifier
+    detectors = ["mask", "weighted"]
+    margin = [0, "25%"]
+
+An axis is a value or a list of values: ``construction``, or an option of a construction. One that does not have the
+option is run once, without it.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..constructions import CONSTRUCTORS
+from ..estimators import InterpolatingClassifier
+from ..exceptions import InterpolationWarning, ParameterError
+from .comparing import hold_out
+from .contenders import BASELINES, Built, Constructed
+from .datasets import Dataset
+from .experiment import (
+    FULL,
+    TOP,
+    Experiment,
+    check_keys,
+    data_of,
+    load_experiment,
+    plain_values,
+    read_toml,
+    runs_of,
+    tables_of,
+    text_of,
+)
+from .measures import sizes
+
+Options = dict[str, Any]
+
+DEFAULT = "default"  # the estimator with its defaults
+TRAINING = 60.0  # seconds that a network which is trained may take
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A cell of the grid: a construction, and what it is told."""
+
+    construction: str
+    options: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return ", ".join([self.construction, *(f"{name} {value}" for name, value in self.options)])
+
+    def as_dict(self) -> Options:
+        """As a store has it."""
+        return {"construction": self.construction, **dict(self.options)}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What came out of one cell of one run.
+
+    Attributes
+    ----------
+    accuracy : float
+        On the points held out, by ``predict``.
+    missed : int
+        Points built on that are not right.
+    first_layer, second_layer, neurons, parameters : int
+        Sizes; 0 for what is not a network, or has no such layer.
+    seconds : float
+        To build.
+    """
+
+    accuracy: float = 0.0
+    missed: int = 0
+    first_layer: int = 0
+    second_layer: int = 0
+    neurons: int = 0
+    parameters: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class OptionSweep:
+    """What to run.
+
+    Attributes
+    ----------
+    name, title : str
+    runs : int
+    held_out : float
+        Share of every class.
+    data : tuple of dict
+        How to get each data set.
+    settings : tuple of Setting
+        All cells, each once.
+    folder : Path or None
+        Where the names of data files start from.
+    """
+
+    name: str
+    title: str
+    runs: int
+    held_out: float
+    data: tuple[Options, ...]
+    settings: tuple[Setting, ...]
+    folder: Path | None = None
+
+
+def load_sweep(path: Path, extent: str = FULL) -> Experiment | OptionSweep:
+    r"""A sweep from a TOML file: over options if it holds points out, else over widths, biases and sample sizes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import load_sweep
+    >>> head = 'runs = 3\nheld_out = 0.25\n[data]\nloader = "load_iris"'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "iris.toml")
+    ...     _ = path.write_text(f'{head}\n[grid]\nmargin = [0, "10%"]')
+    ...     [str(setting) for setting in load_sweep(path).settings]
+    ['default, margin 0', 'default, margin 10%']
+    """
+    text, name = text_of(path), path.stem
+    table = read_toml(text, name, extent, TOP | {"held_out"})
+    if "held_out" not in table:
+        return load_experiment(path, extent)
+    check_keys(f"{name}.toml", table, {"title", "runs", "held_out", "data", "grid", *(table.keys() - TOP)})
+    share = plain_values(table["held_out"])
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise ParameterError(f"{name}.toml: held_out must be a share between 0 and 1, got {share!r}")
+    return OptionSweep(
+        name=name,
+        title=str(table.get("title", name)),
+        runs=runs_of(table, name),
+        held_out=float(share),
+        data=tuple(data_of(each, name) for each in tables_of(table, "data", name)),
+        settings=settings_of([plain_values(each) for each in tables_of(table, "grid", name)], f"{name}.toml"),
+        folder=path.parent,
+    )
+
+
+def settings_of(grids: Sequence[Mapping[str, Any]], where: str) -> tuple[Setting, ...]:
+    """All cells of some grids, each once.
+
+    Examples
+    --------
+    >>> from exactfit.lab.option_sweep import settings_of
+    >>> found = settings_of([{"construction": ["default", "1-nn"], "detectors": ["mask", "weighted"]}], "my.toml")
+    >>> [str(setting) for setting in found]
+    ['default, detectors mask', 'default, detectors weighted', '1-nn']
+    """
+    found: dict[Setting, None] = {}
+    for grid in grids:
+        axes = {name: _axis(value) for name, value in grid.items()}
+        names = axes.pop("construction", (DEFAULT,))
+        used = set[str]()
+        for construction in names:
+            known = _options_of(str(construction), where) & axes.keys()
+            used |= known
+            own = {name: values for name, values in axes.items() if name in known}
+            for values in product(*own.values()):
+                found[Setting(str(construction), tuple(zip(own, values, strict=True)))] = None
+        if axes.keys() - used:
+            raise ParameterError(
+                f"{where}: none of {', '.join(map(str, names))} has the option {', '.join(sorted(axes.keys() - used))}"
+            )
+    return tuple(found)
+
+
+def _axis(value: Any) -> tuple[Any, ...]:
+    """A value or a list of values; lists within a list are values."""
+    several = value if isinstance(value, list) else [value]
+    return tuple(tuple(one) if isinstance(one, list) else one for one in several)
+
+
+def _options_of(construction: str, where: str) -> set[str]:
+    if construction == DEFAULT:
+        return {one.name for one in fields(InterpolatingClassifier)} - {"random_state", "verbose"}
+    if construction in BASELINES:
+        return set()
+    if construction not in CONSTRUCTORS:
+        names = ", ".join([DEFAULT, *CONSTRUCTORS, *BASELINES])
+        raise ParameterError(f"{where}: no construction is called {construction!r}: choose from {names}")
+    return {one.name for one in fields(CONSTRUCTORS[construction])}  # type: ignore[arg-type]
+
+
+def run_setting(data: Dataset, setting: Setting, run: int, held_out: float) -> Reached:
+    """One cell of one run: hold out, build, look. The split depends on the run alone, so that cells share it.
+
+    Examples
+    --------
+    >>> from exactfit.lab import load_dataset
+    >>> from exactfit.lab.option_sweep import Setting, run_setting
+    >>> found = run_setting(load_dataset("two-moons"), Setting("1-nn", ()), 0, 0.25)
+    >>> found.accuracy, found.missed
+    (1.0, 0)
+    """
+    try:
+        kept, others = hold_out(data.y, np.random.default_rng(run), held_out)
+        X, y = data.X[kept], data.y[kept]
+        began = time.perf_counter()
+        built = _build(setting, X, y, run)
+        seconds = time.perf_counter() - began
+        answer = built.predict or built.decide
+        widths = [layer.n_units for layer in built.layers]
+        size = sizes(built.layers) if built.layers else None
+        return Reached(
+            accuracy=float(np.mean(answer(data.X[others]) == data.y[others])),
+            missed=int(np.count_nonzero(answer(X) != y)),
+            first_layer=widths[0] if widths else 0,
+            second_layer=widths[1] if len(widths) > 2 else 0,
+            neurons=size.neurons if size else 0,
+            parameters=size.parameters if size else 0,
+            seconds=seconds,
+        )
+    except Exception:  # a cell that fails does not end the sweep
+        return Reached(error=traceback.format_exc())
+
+
+def _build(setting: Setting, X: NDArray[Any], y: NDArray[np.int64], run: int) -> Built:
+    options = dict(setting.options)
+    if setting.construction == DEFAULT:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InterpolationWarning)
+            model = InterpolatingClassifier(**options, random_state=run).fit(X, y)
+        return Built(model.predict, model.network_.layers, model.network_)
+    if setting.construction in BASELINES:
+        return BASELINES[setting.construction].build(X, y, run, TRAINING)
+    constructor: Any = CONSTRUCTORS[setting.construction]
+    return Constructed(setting.construction, replace(constructor, **options)).build(X, y, run, TRAINING)
