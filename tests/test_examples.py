@@ -39,6 +39,19 @@ def test_the_film_is_written(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"GIF8")
 
 
+@pytest.mark.slow
+def test_a_convolutional_network_is_repaired_in_its_file(tmp_path: Path) -> None:
+    for package in ("torch", "onnx", "onnxruntime"):
+        pytest.importorskip(package)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "repair_convolutions.py"), "repaired.onnx"],
+        env=QUIET | {"PYTHONPATH": str(ROOT / "src")}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "400 after, of 400" in done.stdout
+    assert (tmp_path / "repaired.onnx").exists()
+
+
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 15
     assert {"plot_close_pairs", "plot_two_moons"} <= {path.stem for path in EXAMPLES}
