@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 import signal
@@ -638,6 +639,12 @@ def test_weights_are_refused_with_the_reason():
         InterpolatingClassifier().fit(X, y, sample_weight=np.ones(len(y)))
     with pytest.raises(TypeError, match="fit takes X and y, and no groups"):
         InterpolatingClassifier().fit(X, y, groups=y)
+
+
+def test_help_shows_the_options_and_not_that_others_are_refused() -> None:
+    shown = inspect.signature(InterpolatingClassifier).parameters
+    assert set(InterpolatingClassifier().get_params()) <= set(shown)
+    assert shown["margin"].default == 0.0
 
 
 def test_the_paper_is_one_step_away():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,8 +34,18 @@ def refuse_weights(options: Mapping[str, object]) -> None:
             )
 
 
+class _OfInit:
+    """The signature of a class that is shown: that of its ``__init__``, since its ``__new__`` takes anything."""
+
+    def __get__(self, _: object, owner: type[Any]) -> inspect.Signature:
+        found = inspect.signature(owner.__init__)
+        return found.replace(parameters=list(found.parameters.values())[1:])
+
+
 class Unweighted:
     """A class that says why it takes no ``class_weight``."""
+
+    __signature__ = _OfInit()
 
     def __new__(cls, *_: Any, **options: Any) -> Any:
         """Refuse weights, which are no options, with the reason."""
