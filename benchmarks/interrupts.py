@@ -52,15 +52,18 @@ def computations(rows: int, folder: str | None) -> dict[str, Callable[[], Any]]:
 
 
 def serve(name: str, rows: int, folder: str | None) -> None:
-    """In the child: compute again and again, and say when that began and how it ended."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """In the child: compute again and again, and say when that began and how it ended; a late signal is nobody's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     work = computations(rows, folder)[name]
     while True:
         print("begun", flush=True)
         try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             work()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             ended = "whole"
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             ended = "interrupted"
         print(ended, time.monotonic(), time.process_time(), flush=True)
 
