@@ -404,7 +404,7 @@ def repair_graph(octets: bytes, folder: Path) -> None:
     if graph.n_features > 1000:
         return
     X = np.arange(4.0 * graph.n_features).reshape(4, -1) / 7
-    named = graph.chain is None and graph.label is not None and graph.answers(X).dtype.kind == "U"
+    named = graph.label is not None and graph.answers(X).dtype.kind == "U"
     repaired = exactfit.repair(path, X, list("abba") if named else [0, 1, 1, 0], random_state=0)
     str(repaired.predict(X))
     exactfit.save(repaired, folder / "g")
