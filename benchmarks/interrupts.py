@@ -59,6 +59,7 @@ def serve(name: str, rows: int, folder: str | None) -> None:
         with suppress(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.default_int_handler)
             work()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a signal may come in this very line
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         print(time.monotonic(), time.process_time(), flush=True)
 
