@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -114,3 +116,33 @@ def test_a_share_of_the_labels_is_made_wrong(program: Any) -> None:
     wrong = program.accuracy.flipped(y, 0.2)
     assert (wrong != y).sum() == 20
     assert set(wrong.tolist()) <= {0, 1, 2, 3}
+
+
+def test_sides_by_pieces_are_those_of_fractions(program: Any) -> None:
+    """Points on hyperplanes, a hair beside them, and of very different sizes."""
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((7, 3)).astype(np.float32)
+    b = rng.standard_normal(7)
+    X = rng.standard_normal((20, 3)) * 2.0 ** rng.integers(-30, 30, (20, 3))
+    points = program.reliability.near_planes(X, W, b, rng)
+    points = np.vstack([points, np.zeros((1, 3)), -W.astype(float) * (b / (W.astype(float) ** 2).sum(1))[:, None]])
+    exact = [
+        [sum((Fraction(float(w)) * Fraction(x) for w, x in zip(row, point, strict=True)), Fraction(bias)) > 0
+         for row, bias in zip(W, b, strict=True)]
+        for point in points
+    ]  # fmt: skip
+    assert program.reliability.exact_sides(points, W, b).tolist() == exact
+    whole = rng.integers(-3, 4, (40, 2)).astype(float)
+    on = np.array([[1.0, 1.0], [2.0, -1.0]]), np.array([0.0, 1.0])
+    assert (program.reliability.exact_sides(whole, *on) == (whole @ on[0].T + on[1] > 0)).all()
+
+
+def test_a_case_of_reliability_counts_and_finds(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    reliability, right = program.reliability, program.reliability.sides
+    assert reliability.sides_beside_integers(program.Options(size=1))[0]["different"] == 0
+
+    def wrong(*args: Any) -> Any:
+        return right(args[0], args[1], args[2] + 1e-3)
+
+    monkeypatch.setattr(reliability, "sides", wrong)
+    assert reliability.sides_beside_integers(program.Options(size=1))[0]["different"] > 0
