@@ -45,8 +45,8 @@ def fit_in_parts(
 ) -> tuple[InterpolatingClassifier, Table, tuple[int, int]]:
     """The model of all rows with its certificate, a table of the first rows, and the shape of all points."""
     from ..distributed import DaskInterpolatingClassifier
-    from ..distributed.chunks import gathered_labels
     from ..distributed.runner import Runner, dask_module
+    from ..distributed.shards import gathered_labels
     from ..tables import read_table
 
     _refuse_what_needs_all_rows(source)

@@ -20,9 +20,8 @@ from ..estimators import InterpolatingClassifier, has_votes, options_text
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from ..network.activations import as_activation
-from .chunks import gathered_labels, is_collection, lazy_rows, row_chunks
 from .runner import Runner, dask_module
-from .shards import Shards
+from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunks
 from .tasks import answers_of_chunk
 
 OWN = ("round_trips_", "phase_seconds_")  # attributes that the ordinary estimator does not have

@@ -27,9 +27,21 @@ from .checks import (
     check_trace,
     check_training_rows,
 )
-from .container import FORMAT, Header, Tensors, canonical, facts, little_endian, refuse_unless
+from .container import (
+    FORMAT,
+    Header,
+    Tensors,
+    canonical,
+    decode_certificate,
+    decode_labels,
+    encode_fitted,
+    facts,
+    is_generator,
+    little_endian,
+    refuse_unless,
+    under,
+)
 from .repaired_models import decode_repaired, encode_repaired
-from .sections import decode_certificate, decode_labels, encode_fitted, is_generator, under
 
 Lookup = Callable[[str], Activation]
 

@@ -21,8 +21,17 @@ from ..repairs.graphs import Graph
 from ..repairs.models import Model, read_model
 from ..repairs.patches import Patches
 from .checks import check_certificate, check_feature_names, check_network, check_types
-from .container import FORMAT, Header, Tensors, refuse_unless
-from .sections import decode_certificate, decode_labels, encode_fitted, is_generator, under
+from .container import (
+    FORMAT,
+    Header,
+    Tensors,
+    decode_certificate,
+    decode_labels,
+    encode_fitted,
+    is_generator,
+    refuse_unless,
+    under,
+)
 
 MODELS = ("chain", "graph", "reference")
 OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")

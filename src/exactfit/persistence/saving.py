@@ -19,9 +19,8 @@ from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import RELU, THRESHOLD, Activation, as_activation
 from ..repairs import RepairedClassifier
-from .container import MISFITS, Header, read_model, refuse_unless, write_model
+from .container import MISFITS, Header, is_generator, read_model, refuse_unless, write_model
 from .description import Lookup, classifier_in, from_parts, to_parts
-from .sections import is_generator
 
 Given = Mapping[str, Any] | Iterable[Any]
 

@@ -10,7 +10,7 @@ from .answers import plot_anchors, plot_coverage, plot_explanation, plot_suspect
 from .firing import plot_detector, plot_limit_shape, plot_masks_and_weights
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
 from .moving import plot_margins, plot_radii
-from .points import frame, plot_points
+from .plane import frame, plot_points
 from .regions import DecisionRegionDisplay, plot_regions
 from .style import style
 from .tessellation import plot_cells
