@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, make_moons
 
-from exactfit import ContradictoryLabelsError, DataError, Description, ParameterError, Recipe, describe, fixed_width
+from exactfit import ContradictoryLabelsError, Description, ParameterError, Recipe, describe, fixed_width
 from exactfit.geometry import (
     angular_separation,
     calibrate,
@@ -25,8 +25,7 @@ from exactfit.geometry import (
     radius,
     separation,
 )
-from exactfit.plots import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from exactfit.plots.geometry import principal_plane
+from exactfit.plots import plot_description
 
 matplotlib.use("Agg")
 plt: Any = pytest.importorskip("matplotlib.pyplot")
@@ -153,50 +152,6 @@ def test_bad_input_is_refused() -> None:
         describe([[1.0], [1.0]], [0, 1])
 
 
-def test_pictures_show_what_was_found(described: Description) -> None:
-    X, y = moons()
-    assert described.covering is not None
-    ax = plot_covering(described.covering, X, y)
-    assert len(ax.patches) == 2 * (described.covering.n_target + described.covering.n_rest)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
-    assert "200" not in plot_distances(described).get_xlabel()
-    assert sum(patch.get_height() for patch in plot_distances(described).patches) == 200
-    labels = [text.get_text() for text in plot_sizes(described).get_legend().get_texts()]
-    assert any(label.startswith("limit forecast") for label in labels)
-    figure, axes = plt.subplots(1, 3)
-    assert list(plot_description(described, X, y, axes)) == list(axes)
-    figure.canvas.draw()
-
-
-def test_many_balls_are_drawn_in_part() -> None:
-    X, y = load_digits(return_X_y=True)
-    labels = np.where(y == 8, "eight", "other")
-    covering = mutual_covering(X, labels, target="eight", constant=0.5, n_draws=4)
-    assert covering.n_target + covering.n_rest > 60
-    ax = plot_covering(covering, X, labels, legend=False)
-    assert 0 < len(ax.patches) < 2 * (covering.n_target + covering.n_rest)
-    with pytest.raises(DataError, match="other labels"):
-        plot_covering(covering, X, y)
-
-
-def test_the_plane_is_that_of_the_principal_components() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 5)) * [1.0, 9.0, 0.5, 4.0, 0.1] + 3
-    middle, directions = principal_plane(X)
-    assert np.abs(directions[0, 1]) > 0.99
-    assert np.abs(directions[1, 3]) > 0.99
-    np.testing.assert_allclose(middle, X.mean(axis=0))
-    np.testing.assert_allclose(directions @ directions.T, np.eye(2), atol=1e-12)
-    wide = rng.normal(size=(30, 2500)) * np.r_[50.0, 20.0, np.ones(2498)]
-    assert np.abs(principal_plane(wide)[1][0, 0]) > 0.9
-    assert principal_plane(X[:, :1])[1].shape == (2, 1)
-
-
-def test_the_limit_picture() -> None:
-    ax = plot_limit({1.0: {10: [5, 6], 100: [4, 4]}, 2.0: {100: [5]}}, [3, 4])
-    assert len(ax.get_legend().get_texts()) == 3
-
-
 def test_records_show_what_they_are_about_in_a_line_or_two(described: Description) -> None:
     X, y = moons()
     covering = described.covering
@@ -209,10 +164,3 @@ def test_records_show_what_they_are_about_in_a_line_or_two(described: Descriptio
         assert type(record).__name__ in text
         assert len(text) < 400
         assert "array" not in text
-
-
-@pytest.mark.parametrize("plot", [plot_distances, plot_sizes, plot_description])
-def test_anything_but_a_description_is_refused_in_a_line(plot: Any) -> None:
-    arguments = (np.zeros((500, 2)),) * (3 if plot is plot_description else 1)
-    with pytest.raises(ParameterError, match="Description"):
-        plot(*arguments)

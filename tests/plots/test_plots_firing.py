@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
-from PIL import Image
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
@@ -27,7 +25,6 @@ from exactfit import (
 from exactfit.geometry import make_parallel_lines
 from exactfit.network.detectors import Detectors
 from exactfit.plots import (
-    animate_construction,
     plot_cells,
     plot_detector,
     plot_limit_shape,
@@ -35,8 +32,6 @@ from exactfit.plots import (
     plot_masks_and_weights,
 )
 from exactfit.plots.firing import _prefix_counts
-from exactfit.plots.plane import Picture
-from exactfit.plots.tessellation import _cells
 
 matplotlib.use("Agg")
 plt: Any = pytest.importorskip("matplotlib.pyplot")
@@ -69,24 +64,6 @@ def texts(ax: Any) -> list[str]:
 def bits_one_by_one(points: Any, weights: Any, biases: Any) -> list[tuple[bool, ...]]:
     lines = list(zip(weights.astype(np.float64), biases, strict=True))
     return [tuple(bool(w @ x + b > 0) for w, b in lines) for x in points]
-
-
-@pytest.mark.parametrize("drawn", [1, 5, 70])
-def test_cells_are_those_of_points_with_the_same_bits(model: Any, moons: Any, drawn: int) -> None:
-    X, y = moons
-    picture, first = Picture.of(model, X, y, COARSE), model.network_.layers[0]
-    weights, biases = first.weights.values[:drawn], first.bias[:drawn]
-    counts, here, of_grid = _cells(picture, weights, biases)
-    rows = bits_one_by_one(np.concatenate([X, picture.grid]), weights, biases)
-    for cell in np.unique(here):
-        assert len({rows[i] for i in np.flatnonzero(here == cell)}) == 1
-    assert len(set(rows)) == len(np.unique(np.concatenate([here, of_grid])))
-    assert counts.sum() == len(X)
-
-
-def test_no_cell_of_a_finished_first_layer_is_mixed(model: Any, moons: Any) -> None:
-    assert plot_cells(model, *moons, resolution=COARSE).get_title("left").endswith("no point in a mixed cell")
-    assert plot_cells(model, *moons, hyperplanes=1, resolution=COARSE).get_title("left").startswith("1 hyperplane: ")
 
 
 @pytest.mark.parametrize("options", [{}, {"selection": "greedy"}, {"target": "all"}, {"activation": "relu"}])
@@ -140,15 +117,6 @@ def test_it_draws_where_it_is_told(draw: Any, model: Any, moons: Any) -> None:
     assert draw(model, *moons, ax, resolution=COARSE) is ax
     blobs = make_blobs(60, centers=3, cluster_std=2.0, random_state=0)
     draw(InterpolatingClassifier.paper(random_state=0).fit(*blobs), *blobs, ax, resolution=COARSE)
-
-
-def test_an_animation_is_a_gif_with_a_picture_for_every_step(model: Any, moons: Any, tmp_path: Path) -> None:
-    path = animate_construction(model, *moons, tmp_path / "moons.gif", detectors=2, resolution=20)
-    with Image.open(path) as film:
-        assert (film.format, film.n_frames > 5) == ("GIF", True)
-    assert plt.get_fignums() == []
-    with pytest.raises(ExactfitError, match=r"must end in \.gif"):
-        animate_construction(model, *moons, tmp_path / "moons.png")
 
 
 RAGGED = [[1.0, 2.0], [3.0]] * 50

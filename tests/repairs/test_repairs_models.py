@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
-import naive_certificate as naive
 import numpy as np
 import pytest
-from onnx_graphs import ROWS, two_layers, written
 from sklearn.datasets import load_digits, make_classification
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from exactfit import DataError, MissingDependencyError, ParameterError, repair
-from exactfit.repairs.chain_reading import ChainReader, chain_of
-from exactfit.repairs.graphs import Graph
+from exactfit import DataError, repair
+from exactfit.repairs.chain_reading import chain_of
 from exactfit.repairs.models import read_model
 
 
@@ -32,33 +28,6 @@ def trained(model, n_classes: int):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return X, model.fit(X, y)
-
-
-CHAINS = [
-    MLPClassifier((7, 5), max_iter=40, random_state=0),
-    MLPClassifier(7, activation="identity", max_iter=40, random_state=0),
-    LogisticRegression(),
-    LogisticRegression(fit_intercept=False),
-    LinearSVC(),
-    RidgeClassifier(),
-    Perceptron(),
-    SGDClassifier(random_state=0),
-]
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("model", CHAINS, ids=lambda model: type(model).__name__)
-def test_a_chain_answers_as_the_model_that_it_was_read_from(model, n_classes) -> None:
-    X, fitted = trained(model, n_classes)
-    chain = chain_of(fitted)
-    assert chain.widths[-1] == n_classes
-    assert (fitted.classes_[chain.decide(X)] == fitted.predict(X)).all()
-    exactly = [naive.chain_answer(chain, x) for x in X[:20]]
-    assert chain.decide(X[:20]).tolist() == exactly
-    if hasattr(fitted, "decision_function"):
-        scores = chain(X)
-        found = scores if n_classes > 2 else scores[:, 1] - scores[:, 0]
-        np.testing.assert_allclose(found, fitted.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -77,178 +46,6 @@ def test_other_models_are_no_chains(model) -> None:
     found = read_model(fitted)
     assert found.kind == "reference"
     assert (found.classes[found.decide(X)] == fitted.predict(X)).all()
-
-
-def test_a_sign_of_zero_is_zero() -> None:
-    reader = ChainReader()
-    reader.affine(np.array([[1.0]]), np.array([0.0]))
-    assert reader.sign()
-    reader.affine(np.array([[2.0], [3.0]]), np.array([0.5, 0.0]))
-    chain = reader.network()
-    np.testing.assert_array_equal(chain(np.array([[-4.0], [0.0], [4.0]])), [[-1.5, -3.0], [0.5, 0.0], [2.5, 3.0]])
-
-
-@pytest.mark.parametrize("middle", ["Relu", "Sign", None])
-@pytest.mark.parametrize("last", [None, "Softmax", "LogSoftmax", "ArgMax"])
-@pytest.mark.parametrize("gemm", [True, False])
-def test_a_graph_of_known_operations_is_a_chain(middle, last, gemm) -> None:
-    X = np.random.default_rng(1).normal(size=(60, 6)).astype(np.float32)
-    graph = Graph.of(two_layers(6, 4, middle=middle, last=last, gemm=gemm))
-    runs = read_model(graph).ask(X)
-    assert (graph.chain.decide(X.astype(float)) == runs).all()
-
-
-@pytest.mark.parametrize("middle", ["Tanh", "Sigmoid", "LeakyRelu"])
-def test_a_graph_of_other_operations_is_run(middle) -> None:
-    X = np.random.default_rng(1).normal(size=(60, 6)).astype(np.float32)
-    graph = Graph.of(two_layers(6, 4, middle=middle))
-    assert graph.chain is None
-    assert read_model(graph).decide(X).shape == (60,)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"outputs": 1}, "has one output"),
-        ({"rows": 1}, "exactly 1 rows"),
-        ({"inputs": None}, "how many features"),
-        ({"dtype": np.float16}, "takes float16"),
-        ({"only_sums": True}, "neither labels"),
-    ],
-)
-def test_graphs_that_cannot_be_asked_are_refused(changes, message) -> None:
-    with pytest.raises(ParameterError, match=message):
-        repair(two_layers(6, 4, **changes), np.zeros((2, 6)), [0, 1])
-
-
-def test_what_is_no_graph_is_refused(tmp_path) -> None:
-    (tmp_path / "text.onnx").write_text("this is no graph")
-    with pytest.raises(ParameterError, match="no ONNX model"):
-        repair(tmp_path / "text.onnx", np.zeros((2, 6)), [0, 1])
-    with pytest.raises(FileNotFoundError):
-        repair(tmp_path / "none.onnx", np.zeros((2, 6)), [0, 1])
-    with pytest.raises(ParameterError, match="4 outputs, and 2 classes"):
-        repair(written(two_layers(6, 4), tmp_path), np.zeros((2, 6)), ["a", "b"], classes=["a", "b"])
-
-
-def with_other(part: str, values) -> Any:
-    """A graph of two layers, one of whose constants is another."""
-    from onnx import numpy_helper
-
-    proto = two_layers(6, 4)
-    place = [constant.name for constant in proto.graph.initializer].index(part)
-    proto.graph.initializer[place].CopyFrom(numpy_helper.from_array(np.asarray(values, dtype=np.float32), part))
-    return proto
-
-
-def of_unknown_numbers() -> Any:
-    proto = two_layers(6, 4)
-    proto.graph.input[0].type.tensor_type.elem_type = 2**31 - 1
-    return proto
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (of_unknown_numbers, "no ONNX model|takes 2147483647|cannot run"),
-        (lambda: with_other("c", np.arange(3)), "do not fit together|cannot run"),
-        (lambda: with_other("b", np.arange(5)), "do not fit together|cannot run"),
-    ],
-    ids=["type", "bias of a product", "sum"],
-)
-def test_forged_graphs_are_refused_and_nothing_is_written(make, message, capfd) -> None:
-    with pytest.raises(ParameterError, match=message):
-        repair(make(), np.zeros((2, 6)), [0, 1])
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_graph_that_fails_on_points_says_so() -> None:
-    from onnx import helper, numpy_helper
-
-    proto = two_layers(6, 4, middle="Tanh")
-    proto.graph.initializer.append(numpy_helper.from_array(np.array([2, 5]), "shape"))
-    proto.graph.node.insert(1, helper.make_node("Reshape", ["s", "shape"], ["u"]))
-    proto.graph.node[2].input[0] = "u"
-    with pytest.raises(ParameterError, match="onnxruntime cannot run this model"):
-        repair(proto, np.zeros((2, 6)), [0, 1])
-
-
-def test_a_missing_runtime_is_named(monkeypatch) -> None:
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match="pip install onnx"):
-        repair(two_layers(6, 4), np.zeros((2, 6)), [0, 1])
-
-
-def test_images_go_into_a_graph_as_it_takes_them() -> None:
-    X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
-    flat, shaped = (Graph.of(two_layers(6, 4, shape=shape)) for shape in ((6,), (2, 3)))
-    assert shaped.n_features == 6
-    np.testing.assert_array_equal(flat.answers(X), shaped.answers(X))
-    assert shaped.chain is not None  # Flatten comes first
-
-
-def test_labels_of_a_graph_are_taken_as_they_are() -> None:
-    X = np.random.default_rng(0).normal(size=(ROWS, 6)).astype(np.float32)
-    graph = two_layers(6, 3, last="ArgMax", labels=["z", "x", "y"])
-    model = read_model(graph, None, X, np.array(["x", "y"]))
-    assert model.classes.tolist() == ["z", "x", "y"]
-    assert model.kind == "graph"
-    assert model.chain is not None
-    assert (model.decide(X) == model.ask(X)).all()
-
-
-@pytest.mark.parametrize(("width", "is_chain"), [(np.float64, True), (np.float16, False)])
-def test_scores_that_lose_digits_before_they_are_compared_are_no_chain(width, is_chain) -> None:
-    from onnx import helper
-
-    proto = two_layers(6, 3, last="ArgMax")
-    wanted = helper.np_dtype_to_tensor_dtype(np.dtype(width))
-    best = proto.graph.node.pop()
-    best.input[0] = "rounded"
-    proto.graph.node.append(helper.make_node("Softmax", ["z"], ["shares"], axis=1))
-    proto.graph.node.append(helper.make_node("Cast", ["shares"], ["rounded"], to=wanted))
-    proto.graph.node.append(best)
-    assert (Graph.of(proto).chain is not None) == is_chain
-
-
-def test_classes_that_are_given_do_not_rename_those_of_a_graph() -> None:
-    graph = two_layers(6, 3, last="ArgMax", labels=["z", "x", "y"])
-    assert read_model(graph, ["x", "y", "z"]).classes.tolist() == ["z", "x", "y"]
-    with pytest.raises(ParameterError, match="names its classes"):
-        read_model(graph, ["a", "b", "c"])
-
-
-@pytest.mark.parametrize("text", [False, True])
-@pytest.mark.parametrize(
-    ("model", "is_chain"),
-    [
-        (MLPClassifier(5, max_iter=40, random_state=0), True),
-        (LogisticRegression(), False),
-        (DecisionTreeClassifier(max_depth=3), False),
-    ],
-    ids=lambda part: type(part).__name__,
-)
-def test_graphs_of_converted_models_name_their_classes(model, is_chain, text) -> None:
-    from skl2onnx import to_onnx
-
-    X, y = data(3)
-    X, labels = X.astype(np.float32), np.array(["z", "x", "y"])[y] if text else 3 - y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = model.fit(X, labels)
-    graph = to_onnx(fitted, X[:1], options={id(fitted): {"zipmap": False}})
-    found = read_model(graph)
-    assert found.classes.tolist() == fitted.classes_.tolist()
-    assert (found.chain is not None) == is_chain
-    assert (found.classes[found.decide(X)] == fitted.predict(X)).all()
-    repaired = repair(graph, X, labels, exact_in="float32")
-    assert (repaired.certificate_.note == "") == is_chain
-    with pytest.raises(DataError, match="row 0 has the label"):
-        repair(graph, X[:2], ["w", "x"] if text else [7, 1])
-    with pytest.raises(DataError, match="X has 4 features, the model takes 6"):
-        repair(graph, X[:, :4], labels)
 
 
 def test_torch_modules_are_read_or_asked() -> None:

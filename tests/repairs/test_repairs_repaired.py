@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -26,7 +25,6 @@ from strategies import problems
 
 import exactfit
 from exactfit import ContradictoryLabelsError, DataError, ParameterError, RepairedClassifier, certify, repair
-from exactfit.repairs.balls import centres_and_squares
 
 KINDS = ["ball", "mask", "weighted"]
 
@@ -104,59 +102,6 @@ def moons_and_model():
     return X, y, trained(LogisticRegression(), X, y)
 
 
-def test_reach_goes_from_the_least_to_the_nearest_point_of_another_label() -> None:
-    X, y, model = moons_and_model()
-    least, half, full = (repair(model, X, y, reach=reach, random_state=0) for reach in ("least", 0.5, "full"))
-    for repaired in (least, half, full):
-        centres, squares = centres_and_squares(repaired.repair_.patches)
-        anchors = repaired.repair_.patches.anchors
-        np.testing.assert_array_equal(centres, X[anchors])
-        away = [np.min(((X[y != y[row]] - X[row]) ** 2).sum(axis=1)) for row in anchors]
-        assert (squares < away).all()
-        if repaired is full:
-            np.testing.assert_allclose(squares, away, rtol=1e-6)
-        if repaired is least:
-            assert squares.max() < 1e-10
-    assert least.n_patches_ >= half.n_patches_ >= full.n_patches_
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reach", ["least", 0.5, "full"])
-def test_patches_fire_inside_and_are_silent_outside_of_their_radii(kind, reach) -> None:
-    X, y, model = moons_and_model()
-    repaired = repair(model, X, y, patches=kind, reach=reach, random_state=0)
-    patches, rng = repaired.repair_.patches, np.random.default_rng(0)
-    for place, patch in enumerate(repaired.report().patches):
-        way = rng.normal(size=(20, 2))
-        way /= np.linalg.norm(way, axis=1, keepdims=True)
-        rows, fired = patches.fired(X[patch.anchor] + way * patch.fires_within * (1 - 1e-6))
-        assert set(rows[fired == place].tolist()) == set(range(20))
-        if np.isfinite(patch.silent_beyond):
-            far = patch.silent_beyond * (1 + 1e-6) * rng.uniform(1, 3, (20, 1))
-            assert place not in patches.fired(X[patch.anchor] + way * far)[1]
-        else:
-            assert kind != "ball"
-
-
-def test_several_classes_that_fire_leave_the_answer_to_the_model() -> None:
-    X, y = np.array([[0.0], [4.0], [9.0]]), np.array([0, 1, 2])
-    repaired = repair(Constant(2, [0, 1, 2]), X, y, reach="full")
-    assert repaired.predict([[1.0], [3.0], [2.0]]).tolist() == [2, 2, 2]  # both balls reach over the middle
-    assert repaired.predict([[-1.0], [5.0]]).tolist() == [0, 1]
-    between, by_model = repaired.explain([[2.0], [20.0]])
-    assert not between.by_patch
-    assert between.anchors == (0, 1)
-    assert by_model.anchors == ()
-
-
-def test_a_patch_is_named_by_its_anchor() -> None:
-    X, y, model = moons_and_model()
-    repaired = repair(model, X, y)
-    row = int(repaired.repair_.patches.anchors[0])
-    found = repaired.explain(X[[row]])[0]
-    assert (found.label, found.model_label, found.anchors, found.by_patch) == (y[row], 1 - y[row], (row,), True)
-
-
 def test_a_model_without_errors_gets_no_patches() -> None:
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
     for kind in KINDS:
@@ -171,29 +116,6 @@ def test_a_model_without_errors_gets_no_patches() -> None:
 def test_failures_of_one_class_alone_are_enough() -> None:
     repaired = repair(Constant("a", ["a", "b"]), [[0.0], [1.0]], ["b", "b"], reach="full")
     assert repaired.predict([[0.0], [1.0], [50.0]]).tolist() == ["b", "b", "a"]
-
-
-@pytest.mark.parametrize("exact_in", [None, "float32", "float64"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_close_calls_of_a_chain_are_patched_as_well(kind, exact_in) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3)).astype(np.float32).astype(float)
-    coef = np.array([[1.0, -2.0, 0.5]])
-    model = LogisticRegression().fit(X, (X @ coef[0] > 0).astype(int))
-    model.coef_, model.intercept_ = coef, np.zeros(1)
-    X[:20] -= (X[:20] @ coef.T) * coef / (coef**2).sum()  # on the boundary, but for rounding
-    X = X.astype(np.float32).astype(float)
-    y = model.predict(X)
-    repaired = repair(model, X, y, patches=kind, exact_in=exact_in, random_state=0)
-    certificate = repaired.certificate_
-    assert certificate.holds
-    assert certificate.answers_digest is None
-    assert certificate.arithmetic == (exact_in or "exact")
-    if exact_in == "float32":
-        assert certificate.float32_safe
-        assert len(repaired.repair_.targets) >= 15
-    assert (repaired.predict(X) == y).all()
-    assert certify(repaired, X, y, arithmetic=exact_in or "exact").holds
 
 
 def test_scores_put_the_patched_class_first() -> None:
@@ -283,65 +205,6 @@ def test_verify_of_a_chain_asks_the_runtime_that_it_came_from() -> None:
 # ---- Further points ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reach", ["least", "full"])
-@pytest.mark.parametrize("exact_in", [None, "float32"])
-def test_added_points_lower_limits_and_get_patches(kind, reach, exact_in) -> None:
-    X, y = make_moons(200, noise=0.35, random_state=1)
-    model = trained(DecisionTreeClassifier(max_depth=2, random_state=0), X[:120], y[:120])
-    repaired = repair(model, X[:120], y[:120], patches=kind, reach=reach, exact_in=exact_in, random_state=0)
-    before = repaired.n_patches_
-    repaired.add(X[120:160], y[120:160]).add(X[160:], y[160:])
-    assert (repaired.predict(X) == y).all()
-    assert repaired.certificate_.holds
-    assert repaired.certificate_.n_samples == 200
-    first, second, third = repaired.report().history
-    assert len(first.added) == before
-    assert (second.first_row, third.first_row, third.n_rows) == (120, 160, 40)
-    assert all(row >= 120 or row in repaired.repair_.targets for row in second.added)
-    if reach == "full":
-        assert second.lowered or third.lowered
-    brought = {patch.anchor: patch.change for patch in repaired.report().patches}
-    for row, change in brought.items():
-        assert row in repaired.report().history[change].added
-
-
-@pytest.mark.parametrize("exact_in", [None, "float32"])
-def test_patches_that_no_new_point_is_near_stay_as_they_are(exact_in) -> None:
-    X, y = load_digits(return_X_y=True)
-    model = trained(LogisticRegression(C=1e-4), X[:600], y[:600])
-    repaired = repair(model, X[:600], y[:600], exact_in=exact_in, random_state=0)
-    before = repaired.report().patches
-    repaired.add(X[600:900], y[600:900])
-    assert repaired.report().patches[: len(before)] == before
-    assert (repaired.report().history[1].lowered, repaired.report().history[1].dropped) == ((), ())
-
-
-def test_what_loses_its_patch_is_covered_anew() -> None:
-    X, y = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([1, 1, 1, 0])
-    repaired = repair(Constant(0, [0, 1]), X, y, reach="full", random_state=0)
-    assert repaired.n_patches_ == 1  # one ball claims all three
-    repaired.add([[0.5], [1.5]], [0, 0])
-    assert repaired.predict([*X, [0.5], [1.5]]).tolist() == [1, 1, 1, 0, 0, 0]
-    assert repaired.n_patches_ == 3
-    assert len(repaired.report().history[1].lowered) == 1
-
-
-def test_a_refused_addition_changes_nothing() -> None:
-    X, y, model = moons_and_model()
-    repaired = repair(model, X, y)
-    digest, history = repaired.network_.digest, repaired.report().history
-    with pytest.raises(ContradictoryLabelsError, match="conflicts"):
-        repaired.add(X[:1], 1 - y[:1])
-    with pytest.raises(DataError, match="one label for each"):
-        repaired.add(X[:2], y[:1])
-    with pytest.raises(DataError, match="none of the model's classes"):
-        repaired.add([[0.0, 0.0]], [7])
-    with pytest.raises(DataError, match="digest differs"):
-        repaired.add([[0.0, 0.0]], [1], given=(X[:5], y[:5]))
-    assert (repaired.network_.digest, repaired.report().history) == (digest, history)
-
-
 # ---- Bad input -----------------------------------------------------------------------------------------
 
 
@@ -396,10 +259,3 @@ def test_an_unfitted_model_is_refused() -> None:
         repair(LogisticRegression(), [[0.0], [1.0]], [0, 1])
     with pytest.raises(NotFittedError):
         RepairedClassifier(Constant(0, [0, 1])).predict([[0.0]])
-
-
-def test_a_report_can_be_written_as_json() -> None:
-    X, y, model = moons_and_model()
-    told = json.loads(json.dumps(repair(model, X, y).report(X, y).to_dict()))
-    assert told["held_out"]["mended"] == told["n_wrong"]
-    assert told["patches"][0]["anchor"] >= 0

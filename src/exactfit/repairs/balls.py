@@ -161,6 +161,6 @@ def lowered_balls(patches: Patches, X: Matrix, codes: Codes, form: Format) -> tu
     fewer = Layer(units.weights.take(kept), bias[kept], THRESHOLD)
     network = with_units(patches.network, fewer, patches.codes[kept])
     old = patches.fires_within, patches.silent_beyond
-    new = _radii(np.minimum(squares, largest), norms, _unit(centres, form))
+    new = _radii(np.clip(largest, 0.0, squares), norms, _unit(centres, form))  # below zero: not kept
     radii = (np.where(fell, *pair)[kept] for pair in zip(new, old, strict=True))
     return Patches(network, patches.anchors[kept], *radii), kept
