@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exactfit._support.threads import SERIAL
 from exactfit.geometry.neighbours import nearest_rows
 from exactfit.suspects import scores
-from exactfit.suspects.scores import RIDGE, Neighbourhood, Witnesses, pool_weights
+from exactfit.suspects.scores import AT_RANDOM, RIDGE, Neighbourhood, Witnesses, pool_weights, random_share
 
 
 def around_of(X, y, k):
@@ -56,10 +56,47 @@ def test_tiles_and_samples_do_not_matter_much(monkeypatch: pytest.MonkeyPatch) -
     y = rng.integers(0, 3, 300)
     X = rng.normal(size=(300, 4)) + 2 * y[:, None]
     witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
-    whole, likeliest = witnesses.probabilities()
+    whole, _, likeliest = witnesses.probabilities()
     monkeypatch.setattr(scores, "TILE_ENTRIES", 100)
     np.testing.assert_array_equal(witnesses.probabilities()[0], whole)
     monkeypatch.setattr(scores, "FIT_ENTRIES", 300)
-    part, labels = witnesses.probabilities()
+    part, _, labels = witnesses.probabilities()
     assert np.abs(part - whole).max() < 0.2
     assert np.mean(labels == likeliest) > 0.95
+
+
+def drawn(kind: str, seed: int):
+    """Probabilities of four labels, and labels of which 5 % are wrong: at random, or the second likeliest ones."""
+    rng = np.random.default_rng(seed)
+    said = np.sort(rng.dirichlet([8.0, 1.0, 0.3, 0.05], size=2000), axis=1)[:, ::-1]
+    codes = np.array([rng.choice(4, p=row) for row in said])
+    wrong = rng.choice(2000, 100, replace=False)
+    codes[wrong] = rng.integers(0, 4, 100) if kind == "any" else 1
+    return said, codes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_at_random_are_told_from_labels_that_are_confused(seed):
+    shares = {}
+    for kind in ("any", "confused"):
+        said, codes = drawn(kind, seed)
+        own = said[np.arange(len(codes)), codes]
+        other = np.where(np.eye(4, dtype=bool)[codes], 0.0, said).max(axis=1)
+        shares[kind] = random_share(own, other, 4)
+    assert shares["confused"] < AT_RANDOM < shares["any"]
+    assert random_share(np.array([0.9]), np.array([0.1]), 4) == random_share(own, other, 2) == 0.0
+
+
+def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    (own, other), best = rng.random((2, 50)) / 2, np.zeros(50, dtype=np.int64)
+    around = Neighbourhood(np.zeros((50, 1), np.int64), np.zeros((50, 1)))
+    monkeypatch.setattr(Witnesses, "probabilities", lambda self: (own, other, best))
+    for share, given_probs, expected in (
+        (0.0, own, (1 - own + other) / 2),
+        (0.5, own, 1 - own),
+        (0.0, None, 1 - own),
+    ):
+        monkeypatch.setattr(scores, "random_share", lambda *_, share=share: share)
+        score, _ = Witnesses(around, best, 3, 1, given_probs).suspicion()
+        np.testing.assert_array_equal(score, expected)

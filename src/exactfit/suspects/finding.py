@@ -90,10 +90,10 @@ def find_suspects(
         own, others, to_own, to_other = nearest_rows(points, codes, REACH * k, work.threads, work.progress)
     around = Neighbourhood.of(own, to_own, others, to_other)
     ratio = ball_ratios(to_other[:, 0], own[:, :k])
-    probability, likeliest = Witnesses(around, codes, n_classes, k, given).probabilities()
+    score, likeliest = Witnesses(around, codes, n_classes, k, given).suspicion()
     firsts, places = distinct_rows(points, np.zeros_like(codes))
     found = Suspects(
-        score=1.0 - probability,
+        score=score,
         suggested=problem.classes[likeliest],
         claims=counted.claims,
         support=counted.support,

@@ -42,7 +42,7 @@ class Suspects:
     ----------
     score : ndarray of float64, shape (n_samples,)
         How suspicious each label is, from 0 to 1: 1 - the probability of the label, by what the nearest rows say, and
-        by probabilities that were given or made. See docs/suspects.md.
+        by probabilities that were given or made; or how far another label is ahead. See docs/suspects.md.
     suggested : ndarray
         The likeliest label.
     claims : ndarray of int64, shape (n_samples,)
