@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_certificate import ORDERS, affine
 
-from exactfit._kernels.rounding import FLOAT32, FLOAT64, SurePlanes, closer_size, error_bound, gamma, sure_bits
+from exactfit._kernels.rounding import (
+    FLOAT32,
+    FLOAT64,
+    SurePlanes,
+    SureRows,
+    closer_size,
+    error_bound,
+    gamma,
+    sure_bits,
+)
 from exactfit.network.bits import BitMatrix
 
 
@@ -54,8 +63,8 @@ def decided(X, W, b, form, columns=None):
     """Bits that are on in every evaluation, and on in some, as the kernel says."""
     planes = SurePlanes(W.astype(float), b, norms_of(W), np.full(len(W), -1) if columns is None else columns)
     words = np.zeros((2, -(-len(W) // 64), len(X) + 3), dtype=np.uint64)
-    terms = np.count_nonzero(X, axis=1)
-    sure_bits(X @ W.T.astype(float), X.astype(float), norms_of(X), terms, planes, form, 2, *words)
+    rows = SureRows(X.astype(float), norms_of(X), np.count_nonzero(X, axis=1))
+    sure_bits(X @ W.T.astype(float), rows, planes, form, 2, *words)
     assert not words[:, :, [0, 1, -1]].any()
     return [BitMatrix(part[:, 2:-1].copy(), len(W)).to_bool() for part in words]
 

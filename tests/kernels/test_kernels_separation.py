@@ -122,7 +122,7 @@ def test_cuts_for_pairs_that_none_before_separates(seed, room):
         a, b = np.array(pairs[done:]).T.copy()
         feature, sign, origin = (np.empty(room, dtype=np.int64) for _ in range(3))
         threshold = np.empty(room)
-        step, count = kernels.cut_pairs(X, a, b, *sorted_cuts(cuts, d), feature, sign, threshold, origin)
+        step, count = kernels.cut_pairs(X, a, b, sorted_cuts(cuts, d), (feature, sign, threshold, origin))
         new = zip(feature.tolist(), sign.tolist(), threshold.tolist(), origin.tolist(), strict=True)
         cuts += [((j, s, t), row) for (j, s, t, row), _ in zip(new, range(count), strict=False)]
         assert step

@@ -107,29 +107,37 @@ def closer_size(weights, point, bias):
     return total * (1.0 + (terms + 5) * 2.0**-52), terms
 
 
+class SureRows(NamedTuple):
+    """A tile of points in float64, upper bounds of their norms, and how many numbers of each are not zero."""
+
+    points: Any
+    norms: Any
+    terms: Any
+
+
 @compiled
-def sure_bits(products, rows, norms, terms, planes, form, start, on, maybe):
+def sure_bits(products, rows, planes, form, start, on, maybe):
     """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
 
     Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
     Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
     """
-    n = planes.bias.shape[0]
-    for i in range(rows.shape[0]):
+    n, points, norms = planes.bias.shape[0], rows.points, rows.norms
+    for i in range(points.shape[0]):
         for first in range(0, n, 64):
             word, open_word = np.uint64(0), np.uint64(0)
             for j in range(first, min(first + 64, n)):
                 bias, column = planes.bias[j], planes.columns[j]
                 value = products[i, j] + bias
                 if column >= 0:
-                    product = planes.weights[j, column] * rows[i, column]
-                    sure = cut_is_sure(rows[i, column], product, bias, form)
+                    product = planes.weights[j, column] * points[i, column]
+                    sure = cut_is_sure(points[i, column], product, bias, form)
                     value = 1.0 if product > -bias else -1.0
                 else:
                     size = norms[i] * planes.norms[j] + abs(bias)
-                    sure = is_sure(value, size, terms[i], norms[i], planes.norms[j], form)
+                    sure = is_sure(value, size, rows.terms[i], norms[i], planes.norms[j], form)
                     if not sure:
-                        size, count = closer_size(planes.weights[j], rows[i], bias)
+                        size, count = closer_size(planes.weights[j], points[i], bias)
                         sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
                 bit = np.uint64(1) << np.uint64(j - first)
                 if not sure:

@@ -283,13 +283,14 @@ def widest_feature(a, b):
 
 
 @compiled
-def cut_pairs(values, a, b, thresholds, offsets, feature, sign, threshold, origin):
+def cut_pairs(values, a, b, before, new):
     """A new cut for every pair (row a[p], row b[p]) of values that no cut before it separates.
 
-    ``thresholds`` and ``offsets`` are the cuts so far, as in `tightest_cuts`. New ones go
-    to the last four arrays, ``origin`` being the row of values. Stops when these are full, or at a
+    ``before`` are the cuts so far: thresholds and offsets, as in `tightest_cuts`. New ones go to the four arrays of
+    ``new``: feature, sign, threshold, and the row of values. Stops when these are full, or at a
     pair of equal rows. Returns how many pairs are done and how many cuts are new.
     """
+    (thresholds, offsets), (feature, sign, threshold, origin) = before, new
     above, below = np.empty(values.shape[1]), np.empty(values.shape[1])
     n_new = 0
     for p in range(a.shape[0]):

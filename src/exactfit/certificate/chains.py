@@ -24,8 +24,9 @@ from .._kernels.rounding import ENLARGE, FLOAT32, FLOAT64, Format
 from ..data import Floats, Points
 from ..network import Decoder, Network
 from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
+from .error_bounds import all_rounded_down, rounded_down
 from .layers import ChainLayer, Reach, read_chain
-from .record import Flags, Method, ProofEffort, Verdict, all_rounded_down, map_tiles, rounded_down
+from .record import Flags, Method, ProofEffort, Verdict, map_tiles
 
 Codes = NDArray[np.int64]
 

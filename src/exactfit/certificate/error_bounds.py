@@ -1,4 +1,4 @@
-"""How far an evaluation of <w, x> + b can be from the exact number.
+"""How far an evaluation of <w, x> + b can be from the exact number, and lower bounds that stay such when rounded.
 
 Let u be the unit roundoff of a format (2^-53, 2^-24), eta its smallest normal number,
 and K the number of products w_j x_j other than zero.
@@ -50,10 +50,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.certify import Facts, Planes, find_facts
+from ..data import Floats
 from ..exceptions import DataError
 from ..network.detectors import Detectors
-
-Floats = NDArray[np.float64]
 
 PLANE_BLOCK = 1024  # hyperplanes to a matrix product; a multiple of 64, so that blocks fill whole words of bits
 
@@ -112,3 +111,15 @@ def _cuts(weights: NDArray[Any], facts: Facts) -> tuple[NDArray[np.int64], Float
     power = np.abs(np.frexp(entries)[0]) == 0.5
     columns[single[power]], cuts[single[power]] = places[power], entries[power]
     return columns, cuts
+
+
+def rounded_down(values: Floats) -> float:
+    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    smallest = max(0.0, float(np.min(values, initial=np.inf)))
+    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
+
+
+def all_rounded_down(values: Floats) -> Floats:
+    """The same for each of them."""
+    lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
+    return np.maximum(lower, 0.0)

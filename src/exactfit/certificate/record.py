@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_args
 
@@ -296,9 +296,6 @@ def _shown(rows: NDArray[np.int64]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-# ---- Verdicts ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """Which points are right, in each arithmetic that was looked at: "exact" at least.
@@ -385,9 +382,8 @@ def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[F
         return threads.map(work, points.ranges(size))
 
 
-def join_tiles(tiles: Iterable[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
+def join_tiles(tiles: Sequence[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
     """The verdict on all points, from those on tiles in order."""
-    tiles = list(tiles)
     none = np.empty(0, dtype=bool)
     return Verdict(
         right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
@@ -402,15 +398,3 @@ def join_tiles(tiles: Iterable[TileVerdict], method: Method, radius_method: Radi
 
 def _joined(parts: list[Any]) -> NDArray[Any] | None:
     return np.concatenate(parts) if parts and all(part is not None for part in parts) else None
-
-
-def rounded_down(values: Floats) -> float:
-    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
-    smallest = max(0.0, float(np.min(values, initial=np.inf)))
-    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
-
-
-def all_rounded_down(values: Floats) -> Floats:
-    """The same for each of them."""
-    lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
-    return np.maximum(lower, 0.0)

@@ -30,18 +30,8 @@ from ..data import Floats, Points
 from ..network import Masks, Network
 from ..network.activations import RELU
 from ..network.detectors import Detectors
-from .error_bounds import FirstLayer, facts_of
-from .record import (
-    Arithmetic,
-    Flags,
-    ProofEffort,
-    TileVerdict,
-    Verdict,
-    all_rounded_down,
-    join_tiles,
-    map_tiles,
-    rounded_down,
-)
+from .error_bounds import FirstLayer, all_rounded_down, facts_of, rounded_down
+from .record import Arithmetic, Flags, ProofEffort, TileVerdict, Verdict, join_tiles, map_tiles
 
 Codes = NDArray[np.int64]
 

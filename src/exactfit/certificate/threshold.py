@@ -30,8 +30,8 @@ from ..network import Network
 from ..network.activations import THRESHOLD
 from ..network.bits import n_words
 from ..network.detectors import Detectors
-from .error_bounds import FirstLayer, facts_of
-from .record import Arithmetic, Flags, ProofEffort, TileVerdict, Verdict, join_tiles, map_tiles, rounded_down
+from .error_bounds import FirstLayer, facts_of, rounded_down
+from .record import Arithmetic, Flags, ProofEffort, TileVerdict, Verdict, join_tiles, map_tiles
 
 Codes = NDArray[np.int64]
 Words = NDArray[np.uint64]

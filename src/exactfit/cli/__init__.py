@@ -9,7 +9,7 @@ line and an exit code.
 
 from __future__ import annotations
 
-from .model_commands import DEMO
+from .lab_commands import DEMO
 from .output import ExitCode
 from .program import app, main
 

@@ -1,7 +1,8 @@
-"""Commands: ``reproduce``, ``sweep`` and ``trials``."""
+"""Commands to see and try: ``reproduce``, ``sweep``, ``trials``, ``demo``, ``playground``, ``warm-up``."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ParameterError
-from .output import ExitCode, notify
+from .output import ExitCode, notify, print_exhibit, telling_of_compiling
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
@@ -25,6 +26,7 @@ Extent = Annotated[
         "with --start-from."
     ),
 ]
+DEMO = Path("exactfit-demo")
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,62 @@ def published_command(
             tell(told)
 
 
+def demo_command(
+    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+) -> None:
+    """Fit Two Moons and handwritten digits; print sizes and certificates, draw a picture."""
+    from .. import demo as show
+
+    shown = []
+    with telling_of_compiling():
+        for name in show.DATA:
+            notify(f"{name}: building and certifying ...")
+            shown.append(show.exhibit(name, seed))
+            print_exhibit(shown[-1])
+            tell("")
+    tell(f"picture: {show.draw(shown[0], output)}")
+    if not all(each.certificate.holds for each in shown):
+        raise typer.Exit(ExitCode.FAILS)
+
+
+def playground_command(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
+    from ..playground import serve
+
+    serve(port, browser=browser, tell=tell)
+
+
+def warm_up_command() -> None:
+    """Compile what fitting, certifying and explaining need, so that the first run of all need not wait for it."""
+    import numpy as np
+
+    from ..certificate import certify
+    from ..estimators import InterpolatingClassifier
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((24, 3)), np.arange(24) % 3
+    steps = [{"activation": "threshold"}, {"activation": "relu"}, {"selection": "greedy"}]
+    for step, options in enumerate(steps, 1):
+        began = time.perf_counter()
+        model = InterpolatingClassifier(random_state=0, **options).fit(X, y)  # type: ignore[arg-type]
+        certify(model, X, y)
+        model.explain(X)
+        words = ", ".join(f"{name} {value}" for name, value in options.items())
+        notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
+    tell("ready")
+
+
 # Each with an example, which ends its help.
 COMMANDS: dict[Callable[..., None], str] = {
     reproduce_command: "exactfit reproduce two-moons",
     sweep_command: "exactfit sweep my.toml",
+    demo_command: "exactfit demo -o pictures --seed 3",
+    playground_command: "exactfit playground --port 8000 --no-browser",
+    warm_up_command: "exactfit warm-up",
 }
 TRIALS: dict[Callable[..., None], str] = {
     merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",

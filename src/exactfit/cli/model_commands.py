@@ -1,4 +1,4 @@
-"""Commands about models: ``fit``, ``predict``, ``certify``, ``encode``, ``explain``, ``export``, ``info``, ``demo``."""
+"""Commands about models: ``fit``, ``predict``, ``certify``, ``encode``, ``explain``, ``export``, ``info``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from ..estimators import InterpolatingClassifier
     from ..tables import Table, TableModel
 
-DEMO = Path("exactfit-demo")
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how each column is read; build and write nothing.")]
 Rows = Annotated[
@@ -363,55 +362,6 @@ def _as_csv(header: list[str], rows: Any) -> str:
     return text.getvalue()
 
 
-def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
-) -> None:
-    """Fit Two Moons and handwritten digits; print sizes and certificates, draw a picture."""
-    from .. import demo as show
-
-    shown = []
-    with telling_of_compiling():
-        for name in show.DATA:
-            notify(f"{name}: building and certifying ...")
-            shown.append(show.exhibit(name, seed))
-            print_exhibit(shown[-1])
-            tell("")
-    tell(f"picture: {show.draw(shown[0], output)}")
-    if not all(each.certificate.holds for each in shown):
-        raise typer.Exit(ExitCode.FAILS)
-
-
-def playground_command(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-) -> None:
-    """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
-    from ..playground import serve
-
-    serve(port, browser=browser, tell=tell)
-
-
-def warm_up_command() -> None:
-    """Compile what fitting, certifying and explaining need, so that the first run of all need not wait for it."""
-    import numpy as np
-
-    from ..certificate import certify
-    from ..estimators import InterpolatingClassifier
-
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((24, 3)), np.arange(24) % 3
-    steps = [{"activation": "threshold"}, {"activation": "relu"}, {"selection": "greedy"}]
-    for step, options in enumerate(steps, 1):
-        began = time.perf_counter()
-        model = InterpolatingClassifier(random_state=0, **options).fit(X, y)  # type: ignore[arg-type]
-        certify(model, X, y)
-        model.explain(X)
-        words = ", ".join(f"{name} {value}" for name, value in options.items())
-        notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
-    tell("ready")
-
-
 # Each with an example, which ends its help.
 COMMANDS: dict[Callable[..., None], str] = {
     fit_command: "exactfit fit train.csv --label label -o model.exactfit",
@@ -421,7 +371,4 @@ COMMANDS: dict[Callable[..., None], str] = {
     explain_command: "exactfit explain model.exactfit new.csv --row 0",
     export_command: "exactfit export model.exactfit -o model.onnx",
     info_command: "exactfit info model.exactfit",
-    warm_up_command: "exactfit warm-up",
-    demo_command: "exactfit demo -o pictures --seed 3",
-    playground_command: "exactfit playground --port 8000 --no-browser",
 }

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, roomy_bits, sure_bits
+from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, SureRows, roomy_bits, sure_bits
 from .._kernels.rows import norms_of
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints, copied, is_mapped
@@ -131,8 +131,8 @@ def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Thread
         if margin:
             roomy_bits(products, norms_above(tile), Room(margin, X.shape[1]), block, form, start, on, maybe)
         else:
-            terms = np.count_nonzero(tile, axis=1)
-            sure_bits(products, tile, norms_above(tile), terms, block, form, start, on, maybe)
+            points = SureRows(tile, norms_above(tile), np.count_nonzero(tile, axis=1))
+            sure_bits(products, points, block, form, start, on, maybe)
 
     with single_threaded_blas():
         threads.map(work, range(0, len(rows), step))

@@ -132,8 +132,7 @@ def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: C
     done = 0
     while done < len(a):
         new = Cuts.room(NEW_CUTS)
-        thresholds, offsets = cuts.by_feature(values.shape[1])
-        step, n_new = cut_pairs(values, a[done:], b[done:], thresholds, offsets, *new.arrays())
+        step, n_new = cut_pairs(values, a[done:], b[done:], cuts.by_feature(values.shape[1]), new.arrays())
         if n_new == step == 0:
             raise AssertionError(f"rows {rows[a[done]]} and {rows[b[done]]} are equal: no cut can separate them")
         feature, sign, threshold, origin = (column[:n_new] for column in new.arrays())
