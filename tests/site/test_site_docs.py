@@ -20,6 +20,10 @@ INCLUDED = {"contributing", "security", "changelog"}  # pages of the repository'
 MADE = ("playground/index", "gallery/index", "api/index", "api/plots", "api/generated/exactfit.InterpolatingClassifier")
 MAIN = [*sorted({path.stem for path in (ROOT / "docs").glob("*.md")} - INCLUDED), *MADE]
 PHONE = {"width": 375, "height": 700}
+# Text that ends beyond the edge, where nothing scrolls.
+CUT_OFF = """[...document.querySelectorAll(".bd-article :is(p, li, dt, dd, h1, h2, h3, code)")]
+    .filter((one) => !one.closest("pre, table, .math") && one.getBoundingClientRect().right > innerWidth + 1)
+    .map((one) => one.textContent.slice(0, 60))"""
 DARK = 90  # mean of red, green and blue below which a background is dark
 
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="make docs-quick (or make docs) builds it")
@@ -118,6 +122,7 @@ def test_a_page_loads_without_complaint_and_fits_a_phone(name: str, tab: Any, ad
     answer = tab.goto(f"{address}/{name}.html")
     assert answer.ok
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert tab.evaluate(CUT_OFF) == []
     assert tab.evaluate("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)") == []
     assert said == []
 
