@@ -166,7 +166,7 @@ def draw_sweep(sweep: OptionSweep, data: Dataset, results: Results) -> Figure:
 
 
 def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
-    """Run what a store lacks of a sweep over options, then write its summary and a figure for every data set.
+    r"""Run what a store lacks of a sweep over options, then write its summary and a figure for every data set.
 
     Parameters
     ----------
@@ -182,8 +182,16 @@ def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: 
 
     Examples
     --------
-    >>> from exactfit.lab import load_sweep, sweep_options
-    >>> done = sweep_options(load_sweep("wine.toml"))  # doctest: +SKIP
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import SweepOptions, load_sweep, sweep_options
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "iris.toml")
+    ...     _ = path.write_text('runs = 1\nheld_out = 0.25\n[data]\nloader = "load_iris"\n[grid]\nmargin = [0]')
+    ...     options = SweepOptions(store=Path(folder, "iris.jsonl"), output=Path(folder), figures=False)
+    ...     done = sweep_options(load_sweep(path), options)
+    >>> done.report.added, done.report.failed
+    (1, 0)
     """
     options = completed(options or SweepOptions(), sweep.name, say)
     if options.start_from is not None or options.independent:

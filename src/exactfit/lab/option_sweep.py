@@ -103,7 +103,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class OptionSweep:
-    """What to run.
+    r"""What to run.
 
     Attributes
     ----------
@@ -117,6 +117,18 @@ class OptionSweep:
         All cells, each once.
     folder : Path or None
         Where the names of data files start from.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exactfit.lab import load_sweep
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "iris.toml")
+    ...     _ = path.write_text('runs = 3\nheld_out = 0.25\n[data]\nloader = "load_iris"\n[grid]\nmargin = [0]')
+    ...     sweep = load_sweep(path)
+    >>> sweep.name, sweep.runs, sweep.held_out, len(sweep.settings)
+    ('iris', 3, 0.25, 1)
     """
 
     name: str
