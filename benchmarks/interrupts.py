@@ -41,7 +41,7 @@ def computations(rows: int, folder: str | None) -> dict[str, Callable[[], Any]]:
         "fit": lambda: paper().fit(X, y),
         "fit, as many as it takes": lambda: InterpolatingClassifier.paper(random_state=SEED, n_jobs=2).fit(X, y),
         "fit, weighted": lambda: paper(detectors="weighted").fit(X, y),
-        "fit, margin": lambda: paper(width=None, margin="25%").fit(X[few], y[few]),
+        "fit, margin": lambda: paper(width="adaptive", margin="25%").fit(X[few], y[few]),
         "fit, default": lambda: InterpolatingClassifier(random_state=SEED, n_jobs=2).fit(X, y),
         "fit and certify": lambda: certify(paper().fit(X, y), X, y, radii=True, n_jobs=2),
         "fit and predict": lambda: paper().fit(X[few], y[few]).predict(X),
