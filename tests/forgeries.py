@@ -56,17 +56,17 @@ def network_digest(header: Plain, tensors: Plain) -> str | None:
 def forged(octets: bytes, path: Path, change: Forge) -> str:
     """What ``load`` says of a file that was changed by someone who knows about digests."""
     path.write_bytes(octets)
-    header, tensors = container.read_model(path)
+    header, tensors = container.read_container(path)
     before = network_digest(header, tensors)
     change(header, tensors)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     if "tensors" in header:
-        header["tensors"] = {name: container.facts(tensor) for name, tensor in tensors.items()}
+        header["tensors"] = {name: container.tensor_facts(tensor) for name, tensor in tensors.items()}
     after = network_digest(header, tensors)
     if after not in (None, before):
         header["network_digest"] = after
         header.get("certificate", {})["network_digest"] = after
-    container.write_model(path, header, tensors)
+    container.write_container(path, header, tensors)
     return refused(path, path.read_bytes())
 
 

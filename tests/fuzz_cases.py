@@ -70,7 +70,7 @@ class ModelBase:
 
     @classmethod
     def of(cls, path: Path) -> ModelBase:
-        header, tensors = container.read_model(path)
+        header, tensors = container.read_container(path)
         return cls(json.dumps(header), tensors, header["tensors"], header["network"])
 
     def sealed(self, header: Any, tensors: dict[str, Any]) -> bytes:
@@ -78,7 +78,8 @@ class ModelBase:
         tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
         same = {name for name, tensor in tensors.items() if tensor is self.tensors.get(name)}
         header["tensors"] = {
-            name: self.facts[name] if name in same else container.facts(tensor) for name, tensor in tensors.items()
+            name: self.facts[name] if name in same else container.tensor_facts(tensor)
+            for name, tensor in tensors.items()
         }
         touched = any(name.startswith("network.") for name in tensors.keys() ^ same)
         if touched or header.get("network") != self.network:

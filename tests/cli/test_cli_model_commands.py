@@ -284,8 +284,8 @@ def test_models_that_cannot_be_used(command: str, model: str, capsys: Capture) -
     def newer(header: dict[str, Any]) -> dict[str, Any]:
         return header | {"format": container.FORMAT + 1, "saved_with": {"versions": {"exactfit": "7.1"}}}
 
-    header, tensors = container.read_model(Path(model))
-    container.write_model(Path("newer"), newer(header), tensors)
+    header, tensors = container.read_container(Path(model))
+    container.write_container(Path("newer"), newer(header), tensors)
     write("damaged", Path(model).read_bytes()[:-1] + b"!")
     write("empty", b"")
     exactfit.save(InterpolatingClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1]), "bare")

@@ -153,8 +153,8 @@ def test_a_newer_file_asks_for_an_upgrade(small: bytes, path: Path) -> None:
 
 def test_a_tensor_that_is_not_listed_is_refused(path: Path) -> None:
     save(NETWORKS["dense"](), path)
-    header, tensors = container.read_model(path)
-    container.write_model(path, header, tensors | {"extra": np.zeros(3)})
+    header, tensors = container.read_container(path)
+    container.write_container(path, header, tensors | {"extra": np.zeros(3)})
     assert "does not hold the tensors that it lists" in refused(path, path.read_bytes())
 
 

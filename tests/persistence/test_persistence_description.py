@@ -64,11 +64,11 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
 def test_files_without_what_came_later_load(tmp_path: Path) -> None:
     model = fitted(points(), labels(0, 1, 2))
     save(model, tmp_path / "new")
-    header, tensors = container.read_model(tmp_path / "new")
+    header, tensors = container.read_container(tmp_path / "new")
     for section, later in LATER.items():
         for name in later:
             del header[section][name]
-    container.write_model(tmp_path / "old", header, tensors)
+    container.write_container(tmp_path / "old", header, tensors)
     old = load(tmp_path / "old")
     assert (old.noise, old.exact_in, old.certificate_.method) == (0.0, None, None)
     assert len(old.certificate_.given_up) == 0

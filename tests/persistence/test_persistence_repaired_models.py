@@ -83,15 +83,15 @@ def test_another_model_is_found_out(tmp_path) -> None:
 
 def rewritten(path, change) -> None:
     """The file as someone leaves it who knows about digests."""
-    header, tensors = container.read_model(path)
+    header, tensors = container.read_container(path)
     change(header, tensors)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    header["tensors"] = {name: container.facts(tensor) for name, tensor in tensors.items()}
+    header["tensors"] = {name: container.tensor_facts(tensor) for name, tensor in tensors.items()}
     with contextlib.suppress(Exception):
         own = {name.removeprefix("network."): tensor for name, tensor in tensors.items()}
         digest = SwitchedNetwork.from_parts(header["network"], own).digest
         header["network_digest"] = header["certificate"]["network_digest"] = digest
-    container.write_model(path, header, tensors)
+    container.write_container(path, header, tensors)
 
 
 FORGERIES = {

@@ -170,7 +170,7 @@ class _Contest:
         """The closest pair, or every point's nearest partner, among the pairs so far: exactly."""
         pairs = Pairs.joined(self.parts)
         pairs = pairs.take(self._may_win(pairs))
-        return closest_of_all(self.cloud, pairs) if self.shared else nearest_of_each(self.cloud, pairs)
+        return closest_of_all(self.cloud, pairs) if self.shared else closest_of_each(self.cloud, pairs)
 
 
 def closest_of_all(cloud: Cloud, pairs: Pairs) -> Pairs:
@@ -181,7 +181,7 @@ def closest_of_all(cloud: Cloud, pairs: Pairs) -> Pairs:
     return pairs.take(order[[cloud.winner(low[order], high[order])]])
 
 
-def nearest_of_each(cloud: Cloud, pairs: Pairs) -> Pairs:
+def closest_of_each(cloud: Cloud, pairs: Pairs) -> Pairs:
     """For every left point its exactly nearest partner, the lowest row on a tie."""
     rows = cloud.rows
     ordered = pairs.take(np.lexsort((rows[pairs.right], rows[pairs.left])))
@@ -281,7 +281,7 @@ def _nearest(cloud: Cloud, trees: Iterator[_Tree], codes: Codes, work: Work) -> 
             for at in range(0, len(radii), ROWS_AT_ONCE):
                 here = slice(at, at + ROWS_AT_ONCE)
                 pairs = _measured(*tree.within(own[close][here], radii[here]), tree.points)
-                found.append(nearest_of_each(cloud, pairs))
+                found.append(closest_of_each(cloud, pairs))
             done += len(own)
             work.progress("distances", done, len(codes))
     return Pairs.joined(found)

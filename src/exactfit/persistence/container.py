@@ -60,7 +60,7 @@ def little_endian(tensor: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(tensor).astype(tensor.dtype.newbyteorder("<"), copy=False)
 
 
-def facts(tensor: NDArray[Any]) -> Header:
+def tensor_facts(tensor: NDArray[Any]) -> Header:
     """What a header says about a tensor."""
     little = little_endian(tensor)
     content = little.data if little.size else b""
@@ -71,7 +71,7 @@ def _digest(header: Header) -> str:
     return hashlib.sha256(canonical(header).encode()).hexdigest()
 
 
-def write_model(path: Path, header: Header, tensors: Tensors) -> None:
+def write_container(path: Path, header: Header, tensors: Tensors) -> None:
     """Write a file aside, then put it in place; on any failure nothing is left behind."""
     octets = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
     if int.from_bytes(octets[:8], "little") > LARGEST_HEADER:
@@ -79,7 +79,7 @@ def write_model(path: Path, header: Header, tensors: Tensors) -> None:
     write_whole(path, octets, "the model")
 
 
-def read_model(path: Path) -> tuple[Header, Tensors]:
+def read_container(path: Path) -> tuple[Header, Tensors]:
     """Header (without its digest) and tensors of a file that is as it was written."""
     refuse_unless(not path.is_dir(), "it is a folder")
     refuse_unless(not path.exists() or path.is_file(), "it is no ordinary file")  # a pipe would keep us waiting
@@ -95,7 +95,7 @@ def read_model(path: Path) -> tuple[Header, Tensors]:
         raise ModelFileError(f"it is damaged or cut off: {error}") from error
     refuse_unless(tensors.keys() == header["tensors"].keys(), "it does not hold the tensors that it lists")
     for name, tensor in tensors.items():
-        refuse_unless(facts(tensor) == header["tensors"][name], f"it is damaged: tensor {name!r} has changed")
+        refuse_unless(tensor_facts(tensor) == header["tensors"][name], f"it is damaged: tensor {name!r} has changed")
     return header, tensors
 
 

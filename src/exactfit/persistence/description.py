@@ -35,10 +35,10 @@ from .container import (
     decode_certificate,
     decode_labels,
     encode_fitted,
-    facts,
     is_generator,
     little_endian,
     refuse_unless,
+    tensor_facts,
     under,
 )
 from .repaired_models import decode_repaired, encode_repaired
@@ -79,7 +79,7 @@ def to_parts(model: Any) -> tuple[Header, Tensors]:
     """Everything that a model holds, as a header that JSON can hold and tensors as they lie in a file."""
     header, tensors = _encode(model)
     tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
-    header["tensors"] = {name: facts(tensor) for name, tensor in tensors.items()}
+    header["tensors"] = {name: tensor_facts(tensor) for name, tensor in tensors.items()}
     plain: Header = json.loads(canonical(header))
     if plain != header:  # JSON joins two halves of a character into one
         raise ParameterError("this model cannot be saved: its labels or feature names hold text that is not Unicode")

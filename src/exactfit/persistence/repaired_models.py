@@ -16,7 +16,7 @@ from ..network.activations import THRESHOLD
 from ..network.parts import SwitchedNetwork
 from ..repairs import RepairedClassifier
 from ..repairs.account import Change
-from ..repairs.building import Probes, Repair
+from ..repairs.building import Repair, SpotChecks
 from ..repairs.graphs import Graph
 from ..repairs.models import Model, read_model
 from ..repairs.patches import Patches
@@ -150,7 +150,7 @@ def _decode_repair(header: Header, network: SwitchedNetwork, model: Model, numbe
     _check_numbers(numbers, n_given, n_patches, len(history), len(model.classes))
     _check_history(history)
     patches = Patches(network.patches, *(numbers[name] for name in ("anchors", "fires_within", "silent_beyond")))
-    probes = Probes(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
+    probes = SpotChecks(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
     refuse_unless((probes is not None) == (model.kind == "reference"), "its probes do not belong to its model")
     refuse_unless(isinstance(header["data_digest"], str), "it does not name its data")
     return Repair(

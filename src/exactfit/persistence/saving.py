@@ -19,7 +19,7 @@ from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import RELU, THRESHOLD, Activation, as_activation
 from ..repairs import RepairedClassifier
-from .container import MISFITS, Header, is_generator, read_model, refuse_unless, write_model
+from .container import MISFITS, Header, is_generator, read_container, refuse_unless, write_container
 from .description import Lookup, classifier_in, from_parts, to_parts
 
 Given = Mapping[str, Any] | Iterable[Any]
@@ -75,7 +75,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise
     except MISFITS as error:
         raise ParameterError(f"this model cannot be saved: {error}") from error
-    write_model(Path(path), header, tensors)
+    write_container(Path(path), header, tensors)
 
 
 def load(path: str | os.PathLike[str], *, activations: Given | None = None, model: Any = None) -> Any:
@@ -125,7 +125,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
     """
     look_up = lookup_in(read_given(activations))
     try:
-        header, tensors = read_model(Path(path))
+        header, tensors = read_container(Path(path))
         loaded = from_parts(header, tensors, look_up, model)
         _check_circumstances(loaded, **header["saved_with"])
     except ModelFileError as error:

@@ -84,14 +84,14 @@ class PatchRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Probes:
+class SpotChecks:
     """Some given points, by which a model that a file does not hold is known again."""
 
     rows: Rows
     points: Floats
 
     @classmethod
-    def of(cls, model: Model, seen: Matrix) -> Probes | None:
+    def of(cls, model: Model, seen: Matrix) -> SpotChecks | None:
         """Rows at equal distances; None where the file holds the model itself."""
         if model.kind != "reference":
             return None
@@ -119,7 +119,7 @@ class Repair:
         Pairs (given row, patch that fires there), row by row.
     data_digest : str
         Of the given points and labels.
-    probes : Probes or None
+    probes : SpotChecks or None
     """
 
     model: Model
@@ -130,7 +130,7 @@ class Repair:
     targets: Rows
     claims: tuple[Rows, Rows]
     data_digest: str
-    probes: Probes | None
+    probes: SpotChecks | None
 
     @cached_property
     def network(self) -> SwitchedNetwork:
@@ -148,7 +148,7 @@ class Repair:
         patches = recipe.build(targets, 0)
         return cls(
             model, patches, np.zeros(len(patches), dtype=np.int64), (Change(0, len(codes), _listed(patches.anchors)),),
-            answers, targets.rows, patches.fired(seen), data_digest(points, labels), Probes.of(model, seen),
+            answers, targets.rows, patches.fired(seen), data_digest(points, labels), SpotChecks.of(model, seen),
         )  # fmt: skip
 
     def extended(self, points: Matrix, labels: NDArray[Any], recipe: PatchRecipe) -> Repair:
@@ -169,11 +169,11 @@ class Repair:
         fell = lower.network.layers[-2].bias != self.patches.network.layers[-2].bias[kept]
         gone = np.delete(self.patches.anchors, kept)
         change = Change(n_old, len(codes) - n_old, *map(_listed, (more.anchors, lower.anchors[fell], gone)))
-        patches = joined(lower, more)
+        patches = joined_patches(lower, more)
         return Repair(
             model, patches, np.concatenate([self.changes[kept], np.full(len(more), len(self.history))]),
             (*self.history, change), answers, targets.rows, patches.fired(seen), data_digest(points, labels),
-            Probes.of(model, seen),
+            SpotChecks.of(model, seen),
         )  # fmt: skip
 
     def records(self) -> tuple[PatchRecord, ...]:
@@ -247,7 +247,7 @@ def _unsafe(model: Model, seen: Matrix, codes: Codes, answers: Codes, recipe: Pa
     return np.flatnonzero(~right).astype(np.int64)
 
 
-def joined(old: Patches, new: Patches) -> Patches:
+def joined_patches(old: Patches, new: Patches) -> Patches:
     """All patches of two networks in one."""
     if not len(old) or not len(new):
         return old if len(old) else new

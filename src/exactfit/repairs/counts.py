@@ -35,7 +35,7 @@ from .patches import Patches, Targets, patch_network, with_units
 WIDTHS = (256, 512, 1024)  # hyperplanes that are tried: the first tell most targets from the rest, cuts do the others
 
 
-class Reached:
+class ReachedCounts:
     """Evidence of masks whose limits go a share of the way from one to what the rest allows."""
 
     def __init__(self, counts: Counts, share: float) -> None:
@@ -133,7 +133,7 @@ class _FirstLayer:
         ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
         rest = [piece for piece in ends if piece[0] < piece[1]]
         counts = Counts(self.patterns.on, self.threads, self.patterns.maybe)
-        return random_cover(Reached(counts, share), target, rest, order, silent)
+        return random_cover(ReachedCounts(counts, share), target, rest, order, silent)
 
     def _weighted(self, k: int, target: tuple[int, int], share: float, root: np.random.SeedSequence) -> Cover:
         """Found among the targets and the rest alone; then limits are lowered."""
