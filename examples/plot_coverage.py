@@ -37,7 +37,9 @@ print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 models = {}
 for least in [0, *options.widths]:
     name = f"min_width={least}"
-    model = InterpolatingClassifier(hyperplanes="gaussian", min_width=least, n_jobs=2, random_state=0).fit(X, y)
+    model = InterpolatingClassifier.paper(center=True, min_width=least, target="all", n_jobs=2, random_state=0).fit(
+        X, y
+    )
     models[name] = model
     clear, right = ~model.abstains(X_test), model.predict(X_test) == y_test
     claims = (model.decision_function(X_test) > 0).sum(axis=1)

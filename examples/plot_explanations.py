@@ -19,13 +19,14 @@ from exactfit import InterpolatingClassifier
 from exactfit.plots import plot_anchors, plot_explanation, style
 
 X, y = load_digits(return_X_y=True)
-model = InterpolatingClassifier(random_state=0).fit(X[:1500], y[:1500])
+one = {"n_networks": 1, "detectors": "mask", "random_state": 0}
+model = InterpolatingClassifier(**one).fit(X[:1500], y[:1500])
 unseen = X[1500:1797:60]
 explained = model.explain(unseen)
 print(explained)
 
 points, labels = make_moons(200, noise=0.2, random_state=0)
-moons = InterpolatingClassifier(random_state=0).fit(points, labels)
+moons = InterpolatingClassifier(**one).fit(points, labels)
 between = np.linspace([-0.8, 0.1], [1.6, 0.3], 400)
 claims = moons.claims(between).sum(axis=1)
 shown = between[[np.argmax(claims == 1), np.argmax(claims == 0)]]

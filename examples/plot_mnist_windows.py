@@ -34,8 +34,8 @@ def fitted(X, y):
     """A network for each law and kind of detectors."""
     for law, more in LAWS.items():
         for kind in ("mask", "weighted"):
-            model = InterpolatingClassifier(hyperplanes=law, detectors=kind, min_width=600, random_state=0, **more)
-            yield law, kind, model.fit(X, y)
+            options = {"hyperplanes": law, "detectors": kind, "min_width": 600, "n_networks": 1, **more}
+            yield law, kind, InterpolatingClassifier(random_state=0, **options).fit(X, y)
 
 
 def draw(figure, mnist):

@@ -53,12 +53,12 @@ def changed(labels, share, rng):
 
 def models(share, seed):
     """What is compared."""
-    ours = {"hyperplanes": "gaussian", "n_jobs": 2, "random_state": seed}
+    ours = {"center": True, "target": "all", "n_jobs": 2, "random_state": seed}
     return {
-        "fits all": InterpolatingClassifier(min_width=0, **ours),
-        "noise given": InterpolatingClassifier(min_width=0, noise=share, **ours),
-        f"fits all, min_width={width}": InterpolatingClassifier(min_width=width, **ours),
-        f"noise given, min_width={width}": InterpolatingClassifier(min_width=width, noise=share, **ours),
+        "fits all": InterpolatingClassifier.paper(min_width=0, **ours),
+        "noise given": InterpolatingClassifier.paper(min_width=0, noise=share, **ours),
+        f"fits all, min_width={width}": InterpolatingClassifier.paper(min_width=width, **ours),
+        f"noise given, min_width={width}": InterpolatingClassifier.paper(min_width=width, noise=share, **ours),
         "1-NN": KNeighborsClassifier(1),
         "10-NN": KNeighborsClassifier(10),
     }

@@ -20,9 +20,8 @@ from exactfit.demo import two_moons
 from exactfit.plots import plot_regions, style
 
 X, y = two_moons()
-paper = {"hyperplanes": "gaussian", "target": None, "random_state": 0}
-narrow = InterpolatingClassifier(min_width=0, **paper).fit(X, y)
-wide = InterpolatingClassifier(min_width=2000, selection="greedy", **paper).fit(X, y)
+narrow = InterpolatingClassifier.paper(center=True, random_state=0).fit(X, y)
+wide = InterpolatingClassifier.paper(center=True, min_width=2000, selection="greedy", random_state=0).fit(X, y)
 
 with style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.9))

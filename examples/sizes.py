@@ -20,7 +20,8 @@ MODELS = {
     "the defaults": InterpolatingClassifier(),
     '`selection="greedy"`': InterpolatingClassifier(selection="greedy"),
     '`detectors="weighted"`': InterpolatingClassifier(detectors="weighted"),
-    "`min_width=0`": InterpolatingClassifier(min_width=0),
+    "`n_networks=1`": InterpolatingClassifier(n_networks=1),
+    "`n_networks=1, min_width=0`": InterpolatingClassifier(n_networks=1, min_width=0),
     "`InterpolatingClassifier.paper()`": InterpolatingClassifier.paper(),
 }
 

@@ -28,8 +28,9 @@ Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 
 def plain(*args: Any, **options: Any) -> InterpolatingClassifier:
-    """A classifier whose defaults are those of a recipe: as few hyperplanes as it takes, detectors for one of two."""
-    return InterpolatingClassifier(*args, **{"min_width": 0, "hyperplanes": "gaussian", "target": None} | options)
+    """A classifier whose defaults are those of a recipe: one network, as few hyperplanes as it takes, masks."""
+    defaults = {"min_width": 0, "hyperplanes": "gaussian", "target": None, "detectors": "mask", "n_networks": 1}
+    return InterpolatingClassifier(*args, **defaults | options)
 
 
 def squared_relu(t: NDArray[np.float64]) -> NDArray[np.float64]:

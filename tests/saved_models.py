@@ -29,7 +29,7 @@ def labels(*names: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
-    options.setdefault("random_state", 0)
+    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exactfit.ExactfitWarning)
         return InterpolatingClassifier(**options).fit(X, y)

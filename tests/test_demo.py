@@ -31,7 +31,7 @@ def test_exhibits_are_fitted_and_certified(name: str) -> None:
     assert shown.certificate.holds
     assert shown.certificate.proof == "recomputed"
     assert shown.certificate.network_digest == network.digest
-    assert str(certify(network, shown.X, shown.y)) == str(shown.certificate)
+    assert str(certify(shown.model, shown.X, shown.y)) == str(shown.certificate)
     assert shown.sizes()["neurons"] == sum(network.widths)
     assert shown.sizes()["hyperplanes"] == shown.model.width_
 

@@ -127,7 +127,8 @@ def test_fit_leaves_a_certificate_by_construction_that_certify_confirms(activati
     assert (left.proof, left.arithmetic, left.holds, left.n_samples, left.n_errors) == (
         "construction", "exact", True, len(y), 0,
     )  # fmt: skip
-    assert (left.float64_safe, left.float32_safe, left.robust_radius, left.note) == (None, None, None, "")
+    assert (left.float64_safe, left.float32_safe, left.robust_radius) == (None, None, None)
+    assert left.note == "exact arithmetic, in each of 5 networks"
     assert again.holds
     assert (left.data_digest, left.network_digest) == (again.data_digest, again.network_digest)
     assert left.slack == again.slack == 0.5 if activation == "threshold" else np.isnan(left.slack)
@@ -138,7 +139,7 @@ def test_a_users_own_activation_is_proved_by_evaluation_only():
     squared = Activation("squared", lambda t: np.maximum(t, 0.0) ** 2)
     model = InterpolatingClassifier(activation=squared, random_state=0).fit(X, y)
     assert model.certificate_.holds
-    assert model.certificate_.note == certify(model, X, y).note == "by evaluation only"
+    assert model.certificate_.note == certify(model, X, y).note == "by evaluation only, in each of 5 networks"
 
 
 @pytest.mark.parametrize("options", [{}, {"width": 3000}, {"selection": "greedy"}, {"hyperplanes": "bisector"}])
@@ -153,7 +154,7 @@ def test_training_points_are_never_missed(options, data):
 def test_an_integer_width_is_the_width():
     X, y = digits()
     assert InterpolatingClassifier(700, random_state=0).fit(X, y).width_ == 700
-    assert InterpolatingClassifier(min_width=700, random_state=0).fit(X, y).width_ == 700
+    assert InterpolatingClassifier(min_width=700, random_state=0).fit(X, y).width_ == 5 * 700
 
 
 @pytest.mark.parametrize(
@@ -234,6 +235,9 @@ def test_a_target_among_many_classes_is_refused():
 # ---------------------------------------------------------------- decision_function and predict
 
 
+ONE = {"n_networks": 1, "detectors": "mask"}
+
+
 def naive_slack(model, X):
     """Per class the largest (limit - 1/2 - count) / limit, one detector and one point at a time."""
     first, detectors, _ = model.network_.layers
@@ -247,7 +251,7 @@ def naive_slack(model, X):
 
 def test_decision_function_is_the_largest_relative_slack():
     X, y = digits(150)
-    model = InterpolatingClassifier(random_state=0).fit(X[:100], y[:100])
+    model = InterpolatingClassifier(**ONE, random_state=0).fit(X[:100], y[:100])
     slack = naive_slack(model, X)
     np.testing.assert_array_equal(model.decision_function(X), slack)
     np.testing.assert_array_equal(model.predict(X), model.classes_[slack.argmax(axis=1)])
@@ -256,7 +260,7 @@ def test_decision_function_is_the_largest_relative_slack():
 @pytest.mark.parametrize("target", [0, 1, "all"])
 def test_two_classes_have_one_column_that_is_positive_for_the_last(target):
     X, y = moons()
-    model = InterpolatingClassifier(target=target, random_state=0).fit(X[:150], y[:150])
+    model = InterpolatingClassifier(**ONE, target=target, random_state=0).fit(X[:150], y[:150])
     no, yes = naive_slack(model, X).T
     expected = {0: -no, 1: yes, "all": yes - no}[target]
     np.testing.assert_array_equal(model.decision_function(X), expected)
@@ -265,7 +269,7 @@ def test_two_classes_have_one_column_that_is_positive_for_the_last(target):
 
 def test_relu_slack_has_the_sign_of_the_networks_own_output():
     X, y = moons()
-    model = InterpolatingClassifier(activation="relu", target=None, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(**ONE, activation="relu", target=None, random_state=0).fit(X, y)
     anywhere = np.random.default_rng(1).uniform(-3, 3, (500, 2))
     np.testing.assert_array_equal(model.predict(anywhere), model.network_.decide(anywhere))
 
@@ -499,8 +503,10 @@ def test_a_progress_bar_is_for_standard_error(capfd, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # as if there were a terminal
     X, y = digits()
     InterpolatingClassifier(verbose=1, random_state=0).fit(X, y)
+    InterpolatingClassifier(**ONE, verbose=1, random_state=0).fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
+    assert "networks" in err
     assert "hyperplanes" in err
     assert "detectors" in err
 
@@ -618,7 +624,7 @@ def test_answers_do_not_depend_on_how_many_points_are_scored_at_once(monkeypatch
 @pytest.mark.parametrize("options", [{}, {"target": None}, {"n_networks": 3}, {"activation": "relu"}])
 def test_claims_are_where_detectors_fire(options):
     X, y = moons()
-    model = InterpolatingClassifier(min_width=64, random_state=0, **options).fit(X, y)
+    model = InterpolatingClassifier(**{"min_width": 64, "random_state": 0, "n_networks": 1} | options).fit(X, y)
     np.testing.assert_array_equal(model.claims(X), y[:, None] == model.classes_)
     new = np.random.default_rng(1).uniform(-2, 3, (200, 2))
     claims = model.claims(new)
@@ -660,11 +666,11 @@ def test_the_paper_is_one_step_away():
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 4096), (1100, {}, 2048), (300, {"max_width": 900}, 900)]
+    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 512), (1100, {}, 512), (300, {"max_width": 400}, 400)]
 )
 def test_the_least_width_grows_with_the_rows_up_to_what_there_is_room_for(rows, options, width):
     X = np.random.default_rng(0).normal(size=(rows, 3))
-    assert InterpolatingClassifier(random_state=0, **options).fit(X, np.arange(rows) % 2).width_ == width
+    assert InterpolatingClassifier(random_state=0, **options).fit(X, np.arange(rows) % 2).width_ == 5 * width
 
 
 def test_scores_can_be_calibrated_with_scikit_learn():

@@ -50,8 +50,9 @@ class Exhibit:
 
     def sizes(self) -> dict[str, int]:
         """How large the network is."""
-        network = self.model.network_
+        network, count = self.model.network_, len(self.model.networks_)
         return {
+            **({"networks": count} if count > 1 else {}),
             "hyperplanes": network.widths[0],
             "detectors": network.widths[1],
             "neurons": network.n_neurons,

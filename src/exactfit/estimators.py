@@ -22,7 +22,7 @@ from .certificate import Certificate, certify
 from .construct import Construction, Options
 from .construct.build import build
 from .construct.patterns import rounded
-from .construct.recipe import PAPER, shell_of
+from .construct.recipe import PAPER, count_networks, shell_of
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
@@ -35,7 +35,7 @@ SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,0
 
 def has_votes(model: Any) -> bool:
     """Whether there are several networks, or will be: shares of one vote would say nothing."""
-    return len(getattr(model, "networks_", range(model.n_networks))) > 1
+    return (len(model.networks_) if hasattr(model, "networks_") else count_networks(model)) > 1
 
 
 @dataclass(eq=False, repr=False)
@@ -92,6 +92,8 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     # Measured on data sets that are not those of docs/accuracy.md, which says what they reach.
     min_width: Literal["auto"] | int = field(default="auto", kw_only=True, metadata=shell_of("min_width"))
     hyperplanes: str = field(default="near-bisector", kw_only=True, metadata=shell_of("hyperplanes"))
+    detectors: str = field(default="auto", kw_only=True, metadata=shell_of("detectors"))
+    n_networks: Literal["auto"] | int = field(default="auto", kw_only=True, metadata=shell_of("n_networks"))
     target: Any = field(default="all", kw_only=True, metadata=shell_of("target"))
     random_state: Any = None
     verbose: int = 0
@@ -109,8 +111,9 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         --------
         >>> from exactfit import InterpolatingClassifier
         >>> InterpolatingClassifier.paper(width=200, max_bias=1.0)
-        InterpolatingClassifier(center=False, hyperplanes='gaussian', max_bias=1.0,
-                                min_width=0, target=None, width=200)
+        InterpolatingClassifier(center=False, detectors='mask', hyperplanes='gaussian',
+                                max_bias=1.0, min_width=0, n_networks=1, target=None,
+                                width=200)
         """
         return cls(**PAPER | options)
 
@@ -302,7 +305,8 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         Examples
         --------
         >>> from exactfit import InterpolatingClassifier
-        >>> model = InterpolatingClassifier(random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+        >>> model = InterpolatingClassifier(n_networks=1, detectors="mask", random_state=0)
+        >>> model = model.fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
         >>> print(model.explain([[1.0]])[0])
         'b': claimed by 'b'
           fires        detector 2 of 'b', anchor row 1, slack 0.955, limit set by row 0

@@ -65,7 +65,7 @@ def test_records_show_what_they_print_and_obey_no_label(fitted: Any) -> None:
         assert EVIL not in text
         assert "<strong>" in text or "<table>" in text
     assert "holds for all 60 points" in shown(records[0])
-    assert f"{model.width_} hyperplanes" in shown(records[1])
+    assert f"{model.width_:,} hyperplanes" in shown(records[1])
     assert "&lt;script&gt;" in shown(records[2]) + shown(records[3])
 
 

@@ -14,9 +14,9 @@ from strategies import problems, seeds
 
 import exactfit
 from exactfit import InterpolatingClassifier, certify
-from exactfit.construct import Recipe, adaptive_width, fixed_width
+from exactfit.construct import Recipe, adaptive_width
 from exactfit.construct.build import seeds_of_networks
-from exactfit.exceptions import InterpolationWarning, ParameterError
+from exactfit.exceptions import InterpolationWarning
 from exactfit.network.detectors import class_slack
 
 OPTIONS = {
@@ -117,8 +117,8 @@ def test_votes_are_shares_and_exist_only_where_there_are_several():
     assert shares.shape == (1297, 10)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert set(np.unique(np.round(5 * shares, 9))) <= {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
-    assert not hasattr(InterpolatingClassifier(), "predict_proba")
-    assert not hasattr(InterpolatingClassifier(random_state=0).fit(X[:50], y[:50]), "predict_proba")
+    assert not hasattr(InterpolatingClassifier(n_networks=1), "predict_proba")
+    assert not hasattr(InterpolatingClassifier(200, random_state=0).fit(X[:50], y[:50]), "predict_proba")
 
 
 def test_more_networks_are_right_more_often():
@@ -136,16 +136,6 @@ def test_saved_and_loaded_as_one(tmp_path):
     new = np.random.default_rng(0).standard_normal((50, 2))
     np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
-
-
-def test_extend_takes_one_at_a_time():
-    X, y = moons()
-    for model in (
-        InterpolatingClassifier(n_networks=2, random_state=0).fit(X, y),
-        fixed_width(X, y, 100, Recipe(n_networks=2), random_state=0),
-    ):
-        with pytest.raises(ParameterError, match="extend takes one network at a time"):
-            exactfit.extend(model, [(X, y)])
 
 
 def test_conflicts_are_told_once():

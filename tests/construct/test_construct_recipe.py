@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from exactfit import Recipe, adaptive_width, fixed_width
+from exactfit import InterpolatingClassifier, Recipe, adaptive_width, fixed_width
+from exactfit.construct.recipe import FEW_ROWS, settled
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -178,3 +179,28 @@ def test_other_seeds_give_other_networks():
     assert (
         fixed_width(X, Y, 64, None, generator).network.digest != fixed_width(X, Y, 64, None, generator).network.digest
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "n_rows", "detectors", "n_networks"),
+    [
+        ({}, FEW_ROWS, "weighted", 5),
+        ({}, FEW_ROWS + 1, "mask", 5),
+        ({"width": 100}, FEW_ROWS, "mask", 1),
+        ({"activation": "relu"}, FEW_ROWS, "mask", 5),
+        ({"selection": "greedy"}, FEW_ROWS, "mask", 5),
+        ({"detectors": "weighted", "n_networks": 2}, FEW_ROWS + 1, "weighted", 2),
+        ({"detectors": "mask", "n_networks": 1}, 4, "mask", 1),
+    ],
+)
+def test_auto_stands_for_what_suits_the_rows_and_the_other_options(options, n_rows, detectors, n_networks):
+    made = settled(Recipe(**{"detectors": "auto", "n_networks": "auto"} | options), n_rows)
+    assert (made.detectors, made.n_networks) == (detectors, n_networks)
+
+
+def test_the_estimator_builds_what_auto_stands_for():
+    X, y = np.random.default_rng(0).standard_normal((FEW_ROWS + 1, 3)), np.arange(FEW_ROWS + 1) % 2
+    for n_rows, detectors in ((FEW_ROWS, "weighted"), (FEW_ROWS + 1, "mask")):
+        own = InterpolatingClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
+        told = InterpolatingClassifier(random_state=0, detectors=detectors, n_networks=5, min_width=512)
+        assert own.network_.digest == told.fit(X[:n_rows], y[:n_rows]).network_.digest

@@ -140,7 +140,7 @@ def test_mnist(dtype):
 def test_points_of_float64_are_rounded_inside():
     X, y = load_digits(return_X_y=True)
     X = X[:300] + 1e-9 * np.random.default_rng(0).normal(size=(300, 64))
-    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y[:300])
+    model = InterpolatingClassifier(exact_in="float32", n_networks=1, random_state=0).fit(X, y[:300])
     label, scores = run(to_onnx(model, "float64"), X)
     assert label.tolist() == y[:300].tolist()
     assert scores.tolist() == model.decision_function(X).tolist()

@@ -63,10 +63,10 @@ def test_shares_and_ranks_lie_between_zero_and_one(found):
 def test_every_setting_is_one_change_that_can_be(found):
     names = [one.name for one in found.standings if one.options is not None]
     assert names == ["as given", *evaluating.SETTINGS]
-    assert found["7 networks"].options == {"conflicts": "majority", "n_networks": 7}
+    assert found["10 networks"].options == {"conflicts": "majority", "n_networks": 10}
     relu = evaluating._contenders({"activation": "relu"}, 0)
     assert "weighted detectors" not in relu
-    assert "7 networks" not in evaluating._contenders({"n_networks": 7}, 0)
+    assert "10 networks" not in evaluating._contenders({"n_networks": 10}, 0)
 
 
 def test_it_can_be_printed_and_read_by_programs(found):

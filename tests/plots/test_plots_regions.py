@@ -44,7 +44,8 @@ def blobs() -> tuple[Any, Any]:
 
 
 def fitted(data: tuple[Any, Any], **options: Any) -> InterpolatingClassifier:
-    return InterpolatingClassifier(random_state=0, **options).fit(*data)
+    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    return InterpolatingClassifier(**options).fit(*data)
 
 
 def grid_of(display: DecisionRegionDisplay) -> Any:

@@ -27,7 +27,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "conflicts": ("raise", "majority"),
     "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
     "decimal": ("auto", ".", ","),
-    "detectors": ("mask", "weighted"),
+    "detectors": ("mask", "weighted", "auto"),
     "dtype": ("float64", "float32"),
     "exact_in": ("float64", "float32"),
     "experiment": (
@@ -340,7 +340,8 @@ class Estimator:
     min_width: Annotated[
         str | None,
         typer.Option(
-            show_default="auto", help="Adaptive: at least so many hyperplanes, or auto (2048, 4096 for few rows)."
+            show_default="auto",
+            help="Adaptive: at least so many hyperplanes, or auto (512 a network; more of one alone).",
         ),
     ] = None
     max_width: Annotated[int | None, typer.Option(min=1, help="Adaptive: give up beyond so many hyperplanes.")] = None
@@ -364,7 +365,7 @@ class Estimator:
     detectors: Annotated[
         str | None,
         typer.Option(
-            show_default="mask", help="What detectors count with: mask (the paper's), or weighted (far fewer)."
+            show_default="auto", help="What detectors count with: mask (the paper's), weighted (far fewer), or auto."
         ),
     ] = None
     selection: Annotated[
@@ -384,8 +385,10 @@ class Estimator:
         str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
     ] = None
     n_networks: Annotated[
-        int | None,
-        typer.Option(min=1, show_default="1", help="Networks that answer by the mean of their scores."),
+        str | None,
+        typer.Option(
+            show_default="auto", help="Networks that answer by the mean of their scores, or auto (5 if adaptive)."
+        ),
     ] = None
     margin: Annotated[
         str | None,
@@ -408,7 +411,8 @@ class Estimator:
         del options["preset"]
         options |= {
             "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
-            "min_width": self._min_width(),
+            "min_width": _auto_or_number("--min-width", self.min_width),
+            "n_networks": _auto_or_number("--n-networks", self.n_networks),
             "max_bias": bias_of(self.max_bias),
             "image_shape": shape_of(self.image_shape),
             "margin": self._margin(),
@@ -419,13 +423,14 @@ class Estimator:
         }
         return presets[self.preset](**{name: value for name, value in options.items() if value is not None})
 
-    def _min_width(self) -> Any:
-        return self.min_width if self.min_width in (None, "auto") else as_number("--min-width", self.min_width, int)
-
     def _margin(self) -> Any:
         if self.margin is None or self.margin.endswith("%"):
             return self.margin
         return as_number("--margin", self.margin, float)
+
+
+def _auto_or_number(name: str, text: str | None) -> Any:
+    return text if text in (None, "auto") else as_number(name, text, int)
 
 
 def as_number(name: str, text: str, kind: type) -> Any:

@@ -153,6 +153,8 @@ def print_certificate(certificate: Certificate) -> None:
 
 def print_model(name: str, model: TableModel) -> None:
     """What a model is made of."""
+    from ..network.detectors import Detectors
+
     classifier = model.classifier_
     network = classifier.network_
     labels = ", ".join(map(str, model.classes_.tolist()[:SHOWN]))
@@ -166,7 +168,7 @@ def print_model(name: str, model: TableModel) -> None:
             "scale": model.scale,
             **({"networks": len(classifier.networks_)} if len(classifier.networks_) > 1 else {}),
             "hyperplanes": network.widths[0],
-            "detectors": f"{network.widths[1]}{', weighted' if classifier.detectors == 'weighted' else ''}",
+            "detectors": f"{network.widths[1]}{', weighted' if Detectors.of(network).are_weighted else ''}",
             "neurons": network.n_neurons,
             "parameters": network.n_parameters,
             "outcome": classifier.outcome_.value,

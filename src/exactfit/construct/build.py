@@ -34,7 +34,7 @@ from .margins import margin_of
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Options, Recipe, recipe_of
+from .recipe import Options, Recipe, count_networks, recipe_of, settled
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
@@ -144,7 +144,7 @@ def build(
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    recipe = recipe_of(options)
+    recipe = settled(recipe_of(options), len(data))
     root = seed_sequence(random_state)
     whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
     with Threads(recipe.n_jobs) as threads:
@@ -190,9 +190,10 @@ def _networks(
     """The network, or several side by side in one: the first is the one that there would be alone."""
     adaptive = algorithm_1_by_parts if goes_by_parts(X, options) else algorithm_1
     algorithm = adaptive if options.is_adaptive else partial(algorithm_2, given=given)
-    if options.n_networks == 1:
+    count = count_networks(options)
+    if count == 1:
         return algorithm(X, y, targets, options, root, work)
-    steps, alone = Steps(work.progress, "networks", options.n_networks), Work(work.threads, silent)
+    steps, alone = Steps(work.progress, "networks", count), Work(work.threads, silent)
 
     def build_one(seed: np.random.SeedSequence) -> Construction:
         made = algorithm(X, y, targets, options, seed, alone)
@@ -201,7 +202,7 @@ def _networks(
 
     # Points in parts elsewhere: one after the other, so that what is kept there is that of one network.
     each = map if isinstance(X, PartedPoints) else work.threads.map
-    return side_by_side_constructions(list(each(build_one, seeds_of_networks(root, options.n_networks))))
+    return side_by_side_constructions(list(each(build_one, seeds_of_networks(root, count))))
 
 
 def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> Construction:

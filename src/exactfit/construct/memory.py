@@ -8,13 +8,13 @@ from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import TooLargeError
 from ..network.bits import WORD_BITS
-from .recipe import Recipe
+from .recipe import FEW_ROWS, Recipe, count_networks
 
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
-# Hyperplanes that min_width="auto" draws at least: twice as many win nothing that is worth the time, except on few
-# rows, where it is short (docs/accuracy.md). Very few rows have few bisectors: no more than so many to a row.
-AUTO_WIDTH, AUTO_PER_ROW = 2048, 16
-FEW_ROWS = 1024  # up to which the width is doubled
+# Hyperplanes that min_width="auto" draws at least, of one network alone and in each of several: twice as many win
+# nothing that is worth the time, except for one network of few rows, which has twice as many (docs/accuracy.md).
+AUTO_ALONE, AUTO_EACH = 2048, 512
+AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows have few bisectors
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,14 @@ class Widths:
         asked, memory = options.max_width is not None, Memory.for_layer(X, options)
         room = memory.largest_width()
         largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(_auto_width(X.shape[0]), largest, room)
+        auto = min(_auto_width(X.shape[0], count_networks(options)), largest, room)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         if smallest:
             memory.refuse_too_large(smallest)
         return cls(smallest, largest if asked else max(smallest, largest), asked)
 
 
-def _auto_width(n_points: int) -> int:
+def _auto_width(n_points: int, n_networks: int) -> int:
     """The least width that is meant by ``min_width="auto"``, where there is room for it."""
-    return min(AUTO_PER_ROW * n_points, 2 * AUTO_WIDTH if n_points <= FEW_ROWS else AUTO_WIDTH)
+    alone = 2 * AUTO_ALONE if n_points <= FEW_ROWS else AUTO_ALONE
+    return min(AUTO_PER_ROW * n_points, alone if n_networks == 1 else AUTO_EACH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +15,12 @@ from ..network.activations import Activation, as_activation
 
 LAWS = ("gaussian", "bisector", "near-bisector", "local")
 SELECTIONS = ("random", "greedy")
-DETECTORS = ("mask", "weighted")
+DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
+# What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.
+AUTO_NETWORKS = 5
+FEW_ROWS = 1024  # rows up to which weighted detectors are found in a second or so, and answer better than masks
 
 
 # The paper's algorithms as they are published; width, biases and activation are what its experiments vary.
@@ -49,8 +52,8 @@ class Options:
         so many (Algorithm 2, which may miss points and then warns).
     min_width : int or "auto", default=0
         Adaptive only: draw at least so many. More hyperplanes mean fewer detectors, and answers on new points that
-        are right more often. ``"auto"``: 16 for each row of X, at most 4096, or 2048 for more than 1,024 rows;
-        never more than ``max_width`` and what memory allows.
+        are right more often. ``"auto"``: 16 for each row of X, at most 512 for each of several networks; for one
+        network at most 4096, or 2048 for more than 1,024 rows; never more than ``max_width`` and what memory allows.
     max_width : int or None, default=None
         Adaptive only: give up beyond so many (None: what memory allows).
     max_bias : "radius" or float, default="radius"
@@ -67,9 +70,10 @@ class Options:
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
-    detectors : {"mask", "weighted"}, default="mask"
+    detectors : {"mask", "weighted", "auto"}, default="mask"
         What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
-        fewer of them.
+        fewer of them. ``"auto"``: weights for at most 1,024 rows, where they take little time, if the width is
+        adaptive and ``selection`` and ``activation`` allow them; else masks.
     selection : {"random", "greedy"}, default="random"
         Anchors in random order (the paper), or always the one that claims most.
     greedy_memory : int, default=2**28
@@ -87,9 +91,10 @@ class Options:
         training point is also right in every IEEE evaluation in that format, in any order of sums,
         fused or not, so that exports stay exact. Points are rounded to the format first, here and
         in ``predict``; points that become equal by it must have equal labels.
-    n_networks : int, default=1
+    n_networks : int or "auto", default=1
         So many networks, each from a seed of its own, that answer by the mean of their scores. Each
-        interpolates, so the mean does; on new points it is right more often.
+        interpolates, so the mean does; on new points it is right more often. ``"auto"``: five, if the width is
+        adaptive; one of a given width.
     margin : float or str, default=0.0
         Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
         units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
@@ -103,7 +108,7 @@ class Options:
     )
     _: KW_ONLY
     min_width: Literal["auto"] | int = field(
-        default=0, metadata=shell("Adaptive: at least so many hyperplanes, or auto (2048, 4096 for few rows).")
+        default=0, metadata=shell("Adaptive: at least so many hyperplanes, or auto (512 a network; more of one alone).")
     )
     max_width: int | None = field(
         default=None, metadata=shell("Adaptive: give up beyond so many hyperplanes.", int | None, min=1)
@@ -125,7 +130,7 @@ class Options:
     )
     activation: str | Activation | Callable[..., Any] = field(default="threshold", metadata=shell("threshold or relu."))
     detectors: str = field(
-        default="mask", metadata=shell("What detectors count with: mask (the paper's), or weighted (far fewer).")
+        default="mask", metadata=shell("What detectors count with: mask (the paper's), weighted (far fewer), or auto.")
     )
     selection: str = field(
         default="random", metadata=shell("Anchors: random (the paper's), or greedy (fewer, slower).")
@@ -144,7 +149,9 @@ class Options:
         default=None,
         metadata=shell("Stay exact in every evaluation in float64 or float32.", str | None, metavar="FORMAT"),
     )
-    n_networks: int = field(default=1, metadata=shell("Networks that answer by the mean of their scores.", int, min=1))
+    n_networks: Literal["auto"] | int = field(
+        default=1, metadata=shell("Networks that answer by the mean of their scores, or auto (5 if adaptive).")
+    )
     margin: float | str = field(
         default=0.0,
         metadata=shell("How far a row may move and keep its answer: a distance, or 25% of half the separation."),
@@ -211,6 +218,22 @@ def recipe_of(options: Options) -> Recipe:
     return Recipe(**{option.name: getattr(options, option.name) for option in fields(Options)})
 
 
+def count_networks(options: Options) -> int:
+    """How many networks the options ask for."""
+    if isinstance(options.n_networks, str):
+        return AUTO_NETWORKS if options.width == "adaptive" else 1
+    return int(options.n_networks)
+
+
+def settled(recipe: Recipe, n_rows: int) -> Recipe:
+    """The recipe for so many rows: how many networks, and what their detectors count with."""
+    detectors = recipe.detectors
+    if detectors == "auto":
+        suits = recipe.is_adaptive and recipe.s.is_threshold and recipe.selection == "random"
+        detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
+    return replace(recipe, detectors=detectors, n_networks=count_networks(recipe))
+
+
 def _check_kinds(options: Options) -> None:
     """What can be said of an option without looking at others."""
     check_flag("center", options.center)
@@ -220,7 +243,8 @@ def _check_kinds(options: Options) -> None:
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
-    check_whole("n_networks", options.n_networks, at_least=1)
+    if options.n_networks != "auto":
+        check_whole("n_networks", options.n_networks, at_least=1)
     check_n_jobs(options.n_jobs)
 
 

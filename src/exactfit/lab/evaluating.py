@@ -28,11 +28,12 @@ Split = Callable[[Rows, Rows], tuple[Any, Any]]
 SETTINGS: dict[str, dict[str, Any]] = {
     "the paper's": PAPER,
     "gaussian hyperplanes": {"hyperplanes": "gaussian"},
-    "4096 hyperplanes": {"min_width": 4096},
+    "1024 hyperplanes": {"min_width": 1024},
+    "masks": {"detectors": "mask"},
     "weighted detectors": {"detectors": "weighted", "selection": "random"},
     "margin 25%": {"margin": "25%"},
-    "7 networks": {"n_networks": 7},
-    "7 weighted networks": {"n_networks": 7, "detectors": "weighted", "selection": "random"},
+    "one network": {"n_networks": 1},
+    "10 networks": {"n_networks": 10},
 }
 
 

@@ -318,8 +318,9 @@ def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = N
     if len(networks) == 1:
         return class_slack(networks[0], X, n_jobs=n_jobs)
     total = np.zeros((X.shape[0], networks[0].widths[-1]))
-    for network in networks:
-        total += class_slack(network, X, n_jobs=n_jobs) / len(networks)
+    with np.errstate(over="ignore"):  # shares of LOWEST may add up to a little less
+        for network in networks:
+            total += class_slack(network, X, n_jobs=n_jobs) / len(networks)
     return np.maximum(total, LOWEST)
 
 

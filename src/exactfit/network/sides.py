@@ -65,7 +65,7 @@ WIDE = 256  # from so many hyperplanes on, looking for columns in which all poin
 SHARE_ALIKE = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
 SMALL_WORK = 2**30  # products of numbers: a fifth of a second of NumPy's, where loading the compiler takes half of one
-FEW_IN_DOUBT = 512  # sides that fractions decide, each in 0.1 ms or so
+FEW_IN_DOUBT = 2048  # sides that fractions decide, each in 0.1 ms or less: less than loading the compiler takes
 U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
 
