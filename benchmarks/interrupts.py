@@ -41,7 +41,7 @@ def computations(rows: int, folder: str | None) -> dict[str, Callable[[], Any]]:
         "fit": lambda: paper().fit(X, y),
         "fit, as many as it takes": lambda: InterpolatingClassifier.paper(random_state=SEED, n_jobs=2).fit(X, y),
         "fit, weighted": lambda: paper(detectors="weighted").fit(X, y),
-        "fit, margin": lambda: paper(width=None, margin="25%").fit(X[few], y[few]),
+        "fit, margin": lambda: paper(width="adaptive", margin="25%").fit(X[few], y[few]),
         "fit, default": lambda: InterpolatingClassifier(random_state=SEED, n_jobs=2).fit(X, y),
         "fit and certify": lambda: certify(paper().fit(X, y), X, y, radii=True, n_jobs=2),
         "fit and predict": lambda: paper().fit(X[few], y[few]).predict(X),
@@ -54,7 +54,7 @@ def serve(name: str, rows: int, folder: str | None) -> None:
     """In the child: compute again and again, and say when that began and ended; a late signal is nobody's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     work = computations(rows, folder)[name]
-    while True:
+    for _ in sys.stdin:  # a line asks for a run
         print("begun", flush=True)
         with suppress(KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -76,13 +76,14 @@ def measure(name: str, options: Options) -> list[Row]:
     rows, rng = options.size or ROWS, np.random.default_rng(SEED)
     command = [sys.executable, "-m", "benchmarks.interrupts", name, str(rows), options.data or ""]
     delays, taken = [], []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
         assert child.stdout is not None
         lines = (line.split() for line in child.stdout)
         latest = LATEST
         while len(delays) < SIGNALS:
-            while next(lines) != ["begun"]:
-                pass
+            print(file=child.stdin, flush=True)
+            assert next(lines) == ["begun"]
             begun = time.monotonic()
             time.sleep(latest * rng.random())
             sent, before = time.monotonic(), processor_seconds(child.pid)
