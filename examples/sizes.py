@@ -27,10 +27,10 @@ MODELS = {
 
 
 def sizes(X, y, seed, model):
-    """Hyperplanes, detectors and parameters of one network, which fits every point."""
+    """Hyperplanes, detectors and parameters of all networks of a model that fits every point."""
     model.set_params(random_state=seed).fit(X, y)
     assert model.interpolates_
-    return model.width_, model.n_detectors_, model.network_.n_parameters
+    return model.width_, model.n_detectors_, sum(network.n_parameters for network in model.networks_)
 
 
 runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
