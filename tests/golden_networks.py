@@ -92,6 +92,7 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
     "hyperplanes": "gaussian", "rescue": True, "activation": "threshold", "selection": "random",
+    "detectors": "mask", "n_networks": 1,
     "greedy_memory": 2**28, "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
 }  # fmt: skip

@@ -34,7 +34,8 @@ MODELS = {
 def fitted(problem: str = "moons", **options):
     X, y = make_moons(80, noise=0.2, random_state=0) if problem == "moons" else PROBLEMS[problem]()
     names = np.array(["nought", "one", "two", "three"])
-    return InterpolatingClassifier(random_state=0, **options).fit(X, names[y]), X, names[y]
+    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    return InterpolatingClassifier(**options).fit(X, names[y]), X, names[y]
 
 
 def unseen(X):

@@ -80,7 +80,7 @@ class DetectorAt:
     anchor: int
     witness: int
     slack: float
-    support: tuple[Supporter, ...] = ()
+    support: tuple[Supporter, ...] = field(default=(), repr=False)
     n_support: int = 0
 
     def __str__(self) -> str:

@@ -400,7 +400,7 @@ def test_bad_options_are_refused_and_nothing_changes(name, value):
 
 def test_a_width_that_memory_cannot_hold_is_refused_before_anything_is_allocated():
     for option in ("width", "min_width"):
-        model = InterpolatingClassifier().set_params(**{option: 10**13})
+        model = InterpolatingClassifier(detectors="mask").set_params(**{option: 10**13})
         assert_refused(model, X_FLOAT, Y_GOOD, TooLargeError, r"width=10000000000000 needs [\d,]{19,} bytes")
 
 

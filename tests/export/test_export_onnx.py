@@ -119,7 +119,7 @@ def test_digits(activation, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_moons(dtype):
     X, y = make_moons(100_000, noise=0.05, random_state=0)
-    model = InterpolatingClassifier(exact_in=dtype, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in=dtype, n_networks=1, random_state=0).fit(X, y)
     assert_no_errors(to_onnx(model, dtype), X.astype(dtype), y)
 
 
@@ -133,7 +133,7 @@ def test_mnist(dtype):
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:10_000], data.y[:10_000]
-    model = InterpolatingClassifier(exact_in=dtype, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in=dtype, n_networks=1, random_state=0).fit(X, y)
     assert_no_errors(to_onnx(model, dtype), X.astype(dtype), y)
 
 

@@ -387,6 +387,7 @@ def test_row_tiles_walk_through_all_rows_in_order(shape):
 def test_small_work_with_much_in_doubt_goes_to_the_kernels(monkeypatch):
     monkeypatch.setattr(_sides, "is_loaded", lambda: False)
     X, W, B = np.zeros((30, 20)), np.ones((20, 20)), np.zeros(20)
+    monkeypatch.setattr(_sides, "FEW_IN_DOUBT", X.size - 201)
     assert plain_sides(X, W, B) is None
     assert not sides(X, W, B).to_bool().any()
     monkeypatch.setattr(_sides, "FEW_IN_DOUBT", X.size)
