@@ -56,7 +56,7 @@ class Exhibit:
             "hyperplanes": network.widths[0],
             "detectors": network.widths[1],
             "neurons": network.n_neurons,
-            "parameters": network.n_parameters,
+            "parameters": sum(one.n_parameters for one in self.model.networks_),
         }
 
     def headline(self) -> str:

@@ -334,7 +334,7 @@ def _model_info(fitted: TableModel) -> dict[str, Any]:
         "networks": len(classifier.networks_),
         "widths": list(network.widths),
         "neurons": network.n_neurons,
-        "parameters": network.n_parameters,
+        "parameters": sum(one.n_parameters for one in classifier.networks_),
         "outcome": classifier.outcome_.value,
         "options": {name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"},
         "activation": as_activation(classifier.activation).name,

@@ -170,7 +170,7 @@ def print_model(name: str, model: TableModel) -> None:
             "hyperplanes": network.widths[0],
             "detectors": f"{network.widths[1]}{', weighted' if Detectors.of(network).are_weighted else ''}",
             "neurons": network.n_neurons,
-            "parameters": network.n_parameters,
+            "parameters": sum(one.n_parameters for one in classifier.networks_),
             "outcome": classifier.outcome_.value,
         }
     )
