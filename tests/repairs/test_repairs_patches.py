@@ -2,40 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.datasets import make_moons
-from sklearn.linear_model import LogisticRegression
+from repair_models import KINDS, Constant, moons_and_model
 
 from exactfit import repair
 from exactfit.repairs.balls import centres_and_squares
-
-KINDS = ["ball", "mask", "weighted"]
-
-
-def trained(model, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
-
-
-class Constant:
-    """A model that always says the same."""
-
-    def __init__(self, label, classes=None):
-        self.label = label
-        if classes is not None:
-            self.classes_ = np.asarray(classes)
-
-    def predict(self, X):
-        return np.full(X.shape[0], self.label)
-
-
-def moons_and_model():
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    return X, y, trained(LogisticRegression(), X, y)
 
 
 def test_reach_goes_from_the_least_to_the_nearest_point_of_another_label() -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from repair_models import KINDS, Constant, moons_and_model, trained
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -25,26 +24,6 @@ from strategies import problems
 
 import exactfit
 from exactfit import ContradictoryLabelsError, DataError, ParameterError, RepairedClassifier, certify, repair
-
-KINDS = ["ball", "mask", "weighted"]
-
-
-def trained(model, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
-
-
-class Constant:
-    """A model that always says the same."""
-
-    def __init__(self, label, classes=None):
-        self.label = label
-        if classes is not None:
-            self.classes_ = np.asarray(classes)
-
-    def predict(self, X):
-        return np.full(X.shape[0], self.label)
 
 
 @given(problems(kinds=("grid", "halves", "interval", "any"), max_points=12), st.sampled_from(KINDS), st.data())
@@ -95,11 +74,6 @@ def test_by_default_little_else_changes(model, load) -> None:
     assert repaired.score(X, y) == 1.0
     assert report.held_out.broken <= report.held_out.mended + 0.0005 * len(labels)
     assert report.n_wrong >= np.count_nonzero(model.predict(X) != y)
-
-
-def moons_and_model():
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    return X, y, trained(LogisticRegression(), X, y)
 
 
 def test_a_model_without_errors_gets_no_patches() -> None:
