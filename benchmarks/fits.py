@@ -23,7 +23,7 @@ from rich.table import Table
 from sklearn.neighbors import KNeighborsClassifier
 
 from exactfit import InterpolatingClassifier
-from exactfit._support.options import seed_sequence
+from exactfit._support.parameters import seed_sequence
 from exactfit._support.processes import Reporter, run_alone
 from exactfit.construct import Construction, Recipe, adaptive_width, cover, evidence, fixed_width
 from exactfit.construct.algorithms import hyperplane_source

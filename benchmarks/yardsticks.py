@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from exactfit._kernels.compile import compiled, popcount
-from exactfit._kernels.cover import lowest_counts
-from exactfit._kernels.sides import FilterPlanes, ScaledRows, WordBlock, decide_products
+from exactfit._kernels.limits import lowest_counts
+from exactfit._kernels.signs import FilterPlanes, ScaledRows, WordBlock, decide_products
 
 REPEATS = 5  # of which the fastest counts: whatever disturbs makes it slower
 ROUNDS = 12  # by turns, so that all see the same machine

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
-from ._support.options import Unweighted, refuse_weights
+from ._support.parameters import Unweighted, refuse_weights
 from .certificate import Certificate, certify
 from .construct import Construction, Options
 from .construct.build import build

@@ -11,7 +11,7 @@ from command_line import SOURCE, Capture, error_of, output_of, python, raising
 
 import exactfit
 from exactfit import demo
-from exactfit.cli import ExitCode, app, main, options
+from exactfit.cli import ExitCode, app, arguments, main
 from exactfit.exceptions import (
     ConstructionError,
     ContradictoryLabelsError,
@@ -189,7 +189,7 @@ def test_every_help_has_an_example_and_the_exit_codes(command: str, capsys: Capt
 def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
     text = " ".join(output_of(["--help"], capsys)[0].split())
     for code in ExitCode:
-        assert f" {code:d} {options.MEANINGS[code]}" in text
+        assert f" {code:d} {arguments.MEANINGS[code]}" in text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import problems, seeds
 
-from exactfit._support.options import seed_sequence
+from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Recipe
 from exactfit.construct.algorithms import hyperplane_source
 from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import FOR_VALUES, problems, seeds
 
-from exactfit._support.options import seed_sequence
+from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Recipe, adaptive_width, fixed_width, values
 from exactfit.construct.algorithms import hyperplane_source

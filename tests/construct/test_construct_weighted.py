@@ -144,7 +144,7 @@ def assert_is_the_twins(made, X, codes, recipe):
 
 def candidate_rows(codes, k, recipe):
     """The rows of a class in the order that its own random stream gives."""
-    from exactfit._support.options import seed_sequence
+    from exactfit._support.parameters import seed_sequence
     from exactfit.construct.hyperplanes import ORDER, stream
 
     rows = np.flatnonzero(codes == k)

@@ -7,7 +7,7 @@ import pytest
 from random_problems import three_labels
 
 from exactfit import TooLargeError
-from exactfit._support.options import seed_sequence
+from exactfit._support.parameters import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.constructions import (
     CondensedNeighbour,

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris, make_moons
 from strategies import problems
 
 from exactfit import ContradictoryLabelsError, ParameterError, Recipe, fixed_width
-from exactfit._support.options import seed_sequence
+from exactfit._support.parameters import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.geometry import (
     is_mutual_covering,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compile import compiled
-from .sides import LIMBS, _add_product, _safe, _two_product, sign_of_limbs
+from .signs import LIMBS, _add_product, _safe, _two_product, sign_of_limbs
 
 TINY = 1e-290  # above what underflow may take off a square: d * 2^-1074
 CHUNK = 64  # lower bounds at a time: 512 bytes, which stay in the first cache

@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from .console import Progress, progress_bar, silent
-from .options import check_n_jobs
+from .parameters import check_n_jobs
 
 UNKNOWN_MEMORY = 2**36  # bytes, 64 GiB: a generous guess where the system does not tell
 LEAST_ROOM = 2**20  # bytes: under a limit on addresses that is used up already, a little is left to say so

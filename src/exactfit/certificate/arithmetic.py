@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.certify import Facts
-from .._kernels.chains import (
+from .._kernels.enclosures import (
     LINEAR,
     RAMP,
     STEP,

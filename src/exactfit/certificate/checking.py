@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import progress_bar
-from .._support.options import check_flag, check_number
+from .._support.parameters import check_flag, check_number
 from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.chains import INEXACT, LINEAR, RAMP, STEP, Units, nearest_flat, nearest_sphere
+from .._kernels.enclosures import INEXACT, LINEAR, RAMP, STEP, Units, nearest_flat, nearest_sphere
 from ..exceptions import DataError
 from ..network import Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from .error_bounds import facts_of

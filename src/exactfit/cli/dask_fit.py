@@ -13,7 +13,7 @@ from ..exceptions import DataError, ParameterError
 if TYPE_CHECKING:
     from ..estimators import InterpolatingClassifier
     from ..tables import Table
-    from .options import Estimator, LabelledSource
+    from .arguments import Estimator, LabelledSource
 
 BACKENDS = ("local", "dask")
 SHOWN_ROWS = 100  # of a file, from which its columns are known

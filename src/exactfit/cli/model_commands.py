@@ -13,8 +13,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
-from .dask_fit import Cluster, fit_in_parts
-from .options import (
+from .arguments import (
     Estimator,
     Jobs,
     Json,
@@ -26,6 +25,7 @@ from .options import (
     TableSource,
     refuse_existing,
 )
+from .dask_fit import Cluster, fit_in_parts
 from .output import (
     ExitCode,
     json_text,

@@ -15,7 +15,7 @@ from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
 from . import data_commands, lab_commands, model_commands, repair_commands
-from .options import CODES, Debug, Quiet, add_command
+from .arguments import CODES, Debug, Quiet, add_command
 from .output import MEANINGS, ExitCode, State, begin, notify
 
 # The first entry that fits decides.

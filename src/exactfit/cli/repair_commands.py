@@ -11,7 +11,7 @@ import typer
 
 from .._support.console import tell
 from ..exceptions import ContradictoryLabelsError, DataError, ParameterError
-from .options import Jobs, Json, NewFile, Seed, TableSource, as_number, readable
+from .arguments import Jobs, Json, NewFile, Seed, TableSource, as_number, readable
 from .output import notify, print_certificate, print_json
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, Steps, silent
-from .._support.options import check_whole, seed_sequence
+from .._support.parameters import check_whole, seed_sequence
 from .._support.threads import Threads, Work
 from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.cover import cover_in_turn, take_turns
-from .._kernels.cover import gains as count_gains
+from .._kernels.limits import cover_in_turn, take_turns
+from .._kernels.limits import gains as count_gains
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
-from .._kernels.cover import gather_masks, lowest_counts, lowest_mutual_counts
+from .._kernels.limits import gather_masks, lowest_counts, lowest_mutual_counts
 from .._support.console import Progress, Steps
 from .._support.threads import Threads, split
 from ..network.bits import BitMatrix, last_word, n_words

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, STREAM_ALONE, joint_note, method_of

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
-from .._support.options import seed_sequence
+from .._support.parameters import seed_sequence
 from .._support.threads import Threads, Work
 from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.options import check_choice, check_flag, check_n_jobs, check_whole, is_whole
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, is_whole
 from ..exceptions import ParameterError
 from ..network.activations import Activation, as_activation
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.separation import cut_pairs
+from .._kernels.open_pairs import cut_pairs
 from ..data.matrices import dense_rows
 
 Ints = NDArray[np.int64]

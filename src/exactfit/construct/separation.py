@@ -24,7 +24,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.separation import TILE, Scan, last_separating_bit, list_open, weigh_open
+from .._kernels.open_pairs import TILE, Scan, last_separating_bit, list_open, weigh_open
 from .._support.threads import Threads
 from ..network.bits import WORD_BITS, Words
 from .distinct import Crowds

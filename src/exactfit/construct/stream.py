@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
-from .._kernels.cover import highest_sums, lowest_counts, lowest_sums
+from .._kernels.limits import highest_sums, lowest_counts, lowest_sums
 from .._support.threads import SERIAL
 from ..data import as_labels, as_matrix, class_indices, finite_points
 from ..data.matrices import dense_rows

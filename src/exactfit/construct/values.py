@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import affine
-from .._kernels.cover import highest_sums, lowest_sums
+from .._kernels.limits import highest_sums, lowest_sums
 from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._support.threads import Threads

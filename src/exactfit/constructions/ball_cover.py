@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
-from .._support.options import Seed, check_choice, seed_sequence
+from .._support.parameters import Seed, check_choice, seed_sequence
 from .._support.threads import Threads, Work, at_work
 from ..construct import Construction, Recipe, Trace
 from ..construct.construction import output_layer

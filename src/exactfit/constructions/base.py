@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, seed_sequence
+from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import stream

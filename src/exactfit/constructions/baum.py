@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .._support.options import Seed, check_choice, check_whole, seed_sequence
+from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream

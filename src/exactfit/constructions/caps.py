@@ -25,7 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed
+from .._support.parameters import Seed
 from .._support.threads import Threads, single_threaded_blas
 from ..construct import Construction, Trace
 from ..data import mean

@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .._support.options import Seed, check_whole
+from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import THRESHOLD

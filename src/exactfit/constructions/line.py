@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, seed_sequence
+from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..data.matrices import dense_rows, row_tiles

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.options import Seed, check_whole, seed_sequence
+from .._support.parameters import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.construction import output_layer

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._support.options import Seed
+from .._support.parameters import Seed
 from ..construct import Construction, Recipe, adaptive_width, fixed_width
 from .base import Codes, Labels, Matrix
 

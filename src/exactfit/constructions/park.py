@@ -28,7 +28,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed
+from .._support.parameters import Seed
 from ..construct import Construction, Trace
 from ..exceptions import ParameterError
 from ..outcome import Outcome

@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, check_choice, check_whole, seed_sequence
+from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.construction import output_layer

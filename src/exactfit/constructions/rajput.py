@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.options import Seed, seed_sequence
+from .._support.parameters import Seed, seed_sequence
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
 from ..construct.rescue import Stall, coordinate_cuts

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
-from .._support.options import Seed, seed_sequence
+from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Source, gaussian, largest_distance

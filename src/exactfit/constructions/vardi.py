@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .._support.options import Seed
+from .._support.parameters import Seed
 from ..construct import Construction, Trace
 from ..exceptions import ParameterError
 from ..outcome import Outcome

@@ -36,7 +36,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, check_whole, seed_sequence
+from .._support.parameters import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, stream

@@ -41,7 +41,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, check_whole
+from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network

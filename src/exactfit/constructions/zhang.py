@@ -26,7 +26,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .._support.options import Seed, check_whole
+from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network

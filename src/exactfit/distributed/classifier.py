@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
-from .._kernels.cover import lowest_counts
+from .._kernels.limits import lowest_counts
 from .._support.threads import SERIAL
 from ..construct.distinct import Groups
 from ..construct.evidence import Columns, Pace, Pieces, masks_of

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import Seed, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import Recipe
 from ..construct.build import build

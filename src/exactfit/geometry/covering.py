@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress
-from .._support.options import Seed, check_choice, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import hyperplanes
 from ..construct.cover import greedy_cover, random_cover

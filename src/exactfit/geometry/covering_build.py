@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import pair_squares
-from .._support.options import Seed, seed_sequence
+from .._support.parameters import Seed, seed_sequence
 from .._support.threads import Work
 from ..construct.cover import greedy_cover
 from ..construct.distinct import ClassOrder

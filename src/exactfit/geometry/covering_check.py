@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.options import check_number
+from .._support.parameters import check_number
 from .._support.threads import SERIAL, Work
 from ..construct import hyperplanes
 from ..data import Codes, Labelled, Matrix, Rows, mean

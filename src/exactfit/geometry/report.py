@@ -11,7 +11,7 @@ import numpy as np
 
 from .._support.console import Progress
 from .._support.html import facts
-from .._support.options import Seed, check_number, seed_sequence
+from .._support.parameters import Seed, check_number, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import Recipe, hyperplanes
 from ..data import Labelled, Rows, mean, refuse_conflicts

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.options import Seed, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import at_work
 from ..construct.hyperplanes import stream
 from ..data import Labelled, Rows, refuse_conflicts

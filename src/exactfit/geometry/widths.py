@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import largest_of_components
-from .._support.options import Seed, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work, single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..data import Matrix, Rows, as_points

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
-from .._support.options import check_choice, check_number, check_whole
+from .._support.parameters import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
 from .._support.threads import n_threads, usable_memory
 from ..certificate.attack import Decide, Probes, smallest_change

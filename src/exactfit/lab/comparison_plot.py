@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._support.options import check_choice
+from .._support.parameters import check_choice
 from ..exceptions import DataError
 from ..plots.style import GREY, INK, axes_for, check_kind, color, marker, shade
 from .comparison import Comparison, Row

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from ..data import data_digest, finite_points, mean_and_deviation, refuse_conflicts
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, ParameterError

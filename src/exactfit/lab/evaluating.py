@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import progress_bar
-from .._support.options import check_flag, check_number, check_whole
+from .._support.parameters import check_flag, check_number, check_whole
 from ..construct.recipe import PAPER, recipe_of
 from ..data import Labelled
 from ..estimators import InterpolatingClassifier

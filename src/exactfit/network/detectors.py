@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import best_slack_counts, best_slack_sums, count_all, masked_sums
-from .._kernels.weighted import best_slack_weights
+from .._kernels.weighing import best_slack_weights
 from .._support.threads import Threads, split
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError

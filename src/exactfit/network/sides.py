@@ -46,7 +46,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels import sides as kernels
+from .._kernels import signs as kernels
 from .._kernels.compile import is_loaded
 from .._kernels.rows import FEATURE_BLOCK, find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas

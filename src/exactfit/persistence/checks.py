@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import check_random_state
+from .._support.parameters import check_random_state
 from ..certificate import Certificate
 from ..certificate.record import ROW_LISTS, STREAM_ALONE
 from ..construct import Construction, Trace

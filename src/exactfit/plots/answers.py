@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.options import check_whole, check_wholes
+from .._support.parameters import check_whole, check_wholes
 from ..data import as_labels, as_points
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError

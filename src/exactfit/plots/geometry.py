@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import check_wholes
+from .._support.parameters import check_wholes
 from ..data import Labelled, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from ..construct import Construction, Trace
 from ..data import as_labels, as_points, class_indices, is_digest_of
 from ..data.matrices import dense_rows

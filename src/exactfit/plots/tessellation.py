@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from ..network.sides import sides
 from .plane import Codes, Floats, Picture, hyperplanes_of, network_of
 from .style import GREY, INK, axes_for, tint

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.options import check_choice, check_n_jobs, seed_sequence
+from .._support.parameters import check_choice, check_n_jobs, seed_sequence
 from .._support.threads import Threads
 from ..certificate.chains import prove_chain
 from ..certificate.record import Arithmetic, ProofEffort

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
-from .._support.options import check_number
+from .._support.parameters import check_number
 from ..construct.construction import output_layer
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.matrices import dense_rows, row_tiles

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._support.options import check_random_state, check_whole, seed_sequence
+from .._support.parameters import check_random_state, check_whole, seed_sequence
 from .._support.threads import at_work
 from ..construct.noise import Claims, drawn_patterns
 from ..data import Labelled, distinct_rows

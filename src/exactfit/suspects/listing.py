@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.console import as_frame, text_table
 from .._support.html import Markup, element, html_table, joined, page
-from .._support.options import check_whole
+from .._support.parameters import check_whole
 from ..geometry.neighbours import NOBODY
 from ..tables import Table
 from ..tables.explained import SHOWN_COLUMNS, RowCells, Shape

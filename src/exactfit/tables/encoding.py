@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.options import check_choice
+from .._support.parameters import check_choice
 from ..data import mean_and_deviation
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, UnseenCategoryWarning

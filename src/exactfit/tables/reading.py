@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from .._support.console import Progress, progress_bar
-from .._support.options import check_choice
+from .._support.parameters import check_choice
 from .._support.threads import usable_memory
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .cells import EXACT_INTEGERS, Cells, beyond_float64

@@ -70,7 +70,7 @@ def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
 
     Examples
     --------
-    >>> from exactfit._support.options import check_wholes
+    >>> from exactfit._support.parameters import check_wholes
     >>> check_wholes("widths", 5, at_least=1)
     Traceback (most recent call last):
     ...
@@ -122,7 +122,7 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
     Examples
     --------
-    >>> from exactfit._support.options import seed_sequence
+    >>> from exactfit._support.parameters import seed_sequence
     >>> seed_sequence(7).entropy
     7
     """

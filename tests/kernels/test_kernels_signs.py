@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_inputs import ALL, any_float, close_calls, moderate
 
-from exactfit._kernels import sides
+from exactfit._kernels import signs
 from exactfit.network.bits import BitMatrix
 
 
@@ -20,9 +20,9 @@ def test_signs_to_bits():
     rng = np.random.default_rng(21)
     for _ in range(20):
         numbers = rng.choice([-1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, np.inf, -np.inf, np.nan], 64)
-        word = int(sides.signs(numbers))
+        word = int(signs.signs(numbers))
         assert [word >> i & 1 == 1 for i in range(64)] == [v > 0 for v in numbers.tolist()]
-    assert int(sides.signs(np.ones(64))) == ALL
+    assert int(signs.signs(np.ones(64))) == ALL
 
 
 def test_doubt_unless_the_size_exceeds_the_bound():
@@ -32,10 +32,10 @@ def test_doubt_unless_the_size_exceeds_the_bound():
     up, down = np.nextafter(bound, 9), np.nextafter(bound, 0)
     numbers[:8] = bound, up, down, -bound, -up, np.inf, -np.inf, np.nan
     numbers[63] = 1e308
-    word = int(sides.in_doubt(numbers, 2.0, slopes, 3.0, errors))
+    word = int(signs.in_doubt(numbers, 2.0, slopes, 3.0, errors))
     assert [i for i in range(64) if not word >> i & 1] == [1, 4, 63]
     slopes[2], errors[4] = np.nan, np.inf
-    word = int(sides.in_doubt(np.full(64, 1e300), 2.0, slopes, 3.0, errors))
+    word = int(signs.in_doubt(np.full(64, 1e300), 2.0, slopes, 3.0, errors))
     assert [i for i in range(64) if word >> i & 1] == [2, 4]
 
 
@@ -45,7 +45,7 @@ def sign_of(number):
 
 @given(moderate, moderate)
 def test_products_come_with_their_exact_remainder(a, b):
-    product, remainder = sides._two_product(a, b)
+    product, remainder = signs._two_product(a, b)
     assert product == a * b
     assert Fraction(product) + Fraction(remainder) == Fraction(a) * Fraction(b)
 
@@ -54,7 +54,7 @@ def test_products_come_with_their_exact_remainder(a, b):
 @given(close_calls(any_float))
 def test_float64_stage_is_right_or_says_that_it_does_not_know(call):
     x, w, b = call
-    got = sides._float64_sign(x, w, b)
+    got = signs._float64_sign(x, w, b)
     assert got in (2, sign_of(naive.exact(w, x, b)))
 
 
@@ -62,7 +62,7 @@ def test_float64_stage_is_right_or_says_that_it_does_not_know(call):
 @given(close_calls(any_float))
 def test_compensated_stage_is_right_or_says_that_it_does_not_know(call):
     x, w, b = call
-    got = sides._compensated_sign(x, w, b)
+    got = signs._compensated_sign(x, w, b)
     assert got in (2, sign_of(naive.exact(w, x, b)))
 
 
@@ -70,15 +70,15 @@ def test_compensated_stage_is_right_or_says_that_it_does_not_know(call):
 @given(close_calls(any_float))
 def test_long_accumulator_is_always_right(call):
     x, w, b = call
-    limbs = np.full(sides.LIMBS, 12345, dtype=np.int64)  # what an earlier call left behind
-    assert sides._exact_sign(x, w, b, limbs) == sign_of(naive.exact(w, x, b))
+    limbs = np.full(signs.LIMBS, 12345, dtype=np.int64)  # what an earlier call left behind
+    assert signs._exact_sign(x, w, b, limbs) == sign_of(naive.exact(w, x, b))
 
 
 @given(any_float, any_float, any_float, st.booleans())
 def test_single_weight_stage_is_right_or_says_that_it_does_not_know(x, w, b, on_it):
     if on_it and math.isfinite(w * x):
         b = -w * x
-    assert sides._lone_sign(x, w, b) in (2, sign_of(Fraction(w) * Fraction(x) + Fraction(b)))
+    assert signs._lone_sign(x, w, b) in (2, sign_of(Fraction(w) * Fraction(x) + Fraction(b)))
 
 
 @settings(max_examples=200)
@@ -87,9 +87,9 @@ def test_all_stages_together(call):
     x, w, b = call
     nonzero = np.flatnonzero(w)
     lone = int(nonzero[0]) if len(nonzero) == 1 else -1
-    limbs = np.zeros(sides.LIMBS, dtype=np.int64)
+    limbs = np.zeros(signs.LIMBS, dtype=np.int64)
     for which in {lone, -1}:
-        assert sides.positive(x, w, b, which, limbs) == naive.side(w, x, b)
+        assert signs.positive(x, w, b, which, limbs) == naive.side(w, x, b)
 
 
 def test_each_stage_decides_what_it_is_there_for():
@@ -99,30 +99,30 @@ def test_each_stage_decides_what_it_is_there_for():
         x, w = rng.standard_normal(50), rng.standard_normal(50)
         near = -naive.dot(w, x)
         size = float(np.abs(w) @ np.abs(x))
-        assert sides._float64_sign(x, w, near + 1e-12 * size) == 1
-        assert sides._float64_sign(x, w, near - 1e-12 * size) == -1
-        assert sides._float64_sign(x, w, near) == 2
+        assert signs._float64_sign(x, w, near + 1e-12 * size) == 1
+        assert signs._float64_sign(x, w, near - 1e-12 * size) == -1
+        assert signs._float64_sign(x, w, near) == 2
         both = np.concatenate([x, x]), np.concatenate([w, -w])
-        assert sides._compensated_sign(*both, 1e-25) == 1
-        assert sides._compensated_sign(*both, -1e-25) == -1
-        assert sides._compensated_sign(*both, 0.0) == 2
+        assert signs._compensated_sign(*both, 1e-25) == 1
+        assert signs._compensated_sign(*both, -1e-25) == -1
+        assert signs._compensated_sign(*both, 0.0) == 2
     grid_x, grid_w = rng.integers(-5, 6, 40).astype(float), rng.integers(-5, 6, 40).astype(np.float32)
-    assert sides._compensated_sign(grid_x, grid_w, -float(grid_x @ grid_w)) == 0
+    assert signs._compensated_sign(grid_x, grid_w, -float(grid_x @ grid_w)) == 0
     for x in (0.1, 1e8, 0.0):
-        assert [sides._lone_sign(x, s, -s * x) for s in (1.0, -1.0, 0.25)] == [0, 0, 0]
-        assert sides._lone_sign(x, 1.0, -math.nextafter(x, 1e9)) == -1
-        assert sides._lone_sign(x, 1.0, -math.nextafter(x, -1e9)) == 1
+        assert [signs._lone_sign(x, s, -s * x) for s in (1.0, -1.0, 0.25)] == [0, 0, 0]
+        assert signs._lone_sign(x, 1.0, -math.nextafter(x, 1e9)) == -1
+        assert signs._lone_sign(x, 1.0, -math.nextafter(x, -1e9)) == 1
 
 
 @pytest.mark.parametrize("terms", [1, 3, 200])
 def test_long_accumulator_at_the_ends_of_its_range(terms):
-    limbs = np.zeros(sides.LIMBS, dtype=np.int64)
+    limbs = np.zeros(signs.LIMBS, dtype=np.int64)
     for size in (5e-324, 2.0**-1022, 1.7e308):
         for last in (0.0, 5e-324, -5e-324, 1.7e308, -1.7e308):
             x = np.concatenate([np.full(terms, size), np.full(terms, -size)])
             w = np.concatenate([np.full(2 * terms, size)])
             for points in (x, np.abs(x), -np.abs(x)):
-                assert sides._exact_sign(points, w, last, limbs) == sign_of(naive.exact(w, points, last))
+                assert signs._exact_sign(points, w, last, limbs) == sign_of(naive.exact(w, points, last))
 
 
 def test_settling_changes_open_bits_only():
@@ -136,7 +136,7 @@ def test_settling_changes_open_bits_only():
     words[1:3, 2:7] = wrong.words
     lone = np.full(134, -1, dtype=np.int64)
     shifted_W, shifted_b = np.vstack([np.zeros((64, 3)), W]), np.concatenate([np.zeros(64), b])
-    sides.settle(X, shifted_W, shifted_b, lone, 1, 2, words, open_bits)
+    signs.settle(X, shifted_W, shifted_b, lone, 1, 2, words, open_bits)
     np.testing.assert_array_equal(BitMatrix(words[1:3, 2:7].copy(), 70).to_bool(), np.where(opened, truth, ~truth))
     assert not open_bits.any()
     words[1:3, 2:7] = 0
@@ -148,7 +148,7 @@ def test_rows_are_scaled_to_size_one(size):
     rng = np.random.default_rng(24)
     X = size * rng.uniform(-1, 1, (12, 5))
     scaled, factors, norms = np.empty((12, 5), dtype=np.float32), np.empty(12), np.empty(12)
-    sides.scale_rows(X, np.zeros(5), np.arange(5), scaled, factors, norms)
+    signs.scale_rows(X, np.zeros(5), np.arange(5), scaled, factors, norms)
     if size in (1e-307, 1.7e308):
         assert (norms == np.inf).all(), "such factors would leave the range of float64"
         return
@@ -166,7 +166,7 @@ def test_rows_are_scaled_to_size_one(size):
 def test_shifted_biases_come_with_a_true_error_bound(call):
     origin, w, b = call
     shifted, errors = np.empty(1), np.empty(1)
-    sides.shift_biases(w[None], np.array([b]), origin, shifted, errors)
+    signs.shift_biases(w[None], np.array([b]), origin, shifted, errors)
     if errors[0] < np.inf:
         assert abs(Fraction(float(shifted[0])) - naive.exact(w, origin, b)) <= Fraction(float(errors[0]))
 
@@ -175,5 +175,5 @@ def test_shifted_biases_are_sharp_on_plain_data():
     rng = np.random.default_rng(25)
     W, b, origin = rng.standard_normal((30, 100)).astype(np.float32), rng.standard_normal(30), rng.standard_normal(100)
     shifted, errors = np.empty(30), np.empty(30)
-    sides.shift_biases(W, b, origin, shifted, errors)
+    signs.shift_biases(W, b, origin, shifted, errors)
     assert (errors <= 1e-15 * np.abs(shifted) + 1e-25).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_inputs import COLUMNS, WIDTHS, masks_of, random_bits
 
-from exactfit._kernels import weighted as kernels
+from exactfit._kernels import weighing as kernels
 from exactfit._kernels.certify import best_weighted_margins, extreme_count
 from exactfit.network.bits import BitMatrix, n_words
 

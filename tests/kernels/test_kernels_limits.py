@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_inputs import COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
-from exactfit._kernels import counting, cover
+from exactfit._kernels import counting
+from exactfit._kernels import limits as kernels
 from exactfit.network.bits import BitMatrix
 
 
@@ -20,7 +21,7 @@ def test_lowest_counts_and_who_attains_them_first(n_bits, n_columns):
     counts = count_matrix(masks, points)
     start, stop = n_columns // 3, n_columns
     lowest, where = np.full(6, np.iinfo(np.int64).max), np.full(6, -1)
-    cover.lowest_counts(BitMatrix.from_bool(points).words, start, stop, masks_of(masks), lowest, where)
+    kernels.lowest_counts(BitMatrix.from_bool(points).words, start, stop, masks_of(masks), lowest, where)
     np.testing.assert_array_equal(lowest, counts[:, start:stop].min(axis=1))
     np.testing.assert_array_equal(where, start + counts[:, start:stop].argmin(axis=1))
 
@@ -35,7 +36,7 @@ def test_lowest_counts_where_most_columns_are_out_early(n_bits, seed):
     points[2500:] &= ~masks[0] | (rng.random((500, n_bits)) < 0.01)
     counts = count_matrix(masks, points)
     lowest, where = np.full(6, np.iinfo(np.int64).max), np.full(6, -1)
-    cover.lowest_counts(BitMatrix.from_bool(points).words, 0, 3000, masks_of(masks), lowest, where)
+    kernels.lowest_counts(BitMatrix.from_bool(points).words, 0, 3000, masks_of(masks), lowest, where)
     np.testing.assert_array_equal(lowest, counts.min(axis=1))
     np.testing.assert_array_equal(where, counts.argmin(axis=1))
 
@@ -45,13 +46,13 @@ def test_lowest_counts_go_on_from_what_is_known():
     words, counts = BitMatrix.from_bool(points).words, count_matrix(masks, points)
     lowest, where = np.full(4, np.iinfo(np.int64).max), np.full(4, -1)
     for start, stop in [(0, 500), (500, 1200)]:
-        cover.lowest_counts(words, start, stop, masks_of(masks), lowest, where)
+        kernels.lowest_counts(words, start, stop, masks_of(masks), lowest, where)
     np.testing.assert_array_equal(lowest, counts.min(axis=1))
     np.testing.assert_array_equal(where, counts.argmin(axis=1))
     known = np.array([0, 1, counts[2].min(), 131])
     known[1] = max(1, counts[1].min() - 1)
     lowest, where = known.copy(), np.full(4, -7)
-    cover.lowest_counts(words, 0, 1200, masks_of(masks), lowest, where)
+    kernels.lowest_counts(words, 0, 1200, masks_of(masks), lowest, where)
     assert where.tolist() == [-7, -7, -7, int(counts[3].argmin())]
     assert lowest[:3].tolist() == known[:3].tolist()
 
@@ -61,7 +62,7 @@ def test_masks_are_the_complements_of_the_anchors(n_bits):
     points = random_bits(11, 9, n_bits)
     columns = np.array([8, 0, 0, 3])
     out = np.empty((4, len(BitMatrix.from_bool(points).words)), dtype=np.uint64)
-    cover.gather_masks(BitMatrix.from_bool(points).words, columns, n_bits, out)
+    kernels.gather_masks(BitMatrix.from_bool(points).words, columns, n_bits, out)
     np.testing.assert_array_equal(out, masks_of(~points[columns]))
 
 
@@ -93,7 +94,7 @@ def test_candidates_take_turns(seed):
     by_hand = worth.copy()
     expected, highest_expected = turns_by_hand(heights, limits, places, by_hand)
     claimed, highest = np.empty(len(places), dtype=np.int64), np.empty(len(places), dtype=np.int32)
-    cover.take_turns(heights[limits > 0], limits, places, worth, claimed, highest)
+    kernels.take_turns(heights[limits > 0], limits, places, worth, claimed, highest)
     assert claimed.tolist() == expected
     assert worth.tolist() == by_hand.tolist()
     assert [h for h, e in zip(highest, highest_expected, strict=True) if e is not None] == [
@@ -107,10 +108,10 @@ def test_gains_count_uncovered_points_only(n_bits):
     uncovered = random_bits(13, 3, n_bits)[2]
     candidates = np.array([6, 2, 2, 0])
     out = np.empty(4, dtype=np.int64)
-    cover.gains(masks_of(claims), masks_of(uncovered[None]), candidates, out)
+    kernels.gains(masks_of(claims), masks_of(uncovered[None]), candidates, out)
     assert out.tolist() == [int((claims[k] & uncovered).sum()) for k in candidates]
     sizes = np.random.default_rng(14).integers(0, 8, n_bits)
-    cover.gains(masks_of(claims), masks_of(sizes >> np.arange(3)[:, None] & 1 > 0), candidates, out)
+    kernels.gains(masks_of(claims), masks_of(sizes >> np.arange(3)[:, None] & 1 > 0), candidates, out)
     assert out.tolist() == [int(sizes[claims[k]].sum()) for k in candidates]
 
 
@@ -122,10 +123,10 @@ def test_masked_sums_add_up_in_index_order(n_bits):
     counting.masked_sums(columns, masks_of(masks), out)
     assert out.tolist() == expected
     share = 1e-9
-    cover.highest_sums(columns, errors, share, masks_of(masks), out)
+    kernels.highest_sums(columns, errors, share, masks_of(masks), out)
     assert out.tolist() == [[v + share * v + e for v, e in zip(row, errors, strict=True)] for row in expected]
     lowest, where = np.full(4, np.inf), np.full(4, -1)
-    cover.lowest_sums(columns, errors, share, masks_of(masks), 100, lowest, where)
+    kernels.lowest_sums(columns, errors, share, masks_of(masks), 100, lowest, where)
     lows = np.array([[v - share * v - e for v, e in zip(row, errors, strict=True)] for row in expected])
     assert lowest.tolist() == lows.min(axis=1).tolist()
     assert where.tolist() == (100 + lows.argmin(axis=1)).tolist()
@@ -135,6 +136,6 @@ def test_lowest_sums_name_the_first_of_equals_and_keep_what_is_known():
     columns, errors = np.array([[2.0, 1.0, 1.0]]), np.zeros(3)
     masks = masks_of(np.ones((2, 1), dtype=bool))
     lowest, where = np.array([np.inf, 1.0]), np.array([-1, -5])
-    cover.lowest_sums(columns, errors, 0.0, masks, 10, lowest, where)
+    kernels.lowest_sums(columns, errors, 0.0, masks, 10, lowest, where)
     assert lowest.tolist() == [1.0, 1.0]
     assert where.tolist() == [11, -5]

@@ -1,4 +1,4 @@
-"""Options: each is written down once, and commands take those that belong together as one record."""
+"""What every command takes: options are written once, and those that belong together are one record."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class LabelledSource(TableSource):
 
     def labelled(self) -> tuple[Table, NDArray[Any]]:
         """The table and its labels, read once."""
-        from .._support.options import check_choice
+        from .._support.parameters import check_choice
         from ..tables import read_table
         from ..tables.columns import refuse_measure
         from ..tables.encoding import SCALINGS

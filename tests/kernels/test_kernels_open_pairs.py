@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_separation import coordinate_cuts, cut_separates
 
-from exactfit._kernels import separation as kernels
+from exactfit._kernels import open_pairs as kernels
 
 seeds = st.integers(0, 10**6)
 

@@ -14,7 +14,7 @@ from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
 from exactfit import InterpolatingClassifier
-from exactfit.cli import ExitCode, main, options
+from exactfit.cli import ExitCode, arguments, main
 from exactfit.construct.recipe import PAPER
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
@@ -27,14 +27,14 @@ def model(capsys: Capture) -> str:
 
 def test_every_option_of_the_estimator_is_one_of_fit() -> None:
     own = {"target_class": "target", "jobs": "n_jobs", "seed": "random_state"}
-    offered = {own.get(name, name) for name in inspect.signature(options.Estimator).parameters}
+    offered = {own.get(name, name) for name in inspect.signature(arguments.Estimator).parameters}
     assert offered - {"preset"} == set(inspect.signature(InterpolatingClassifier).parameters) - {"verbose"}
 
 
 def test_options_say_what_the_recipe_says_of_them() -> None:
     """The command line loads without NumPy, so it cannot read them from the recipe: they are written twice."""
-    shown = get_type_hints(options.Estimator, include_extras=True)
-    defaults = {field.name: field.default for field in fields(options.Estimator)}
+    shown = get_type_hints(arguments.Estimator, include_extras=True)
+    defaults = {field.name: field.default for field in fields(arguments.Estimator)}
     for field in fields(InterpolatingClassifier):
         if "help" not in field.metadata:
             continue
@@ -200,10 +200,10 @@ def test_offered_words_are_those_that_the_library_takes() -> None:
     from exactfit.tables.dialect import MISSING, PARTS
     from exactfit.tables.encoding import SCALINGS
 
-    assert set(options.CHOICES["arithmetic"]) == set(ARITHMETICS)
-    assert set(options.CHOICES["hyperplanes"]) == set(LAWS)
-    assert set(options.CHOICES["conflicts"]) == set(CONFLICTS)
-    assert set(options.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
-    assert set(options.CHOICES["date_part"]) == set(PARTS)
-    assert set(options.CHOICES["missing"]) == set(MISSING)
-    assert set(options.CHOICES["scale"]) == set(SCALINGS)
+    assert set(arguments.CHOICES["arithmetic"]) == set(ARITHMETICS)
+    assert set(arguments.CHOICES["hyperplanes"]) == set(LAWS)
+    assert set(arguments.CHOICES["conflicts"]) == set(CONFLICTS)
+    assert set(arguments.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
+    assert set(arguments.CHOICES["date_part"]) == set(PARTS)
+    assert set(arguments.CHOICES["missing"]) == set(MISSING)
+    assert set(arguments.CHOICES["scale"]) == set(SCALINGS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive_certificate import ORDERS, affine
 from scipy import sparse
 
-from exactfit._kernels import chains
+from exactfit._kernels import enclosures as kernels
 from exactfit._kernels.certify import ANY_QUANTUM, Facts
 from exactfit._kernels.exact_sums import quantum
 from exactfit._kernels.rounding import FLOAT32, FLOAT64, gamma
@@ -41,20 +41,20 @@ def check_facts(values, errors, facts):
         )
         assert facts.terms[i] == used.sum()
         common = min((quantum(v) for v in column[used].tolist()), default=ANY_QUANTUM) if not off.any() else None
-        assert facts.quanta[i] == (chains.INEXACT if common is None else common)
+        assert facts.quanta[i] == (kernels.INEXACT if common is None else common)
 
 
 @given(seeds)
 def test_facts_of_signals(seed):
     values = numbers(np.random.default_rng(seed), (5, 4))
     facts = no_facts(4)
-    chains.sum_facts(values, *facts)
+    kernels.sum_facts(values, *facts)
     check_facts(values, np.zeros_like(values), facts)
 
 
 def units_of(W, b):
     norms = np.abs(W).sum(axis=1) * (1 + (W.shape[1] + 8) * 2.0**-52)
-    return chains.Units(b, norms, facts_of(W).quanta, facts_of(b[:, None]).quanta)
+    return kernels.Units(b, norms, facts_of(W).quanta, facts_of(b[:, None]).quanta)
 
 
 @pytest.mark.parametrize(("form", "number"), FORMATS)
@@ -64,13 +64,13 @@ def test_sums_of_a_layer_lie_within_their_radius(form, number, seed):
     d = int(rng.integers(1, 7))
     values, W, b = numbers(rng, (d, 3)), numbers(rng, (4, d)), numbers(rng, 4)
     facts = no_facts(3)
-    chains.sum_facts(values, *facts)
+    kernels.sum_facts(values, *facts)
     inputs, errors = values.copy(), np.zeros_like(values)
     factors = np.array([gamma(t, form.unit) + gamma(t, FLOAT64.unit) for t in facts.terms])
-    chains.spread(values, errors, factors)
+    kernels.spread(values, errors, factors)
     np.testing.assert_array_equal(errors, factors * np.abs(values))
     sums, radii = W @ values, np.abs(W) @ errors
-    chains.enclose(sums, radii, factors, facts, units_of(W, b), d, form)
+    kernels.enclose(sums, radii, factors, facts, units_of(W, b), d, form)
     for j in range(4):
         for i in range(3):
             exact, radius = affine(W[j], inputs[:, i], b[j]), Fraction(float(radii[j, i]))
@@ -85,22 +85,26 @@ def test_whole_sums_have_no_radius():
     rng = np.random.default_rng(0)
     values, W, b = (rng.integers(-9, 9, shape).astype(float) for shape in ((5, 3), (4, 5), 4))
     facts = no_facts(3)
-    chains.sum_facts(values, *facts)
+    kernels.sum_facts(values, *facts)
     errors, factors = np.zeros_like(values), np.full(3, 2 * gamma(5, FLOAT32.unit))
-    chains.spread(values, errors, factors)
+    kernels.spread(values, errors, factors)
     sums, radii = W @ values, np.abs(W) @ errors
-    chains.enclose(sums, radii, factors, facts, units_of(W, b), 5, FLOAT32)
+    kernels.enclose(sums, radii, factors, facts, units_of(W, b), 5, FLOAT32)
     assert not radii.any()
 
 
-@pytest.mark.parametrize("kind", [chains.LINEAR, chains.STEP, chains.RAMP])
+@pytest.mark.parametrize("kind", [kernels.LINEAR, kernels.STEP, kernels.RAMP])
 @given(seed=seeds)
 def test_activations_of_intervals(kind, seed):
     rng = np.random.default_rng(seed)
     values, errors = np.round(8 * numbers(rng, (4, 5))) / 8, rng.integers(0, 4, (4, 5)) / 4.0
     before, radii, facts = values.copy(), errors.copy(), no_facts(5)
-    chains.activate(values, errors, kind, *facts)
-    answer = {chains.LINEAR: lambda v: v, chains.STEP: lambda v: float(v > 0), chains.RAMP: lambda v: max(v, 0.0)}[kind]
+    kernels.activate(values, errors, kind, *facts)
+    answer = {
+        kernels.LINEAR: lambda v: v,
+        kernels.STEP: lambda v: float(v > 0),
+        kernels.RAMP: lambda v: max(v, 0.0),
+    }[kind]
     for place in np.ndindex(4, 5):
         low, high = before[place] - radii[place], before[place] + radii[place]
         for inside in (low, before[place], high):
@@ -115,8 +119,8 @@ def test_squared_norms_lie_within_their_radius(form, number, seed):
     d = int(rng.integers(1, 6))
     values, errors, facts = np.zeros((d + 1, 3)), np.zeros((d + 1, 3)), no_facts(3)
     values[:d] = numbers(rng, (d, 3))
-    chains.sum_facts(values[:d], *facts)
-    chains.append_square(values, errors, facts, form)
+    kernels.sum_facts(values[:d], *facts)
+    kernels.append_square(values, errors, facts, form)
     for i in range(3):
         point, radius = values[:d, i], Fraction(float(errors[d, i]))
         centre = Fraction(float(values[d, i]))
@@ -135,7 +139,7 @@ def test_no_unit_changes_its_sign_within_reach(seed):
     X = rng.standard_normal((4, 2))
     flat, none = W @ X.T + b[:, None], np.full((3, 4), 1e-12)
     slopes, reach = np.linalg.norm(W, axis=1) * (1 + 1e-12), np.full(4, np.inf)
-    chains.nearest_flat(flat, none, slopes, reach)
+    kernels.nearest_flat(flat, none, slopes, reach)
     np.testing.assert_allclose(reach, (np.abs(flat) / slopes[:, None]).min(axis=0), rtol=1e-6)
     assert (reach <= (np.abs(flat) / slopes[:, None]).min(axis=0)).all()
 
@@ -143,7 +147,7 @@ def test_no_unit_changes_its_sign_within_reach(seed):
         return points @ W.T + c * (points**2).sum(axis=-1)[..., None] + b
 
     reach = np.full(4, np.inf)
-    chains.nearest_sphere(unit(X).T.copy(), none, slopes, c, b, reach)
+    kernels.nearest_sphere(unit(X).T.copy(), none, slopes, c, b, reach)
     angles = np.linspace(0, 2 * math.pi, 721)
     around = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     for x, radius, signs in zip(X, reach, unit(X) > 0, strict=True):
@@ -158,7 +162,7 @@ def test_no_unit_changes_its_sign_within_reach(seed):
 def test_nothing_is_claimed_of_a_sphere_whose_numbers_leave_the_range(c, value):
     reach = np.full(1, np.inf)
     with np.errstate(all="ignore"):
-        chains.nearest_sphere(
+        kernels.nearest_sphere(
             np.full((1, 1), value), np.zeros((1, 1)), np.full(1, 1e154), np.full(1, c), np.full(1, -value), reach
         )
     assert reach[0] == 0.0
@@ -166,9 +170,9 @@ def test_nothing_is_claimed_of_a_sphere_whose_numbers_leave_the_range(c, value):
 
 def test_a_flat_unit_without_slope_never_changes():
     reach = np.full(1, np.inf)
-    chains.nearest_flat(np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), reach)
+    kernels.nearest_flat(np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), reach)
     assert reach[0] == np.inf
-    chains.nearest_flat(np.ones((1, 1)), np.full((1, 1), 2.0), np.ones(1), reach)
+    kernels.nearest_flat(np.ones((1, 1)), np.full((1, 1), 2.0), np.ones(1), reach)
     assert reach[0] == 0.0
 
 
@@ -181,7 +185,7 @@ def test_sums_in_pairs_keep_twice_the_digits(seed):
     W = np.ldexp(rng.standard_normal((4, d)), rng.integers(-30, 30, (4, d))) * (rng.random((4, d)) < 0.7)
     csr, b = sparse.csr_array(W), rng.standard_normal(4)
     out_high, out_low = np.empty((4, 3)), np.empty((4, 3))
-    chains.precise_sums(high, low, csr.data, csr.indices, csr.indptr, b, out_high, out_low)
+    kernels.precise_sums(high, low, csr.data, csr.indices, csr.indptr, b, out_high, out_low)
     for j in range(4):
         for i in range(3):
             exact = affine(W[j], high[:, i], b[j]) + affine(W[j], low[:, i], 0.0)
@@ -195,7 +199,7 @@ def test_sums_in_pairs_keep_twice_the_digits(seed):
 def test_squares_in_pairs_keep_twice_the_digits(seed):
     values = numbers(np.random.default_rng(seed), (5, 4))
     high, low = np.empty(4), np.empty(4)
-    chains.precise_squares(values, high, low)
+    kernels.precise_squares(values, high, low)
     for i in range(4):
         exact = affine(values[:, i], values[:, i], 0.0)
         assert abs(Fraction(float(high[i])) + Fraction(float(low[i])) - exact) <= exact * 81 * Fraction(2) ** -104
