@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from exactfit._support import options
+from exactfit._support import parameters
 from exactfit.exceptions import ParameterError
 
 STATES = [None, 0, np.random.default_rng(0), np.random.SeedSequence(1)]
@@ -17,27 +17,27 @@ STATES = [None, 0, np.random.default_rng(0), np.random.SeedSequence(1)]
     ("check", "good", "bad", "message"),
     [
         (
-            partial(options.check_choice, "a", allowed=("x", "y")),
+            partial(parameters.check_choice, "a", allowed=("x", "y")),
             ["x", "y"],
             ["z", None, 1],
             "a must be one of 'x', 'y'",
         ),
         (
-            partial(options.check_whole, "a", at_least=2),
+            partial(parameters.check_whole, "a", at_least=2),
             [2, np.int8(3)],
             [1, True, 2.0],
             "a must be a whole number >= 2",
         ),
-        (partial(options.check_flag, "a"), [True, np.False_], [0, 1, None, "yes"], "a must be True or False"),
+        (partial(parameters.check_flag, "a"), [True, np.False_], [0, 1, None, "yes"], "a must be True or False"),
         (
-            partial(options.check_number, "a", above=0, at_most=1),
+            partial(parameters.check_number, "a", above=0, at_most=1),
             [1, 0.5, "0.25"],
             [0, 1.5, np.nan, True, "x", None],
             "a must be a finite number > 0 and <= 1",
         ),
-        (options.check_n_jobs, [None, 1, -1], [0, 1.5, True], "n_jobs must be None or a whole number other than 0"),
+        (parameters.check_n_jobs, [None, 1, -1], [0, 1.5, True], "n_jobs must be None or a whole number other than 0"),
         (
-            options.check_random_state,
+            parameters.check_random_state,
             STATES,
             [-1, 0.5, "0", True],
             "random_state must be None, a whole number >= 0, a RandomState or a Generator",
@@ -54,11 +54,11 @@ def test_values_pass_or_are_refused_with_what_would_be_right(check, good, bad, m
 
 
 def test_seeds_are_those_of_numbers_and_one_draw_from_generators() -> None:
-    assert options.seed_sequence(7).entropy == 7
+    assert parameters.seed_sequence(7).entropy == 7
     root = np.random.SeedSequence(3)
-    assert options.seed_sequence(root) is root
+    assert parameters.seed_sequence(root) is root
     drawn, expected = np.random.default_rng(5), np.random.default_rng(5)
-    assert options.seed_sequence(drawn).entropy == expected.integers(2**63)
+    assert parameters.seed_sequence(drawn).entropy == expected.integers(2**63)
     assert drawn.random() == expected.random(), "one draw, and no more"
     legacy, twin = np.random.RandomState(5), np.random.RandomState(5)
-    assert options.seed_sequence(legacy).entropy == twin.randint(2**31 - 1)
+    assert parameters.seed_sequence(legacy).entropy == twin.randint(2**31 - 1)
