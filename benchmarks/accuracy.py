@@ -27,8 +27,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import InterpolatingClassifier
-from exactfit.construct.recipe import PAPER
 from exactfit.lab.evaluating import fold_scores
+from exactfit.options import PAPER
 
 from .accuracy_data import CHOOSING, IMAGES, REPORTING, Data, Load
 from .cases import THREADS, Case, Options, Row, images

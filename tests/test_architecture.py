@@ -30,6 +30,7 @@ ROOMS = (
     ("constructions", "explanation"),
     ("geometry",),
     ("construct",),
+    ("options",),
     ("certificate",),
     ("network", "outcome"),
     ("data",),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import numbers
-import re
 import warnings
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +17,16 @@ from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
 from ._support.parameters import Unweighted, refuse_weights
 from .certificate import Certificate, certify
-from .construct import Construction, Options
+from .construct import Construction
 from .construct.build import build
 from .construct.patterns import rounded
-from .construct.recipe import PAPER, count_networks, shell_of
+from .construct.recipe import count_networks
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
 from .network.detectors import LOWEST, class_slack, mean_slack
 from .network.standings import Standings
+from .options import ACCURATE, PAPER, Options, accurate, options_text
 from .outcome import Outcome
 
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
@@ -89,12 +88,11 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     (True, 1.0)
     """
 
-    # Measured on data sets that are not those of docs/accuracy.md, which says what they reach.
-    min_width: Literal["auto"] | int = field(default="auto", kw_only=True, metadata=shell_of("min_width"))
-    hyperplanes: str = field(default="near-bisector", kw_only=True, metadata=shell_of("hyperplanes"))
-    detectors: str = field(default="auto", kw_only=True, metadata=shell_of("detectors"))
-    n_networks: Literal["auto"] | int = field(default="auto", kw_only=True, metadata=shell_of("n_networks"))
-    target: Any = field(default="all", kw_only=True, metadata=shell_of("target"))
+    min_width: Literal["auto"] | int = accurate("min_width")
+    hyperplanes: str = accurate("hyperplanes")
+    detectors: str = accurate("detectors")
+    n_networks: Literal["auto"] | int = accurate("n_networks")
+    target: Any = accurate("target")
     random_state: Any = None
     verbose: int = 0
 
@@ -390,14 +388,4 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return np.asarray(np.count_nonzero(self.claims(X), axis=1) != 1)
 
 
-def options_text() -> str:
-    """What is said of the options where they are written down, with the defaults of the estimator."""
-    text = (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
-    for one in fields(Options):
-        default = InterpolatingClassifier.__dataclass_fields__[one.name].default
-        if default != one.default:
-            text = re.sub(rf"(?m)^( *{one.name} : .*default=).*$", rf"\g<1>{json.dumps(default)}", text)
-    return text
-
-
-InterpolatingClassifier.__doc__ = (InterpolatingClassifier.__doc__ or "").replace("{options}", options_text())
+InterpolatingClassifier.__doc__ = (InterpolatingClassifier.__doc__ or "").replace("{options}", options_text(ACCURATE))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +14,8 @@ from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
 import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, arguments, main
-from exactfit.construct.recipe import PAPER
+from exactfit.cli.fitting import Estimator
+from exactfit.options import PAPER, Options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -25,30 +25,20 @@ def model(capsys: Capture) -> str:
     return fit_fruit(capsys)
 
 
-def test_every_option_of_the_estimator_is_one_of_fit() -> None:
-    own = {"target_class": "target", "jobs": "n_jobs", "seed": "random_state"}
-    offered = {own.get(name, name) for name in inspect.signature(arguments.Estimator).parameters}
-    assert offered - {"preset"} == set(inspect.signature(InterpolatingClassifier).parameters) - {"verbose"}
-
-
-def test_options_say_what_the_recipe_says_of_them() -> None:
-    """The command line loads without NumPy, so it cannot read them from the recipe: they are written twice."""
-    shown = get_type_hints(arguments.Estimator, include_extras=True)
-    defaults = {field.name: field.default for field in fields(arguments.Estimator)}
+def test_options_are_made_from_the_record() -> None:
+    made = {field.name: field for field in fields(Estimator)}
+    names = {field.name: field.name for field in fields(Options)} | {"target": "target_class", "n_jobs": "jobs"}
+    assert list(made) == ["preset", *names.values(), "seed"]
     for field in fields(InterpolatingClassifier):
-        if "help" not in field.metadata:
+        if field.name not in names:
             continue
-        name = {"target": "target_class", "n_jobs": "jobs"}.get(field.name, field.name)
-        kind, option = get_args(shown[name])
-        settings = {key: getattr(option, key) for key in ("help", "min", "max", "metavar")}
-        written = {"min": None, "max": None, "metavar": None} | dict(field.metadata)
-        default = defaults[name]
-        if field.name in PAPER:  # a preset may change it, so it is left open, and its default only shown
-            written["kind"] |= None
-            words = {"True": "center", "0.0": "0"}
-            assert (default, option.show_default) == (None, words.get(str(field.default), str(field.default))), name
-            default = field.default
-        assert (kind, settings, default) == (written.pop("kind"), written, field.default), name
+        kind, told = get_args(made[names[field.name]].type)
+        shell = field.metadata["shell"]
+        assert (told.help, kind) == (shell.help, shell.kind | None if field.name in PAPER else shell.kind)
+        shown = {None: field.default, "center": True, "0": 0.0}.get(told.show_default, told.show_default)
+        default = made[names[field.name]].default
+        assert (shown if field.name in PAPER else default) == field.default  # a preset may change it: None, and shown
+        assert (default is None) == (field.name in PAPER or field.default is None)
 
 
 def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
@@ -195,14 +185,11 @@ def test_shells_complete_values_and_names(
 
 def test_offered_words_are_those_that_the_library_takes() -> None:
     from exactfit.certificate.record import ARITHMETICS
-    from exactfit.construct.recipe import CONFLICTS, LAWS
     from exactfit.lab import experiment
     from exactfit.tables.dialect import MISSING, PARTS
     from exactfit.tables.encoding import SCALINGS
 
     assert set(arguments.CHOICES["arithmetic"]) == set(ARITHMETICS)
-    assert set(arguments.CHOICES["hyperplanes"]) == set(LAWS)
-    assert set(arguments.CHOICES["conflicts"]) == set(CONFLICTS)
     assert set(arguments.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
     assert set(arguments.CHOICES["date_part"]) == set(PARTS)
     assert set(arguments.CHOICES["missing"]) == set(MISSING)

@@ -22,12 +22,12 @@ from exactfit.construct import halfspaces
 from exactfit.construct.halfspaces import Cube, Effort, judge, masks
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of, rounded
-from exactfit.construct.recipe import LAWS
 from exactfit.construct.weighted import weighted_cover
 from exactfit.exceptions import ConflictWarning, InterpolationWarning, NoGapError, ParameterError
 from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 from exactfit.network import WeightedMasks
 from exactfit.network.bits import BitMatrix
+from exactfit.options import LAWS
 
 WEIGHTED = Recipe(detectors="weighted")
 

@@ -11,37 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ..exceptions import ParameterError
+from ..options import Options
 from .output import MEANINGS, ExitCode, notify, show_progress, state
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..estimators import InterpolatingClassifier
     from ..tables import Encoding, ReadOptions, Table, TableModel
 
 # Words that options and arguments of a name take, for shells to offer; what checks them is the library.
 CHOICES: dict[str, tuple[str, ...]] = {
-    "activation": ("threshold", "relu"),
+    **{option.name: option.metadata["shell"].words for option in fields(Options)},
     "arithmetic": ("exact", "float64", "float32"),
     "backend": ("processes", "threads", "dask"),
-    "conflicts": ("raise", "majority"),
     "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
     "decimal": ("auto", ".", ","),
-    "detectors": ("mask", "weighted", "auto"),
     "dtype": ("float64", "float32"),
-    "exact_in": ("float64", "float32"),
     "experiment": (
         *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
         *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families"),
     ),
     "extent": ("quick", "paper", "committed"),
-    "hyperplanes": ("gaussian", "bisector", "near-bisector", "local"),
-    "max_bias": ("radius",),
     "missing": ("error", "drop-rows", "impute", "indicator"),
     "scale": ("standard", "none"),
-    "selection": ("random", "greedy"),
     "separator": ("auto", "tab"),
-    "width": ("adaptive",),
 }
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
 CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
@@ -327,110 +320,6 @@ def _told(table: Table) -> Table:
     for note in table.notes:
         notify(f"{table.name}: {note}")
     return table
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """Options of ``InterpolatingClassifier``; where None is no value, it stands for the default of the preset."""
-
-    preset: Annotated[
-        str, typer.Option(help="Where options start from: accurate (measured), or paper (as it is published).")
-    ] = "accurate"
-    width: Annotated[str, typer.Option(help="Hyperplanes: adaptive, or a number (which may miss points).")] = "adaptive"
-    min_width: Annotated[
-        str | None,
-        typer.Option(
-            show_default="auto",
-            help="Adaptive: at least so many hyperplanes, or auto (512 a network; more of one alone).",
-        ),
-    ] = None
-    max_width: Annotated[int | None, typer.Option(min=1, help="Adaptive: give up beyond so many hyperplanes.")] = None
-    max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius"
-    center: Annotated[
-        bool | None, typer.Option(show_default="center", help="Draw hyperplanes around the mean of the data.")
-    ] = None
-    hyperplanes: Annotated[
-        str | None,
-        typer.Option(
-            show_default="near-bisector",
-            help="gaussian (the paper's), bisector, near-bisector, or local (for images).",
-        ),
-    ] = None
-    image_shape: Annotated[
-        str | None,
-        typer.Option(metavar="H,W[,C]", help="For local: what a row is an image of, as 28,28 or 32,32,3."),
-    ] = None
-    rescue: Annotated[bool, typer.Option(help="Adaptive: finish with cuts when random hyperplanes stall.")] = True
-    activation: Annotated[str, typer.Option(help="threshold or relu.")] = "threshold"
-    detectors: Annotated[
-        str | None,
-        typer.Option(
-            show_default="auto", help="What detectors count with: mask (the paper's), weighted (far fewer), or auto."
-        ),
-    ] = None
-    selection: Annotated[
-        str | None,
-        typer.Option(show_default="random", help="Anchors: random (the paper's), or greedy (fewer, slower)."),
-    ] = None
-    greedy_memory: Annotated[int, typer.Option(help="Bytes that greedy selection may use.")] = 2**28
-    target_class: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", show_default="all", help="Two classes: the one that gets detectors, or all."),
-    ] = None
-    conflicts: Annotated[str, typer.Option(help="Equal rows with different labels: raise, or majority.")] = "raise"
-    noise: Annotated[
-        float, typer.Option(min=0, max=0.5, help="Rows that may be given up, as a fraction: labels may be wrong.")
-    ] = 0.0
-    exact_in: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="Stay exact in every evaluation in float64 or float32.")
-    ] = None
-    n_networks: Annotated[
-        str | None,
-        typer.Option(
-            show_default="auto", help="Networks that answer by the mean of their scores, or auto (5 if adaptive)."
-        ),
-    ] = None
-    margin: Annotated[
-        str | None,
-        typer.Option(
-            show_default="0",
-            help="How far a row may move and keep its answer: a distance, or 25% of half the separation.",
-        ),
-    ] = None
-    jobs: Jobs = None
-    seed: Seed = None
-
-    def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
-        """The estimator with these options."""
-        from ..estimators import InterpolatingClassifier
-
-        presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
-        if self.preset not in presets:
-            raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
-        options = asdict(self)
-        del options["preset"]
-        options |= {
-            "width": self.width if self.width == "adaptive" else as_number("--width", self.width, int),
-            "min_width": _auto_or_number("--min-width", self.min_width),
-            "n_networks": _auto_or_number("--n-networks", self.n_networks),
-            "max_bias": bias_of(self.max_bias),
-            "image_shape": shape_of(self.image_shape),
-            "margin": self._margin(),
-            "target": as_label(options.pop("target_class"), labels),
-            "n_jobs": options.pop("jobs"),
-            "random_state": options.pop("seed"),
-            "verbose": int(show_progress()),
-        }
-        return presets[self.preset](**{name: value for name, value in options.items() if value is not None})
-
-    def _margin(self) -> Any:
-        if self.margin is None or self.margin.endswith("%"):
-            return self.margin
-        return as_number("--margin", self.margin, float)
-
-
-def _auto_or_number(name: str, text: str | None) -> Any:
-    return text if text in (None, "auto") else as_number(name, text, int)
 
 
 def as_number(name: str, text: str, kind: type) -> Any:

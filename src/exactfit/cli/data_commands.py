@@ -11,7 +11,8 @@ import typer
 
 from .._support.console import harmless, tell, text_table
 from ..exceptions import DataError
-from .arguments import Estimator, Jobs, Json, LabelledSource, Report, as_label, bias_of
+from .arguments import Jobs, Json, LabelledSource, Report, as_label, bias_of
+from .fitting import Estimator
 from .output import ExitCode, json_text, notify, print_rows, show_progress
 
 if TYPE_CHECKING:

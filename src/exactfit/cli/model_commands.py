@@ -14,7 +14,6 @@ import typer
 from .._support.console import tell
 from ..exceptions import ModelFileError, ParameterError
 from .arguments import (
-    Estimator,
     Jobs,
     Json,
     LabelledSource,
@@ -25,7 +24,7 @@ from .arguments import (
     TableSource,
     refuse_existing,
 )
-from .dask_fit import Cluster, fit_in_parts
+from .fitting import Cluster, Estimator, fit_in_parts
 from .output import (
     ExitCode,
     json_text,

@@ -5,8 +5,9 @@ every point's sides into ``patterns``, gather ``evidence`` (or ``values``), ``co
 the network together in ``construction``.
 """
 
+from ..options import Options
 from .build import adaptive_width, fixed_width
 from .construction import Construction, Trace
-from .recipe import Options, Recipe
+from .recipe import Recipe
 
 __all__ = ["Construction", "Options", "Recipe", "Trace", "adaptive_width", "fixed_width"]

@@ -26,6 +26,7 @@ from .._support.threads import Threads, Work
 from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..network.parts import side_by_side, starts_of
+from ..options import Options
 from ..outcome import Outcome
 from .algorithms import algorithm_1, algorithm_2, goes_by_parts
 from .construction import Construction, Trace
@@ -34,7 +35,7 @@ from .margins import margin_of
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Options, Recipe, count_networks, recipe_of, settled
+from .recipe import Recipe, count_networks, recipe_of, settled
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.

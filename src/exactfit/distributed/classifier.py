@@ -16,10 +16,11 @@ from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
 from ..data import Labelled, as_labels
-from ..estimators import InterpolatingClassifier, has_votes, options_text
+from ..estimators import InterpolatingClassifier, has_votes
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from ..network.activations import as_activation
+from ..options import ACCURATE, options_text
 from .runner import Runner, dask_module
 from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunks
 from .tasks import answers_of_chunk
@@ -308,4 +309,6 @@ def _labels(y: Any, n_samples: int) -> NDArray[Any]:
     return labels
 
 
-DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace("{options}", options_text())
+DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace(
+    "{options}", options_text(ACCURATE)
+)

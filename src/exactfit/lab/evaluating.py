@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from .._support.console import progress_bar
 from .._support.parameters import check_flag, check_number, check_whole
-from ..construct.recipe import PAPER, recipe_of
+from ..construct.recipe import recipe_of
 from ..data import Labelled
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
+from ..options import PAPER
 from ..tables import Encoding, Table
 from .contenders import usual_classifiers
 from .evaluation import GIVEN, End, Evaluation, Scores, Standing

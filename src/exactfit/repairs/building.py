@@ -15,13 +15,13 @@ from .._support.threads import Threads
 from ..certificate.chains import prove_chain
 from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
-from ..construct.recipe import FORMATS
 from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, conflict_pairs, conflicts, data_digest
 from ..data.matrices import dense_rows
 from ..exceptions import ContradictoryLabelsError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.parts import SwitchedNetwork, side_by_side
+from ..options import FORMATS
 from .account import Change, PatchRecord
 from .balls import ball_patches, lowered_balls
 from .counts import count_patches, lowered_counts

@@ -1,22 +1,89 @@
-"""``exactfit fit --backend dask``: Parquet files and folders of numeric columns, on a cluster or larger than memory."""
+"""What commands that fit take: options of the estimator, made from its record, and where it runs.
+
+``--backend dask`` is for Parquet files and folders of numeric columns, on a cluster or larger than memory.
+"""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields, make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import DataError, ParameterError
+from ..options import ACCURATE, PAPER, Options, Shell
+from .arguments import LabelledSource, Seed, as_label, as_number, shape_of
+from .output import show_progress
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..estimators import InterpolatingClassifier
     from ..tables import Table
-    from .arguments import Estimator, LabelledSource
 
 BACKENDS = ("local", "dask")
 SHOWN_ROWS = 100  # of a file, from which its columns are known
+Preset = Annotated[
+    str, typer.Option(help="Where options start from: accurate (measured), or paper (as it is published).")
+]
+
+
+def _argument(option: Field[Any]) -> tuple[str, Any, Any]:
+    """An option of the record as the command line takes it: its name there, its type, and its default.
+
+    A default that a preset changes is None here, and only shown.
+    """
+    shell, default = _shell(option), ACCURATE.get(option.name, option.default)
+    settings: dict[str, Any] = {"help": shell.help, **shell.settings}
+    if option.name not in PAPER:
+        return _name(option), Annotated[shell.kind, typer.Option(*shell.flags, **settings)], default
+    settings["show_default"] = option.name if default is True else f"{default:g}" if default == 0 else default
+    return _name(option), Annotated[shell.kind | None, typer.Option(*shell.flags, **settings)], None
+
+
+def _shell(option: Field[Any]) -> Shell:
+    found: Shell = option.metadata["shell"]
+    return found
+
+
+def _name(option: Field[Any]) -> str:
+    """What an option is called on the command line, as a name in Python."""
+    flags = _shell(option).flags
+    return flags[0].strip("-").replace("-", "_") if flags else option.name
+
+
+_Arguments: Any = make_dataclass(
+    "_Arguments", [("preset", Preset, "accurate"), *map(_argument, fields(Options)), ("seed", Seed, None)], frozen=True
+)
+
+
+class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
+    """Options of ``InterpolatingClassifier``; where None is no value, it stands for the default of the preset."""
+
+    def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
+        """The estimator with these options."""
+        from ..estimators import InterpolatingClassifier
+
+        presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
+        if self.preset not in presets:
+            raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
+        given = {option.name: self._value(option, labels) for option in fields(Options)}
+        given |= {"random_state": self.seed, "verbose": int(show_progress())}
+        return presets[self.preset](**{name: value for name, value in given.items() if value is not None})
+
+    def _value(self, option: Field[Any], labels: NDArray[Any]) -> Any:
+        """An option as the estimator takes it."""
+        given, shell = getattr(self, _name(option)), _shell(option)
+        if option.name == "target":
+            return as_label(given, labels)
+        if option.name == "image_shape":
+            return shape_of(given)
+        if option.name == "margin":
+            return given if given is None or given.endswith("%") else as_number("--margin", given, float)
+        if shell.number is None or given is None or given in shell.words:
+            return given
+        return as_number(f"--{option.name.replace('_', '-')}", given, shell.number)
 
 
 @dataclass(frozen=True)

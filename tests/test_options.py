@@ -1,0 +1,50 @@
+"""The record of options: presets name options of it, and whatever a shell offers is taken."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from exactfit import InterpolatingClassifier, Recipe
+from exactfit.options import ACCURATE, PAPER, Options, options_text
+
+NAMES = {option.name for option in fields(Options)}
+
+
+def test_loading_the_record_loads_no_arrays() -> None:
+    code = "import sys, exactfit.options; print('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_presets_name_options() -> None:
+    assert PAPER.keys() <= NAMES
+    assert ACCURATE.keys() <= PAPER.keys(), "what the estimator changes, the paper's preset changes back"
+
+
+def test_the_estimator_has_the_options_of_the_record_with_its_own_defaults() -> None:
+    defaults = {option.name: option.default for option in fields(InterpolatingClassifier)}
+    assert defaults.keys() - NAMES == {"random_state", "verbose"}
+    assert {name: defaults[name] for name in NAMES} == {
+        option.name: ACCURATE.get(option.name, option.default) for option in fields(Options)
+    }
+    assert InterpolatingClassifier.paper().get_params().items() >= PAPER.items()
+
+
+def test_text_has_the_defaults_that_are_asked_for() -> None:
+    text = options_text({"margin": 0.5, "target": "all"})
+    assert 'target : label, "all" or None, default="all"\n' in text
+    assert "margin : float or str, default=0.5\n" in text
+    assert text.count("default=") == len(NAMES)
+    assert 'n_networks : int or "auto", default="auto"' in (InterpolatingClassifier.__doc__ or "")
+
+
+OFFERED = [(option.name, word) for option in fields(Options) for word in option.metadata["shell"].words]
+
+
+@pytest.mark.parametrize(("name", "word"), OFFERED)
+def test_words_that_are_offered_are_taken(name: str, word: str) -> None:
+    with_it = {"image_shape": (2, 2)} if word == "local" else {}
+    assert getattr(Recipe(**{name: word, **with_it}), name) == word
