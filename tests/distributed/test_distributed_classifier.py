@@ -93,8 +93,8 @@ def test_chunks_change_nothing(lengths: list[int], edges: list[int], seed: int) 
     cuts = np.minimum(np.cumsum([0, *lengths]), 200)
     parts = in_chunks(X, *np.diff([*cuts, 200]).tolist())
     labels = da.from_array(y, chunks=(tuple(np.diff([0, *sorted(set(edges)), 200]).tolist()),))
-    model = DaskInterpolatingClassifier(random_state=seed).fit(parts, labels)
-    assert_same(model, InterpolatingClassifier(random_state=seed).fit(X, y))
+    model = DaskInterpolatingClassifier(n_networks=1, random_state=seed).fit(parts, labels)
+    assert_same(model, InterpolatingClassifier(n_networks=1, random_state=seed).fit(X, y))
 
 
 def test_chunks_of_one_class_and_two_classes_of_words() -> None:

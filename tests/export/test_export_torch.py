@@ -143,14 +143,15 @@ def test_two_moons():
 
 
 @pytest.mark.data
-def test_mnist():
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mnist(count):
     folder = os.environ.get("EXACTFIT_DATA")
     if not folder:
         pytest.skip("EXACTFIT_DATA names no folder")
     from exactfit.lab import load_dataset
 
     data = load_dataset("mnist", folder)
-    X, y = data.X[:10_000], data.y[:10_000]
+    X, y = data.X[:count], data.y[:count]
     model = InterpolatingClassifier(exact_in="float32", n_networks=1, random_state=0).fit(X, y)
     assert_no_errors(to_torch(model, "float32"), X, y)
 

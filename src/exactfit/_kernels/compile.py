@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property, partial, update_wrapper
+from operator import contains
 from threading import RLock
 from typing import Any, TypeVar, cast
 
@@ -21,12 +22,18 @@ _lock = RLock()  # kernels are first called from several threads
 class Kernel:
     """A function that the compiler gets to see when it is first called, here or by another kernel.
 
+    Every kernel is of a class of its own, whose ``__call__`` becomes what the compiler made of it: from then on
+    calls go straight there.
+
     Parameters
     ----------
     function : callable
     make : callable
         Makes of the function what other kernels can call.
     """
+
+    def __new__(cls, function: Callable[..., Any], *_: Any, **__: Any) -> Kernel:
+        return super().__new__(type(function.__name__, (cls,), {}))
 
     def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:
         self.function, self._make = function, make
@@ -42,6 +49,7 @@ class Kernel:
             if "ready" not in vars(self):
                 _load_compiler()
                 self.ready = self._make(self.function)
+                type(self).__call__ = staticmethod(self.ready)  # type: ignore[method-assign]
                 names = self.function.__globals__
                 for name, value in list(names.items()):
                     if isinstance(value, Kernel):
@@ -113,9 +121,8 @@ class _Watch:
 _watches: list[_Watch] = []
 
 
-def is_loaded() -> bool:
-    """Whether the compiler is there already: small work does without, rather than wait for it."""
-    return "numba" in sys.modules
+# Whether the compiler is there already: small work does without, rather than wait for it.
+is_loaded: Callable[[], bool] = partial(contains, sys.modules, "numba")
 
 
 @cache

@@ -35,7 +35,7 @@ from .margins import margin_of
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Recipe, count_networks, recipe_of, settled
+from .recipe import Recipe, recipe_of, settled
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
@@ -145,7 +145,7 @@ def build(
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    recipe = settled(recipe_of(options), len(data))
+    recipe = settled(recipe_of(options), len(data.codes))
     root = seed_sequence(random_state)
     whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
     with Threads(recipe.n_jobs) as threads:
@@ -191,7 +191,7 @@ def _networks(
     """The network, or several side by side in one: the first is the one that there would be alone."""
     adaptive = algorithm_1_by_parts if goes_by_parts(X, options) else algorithm_1
     algorithm = adaptive if options.is_adaptive else partial(algorithm_2, given=given)
-    count = count_networks(options)
+    count = options.network_count
     if count == 1:
         return algorithm(X, y, targets, options, root, work)
     steps, alone = Steps(work.progress, "networks", count), Work(work.threads, silent)

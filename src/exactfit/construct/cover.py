@@ -23,7 +23,7 @@ from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows
 from ..exceptions import ParameterError
 from ..network.bits import n_words
-from .distinct import ClassOrder, Cover, Distinct, candidates_of
+from .distinct import ClassOrder, Cover, Distinct, Share, candidates_of
 from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
 from .hyperplanes import Hyperplanes
 from .patterns import Patterns
@@ -66,32 +66,34 @@ def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = sil
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
     """
-    evidence, targets = distinct.evidence, list(distinct.turns)
-    sizes = {k: int(distinct.target_sizes(k).sum()) for k in targets}
-    tally = _Tally(progress, evidence.threads, sum(sizes.values()))
+    evidence, shares = distinct.evidence, distinct.shares()
+    sizes = [int(share.sizes.sum()) for share in shares]
+    tally = _Tally(progress, evidence.threads, sum(sizes))
     weighted = options.detectors == "weighted"
-    work = weighted_covers(distinct, tally.of) if weighted else _mask_covers(distinct, options, tally)
+    cover = weighted_covers(distinct) if weighted else _mask_covers(distinct, shares, options, progress)
     anchors = distinct.order.rows if weighted or options.selection == "greedy" else distinct.leaders
-    queue = sorted(targets, key=lambda k: -sizes[k])
-    heavy = evidence.cost(distinct.order.rest(queue[0])) >= WORTH_A_THREAD
-    covers = dict(zip(queue, (evidence.threads if heavy else SERIAL).map(work, queue), strict=True))
-    return [distinct.in_points(covers[k], anchors) for k in targets]
+    queue = sorted(range(len(shares)), key=lambda place: -sizes[place])
+    heavy = evidence.cost(shares[queue[0]].rest) >= WORTH_A_THREAD
+    threads = evidence.threads if heavy else SERIAL
+    covers = dict(zip(queue, threads.map(lambda place: cover(shares[place], tally.of(place)), queue), strict=True))
+    return [distinct.in_points(covers[place], anchors) for place in range(len(shares))]
 
 
-def _mask_covers(distinct: Distinct, options: Recipe, tally: _Tally) -> Callable[[int], Cover]:
+def _mask_covers(
+    distinct: Distinct, shares: list[Share], options: Recipe, progress: Progress
+) -> Callable[[Share, Progress], Cover]:
     """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
-    evidence, order, turns = distinct.evidence, distinct.order, distinct.turns
-    if len(turns) == len(order.starts) - 1:
+    evidence, turns = distinct.evidence, distinct.turns
+    if len(turns) == len(distinct.order.starts) - 1:
         orders = None if options.selection == "greedy" and all_at_once(turns, options) else list(turns.values())
-        evidence = foresee(evidence, [order.target(k) for k in turns], tally.progress, orders)
+        evidence = foresee(evidence, [share.target for share in shares], progress, orders)
 
-    def work(k: int) -> Cover:
-        target, rest, sizes = order.target(k), order.rest(k), distinct.target_sizes(k)
+    def cover(share: Share, tell: Progress) -> Cover:
         if options.selection == "greedy":
-            return greedy_cover(evidence, target, rest, turns[k], options.greedy_memory, tally.of(k), sizes)
-        return random_cover(evidence, target, rest, turns[k], tally.of(k), sizes)
+            return greedy_cover(evidence, *share[:3], options.greedy_memory, tell, share.sizes)
+        return random_cover(evidence, *share[:3], tell, share.sizes)
 
-    return work
+    return cover
 
 
 def all_at_once(candidates: Mapping[int, Columns], options: Recipe) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,6 +213,18 @@ class Cover:
         self.coverage += claimed.tolist()
 
 
+class Share(NamedTuple):
+    """The columns of a target class, those of all others, and those of the class as they become candidates.
+
+    ``sizes`` says how many points each column of the class stands for.
+    """
+
+    target: tuple[int, int]
+    rest: Pieces
+    turns: Columns
+    sizes: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Distinct:
     """What the cover step works on: evidence whose columns stand for one or more points.
@@ -287,9 +299,13 @@ class Distinct:
         found = np.concatenate([columns, columns])[by_point][np.searchsorted(named[by_point], points)]
         return self.evidence.highest.take(found)  # type: ignore[attr-defined, no-any-return]
 
-    def target_sizes(self, k: int) -> Ints:
-        """How many points each column of a class stands for."""
-        return self.sizes[slice(*self.order.target(k))]
+    def shares(self) -> list[Share]:
+        """What each target class has of the columns."""
+        ends = [self.order.target(k) for k in self.turns]
+        return [
+            Share(target, self.order.rest(k), self.turns[k], self.sizes[slice(*target)])
+            for k, target in zip(self.turns, ends, strict=True)
+        ]
 
     def in_points(self, cover: Cover, anchors: Columns) -> Cover:
         """A cover of columns as one of points; ``anchors`` says which point stands for a column as anchor."""

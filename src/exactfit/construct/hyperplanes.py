@@ -21,7 +21,7 @@ from ..data import Labelled, PartedPoints, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.bits import WORD_BITS
-from .recipe import Recipe, count_networks
+from .recipe import Recipe
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -326,7 +326,7 @@ class Given:
             _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)
         if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(len(data))):
             raise ParameterError(f"order must hold every row number from 0 to {len(data) - 1} once")
-        if (self.planes is not None or self.order is not None) and (options.noise or count_networks(options) > 1):
+        if (self.planes is not None or self.order is not None) and (options.noise or options.network_count > 1):
             raise ParameterError("given hyperplanes or order make one network of all rows: use noise=0, n_networks=1")
 
 

@@ -8,7 +8,7 @@ from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import TooLargeError
 from ..network.bits import WORD_BITS
-from .recipe import FEW_ROWS, Recipe, count_networks
+from .recipe import FEW_ROWS, Recipe
 
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
 # Hyperplanes that min_width="auto" draws at least, of one network alone and in each of several: twice as many win
@@ -94,7 +94,7 @@ class Widths:
         asked, memory = options.max_width is not None, Memory.for_layer(X, options)
         room = memory.largest_width()
         largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(_auto_width(X.shape[0], count_networks(options)), largest, room)
+        auto = min(_auto_width(X.shape[0], options.network_count), largest, room)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         if smallest:
             memory.refuse_too_large(smallest)

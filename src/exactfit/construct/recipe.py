@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from copy import copy
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Recipe(Options):
         Whether points are to keep their answers when they move.
     has_open_bits : bool
         Whether a bit may be open: surely neither on nor off.
+    network_count : int
+        How many networks are built.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Recipe(Options):
         _check_noise(self.noise)
         self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
         self.has_open_bits = self.exact_in is not None or self.has_margin
+        self.network_count = count_networks(self)
         _check_agreement(self)
         self._is_written = True
 
@@ -83,7 +87,9 @@ def settled(recipe: Recipe, n_rows: int) -> Recipe:
     if detectors == "auto":
         suits = recipe.is_adaptive and recipe.s.is_threshold and recipe.selection == "random"
         detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
-    return replace(recipe, detectors=detectors, n_networks=count_networks(recipe))
+    made = copy(recipe)  # with what was checked already
+    vars(made).update(detectors=detectors, n_networks=recipe.network_count)
+    return made
 
 
 def _check_kinds(options: Options) -> None:

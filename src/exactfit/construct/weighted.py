@@ -18,7 +18,7 @@ import numpy as np
 from .._kernels.weighing import hash_columns
 from .._support.console import Progress, silent
 from ..exceptions import TooLargeError
-from .distinct import Cover, Distinct
+from .distinct import Cover, Distinct, Share
 from .evidence import Counts
 from .halfspaces import (
     HARD_TARGET,
@@ -197,7 +197,7 @@ def weighted_cover(
     return cover.made
 
 
-def weighted_covers(distinct: Distinct, progress: Callable[[int], Progress]) -> Callable[[int], Cover]:
+def weighted_covers(distinct: Distinct) -> Callable[[Share, Progress], Cover]:
     """From a class to its cover with weighted detectors, whose columns are distinct patterns."""
     counts = distinct.evidence
     if not isinstance(counts, Counts):  # options refuse real-valued activations
@@ -206,12 +206,9 @@ def weighted_covers(distinct: Distinct, progress: Callable[[int], Progress]) -> 
             'raise memory_limit, choose a smaller width, or use detectors="mask"'
         )
 
-    def work(k: int) -> Cover:
-        cube = Cube(
-            counts.patterns.words, counts.highest.words, counts.patterns.n_bits, *distinct.order.target(k),
-            counts.threads,
-        )  # fmt: skip
-        made = weighted_cover(cube, distinct.target_sizes(k), distinct.turns[k], progress=progress(k))
-        return made.as_cover()
+    def cover(share: Share, tell: Progress) -> Cover:
+        patterns, highest = counts.patterns, counts.highest.words
+        cube = Cube(patterns.words, highest, patterns.n_bits, *share.target, counts.threads)
+        return weighted_cover(cube, share.sizes, share.turns, progress=tell).as_cover()
 
-    return work
+    return cover

@@ -262,8 +262,9 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
     distinct = Distinct.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
-    work = weighted_covers(distinct, lambda _: silent)
-    return [_named(distinct.in_points(work(k), distinct.order.rows), everyone) for k in orders]
+    cover = weighted_covers(distinct)
+    covers = [cover(share, silent) for share in distinct.shares()]
+    return [_named(distinct.in_points(made, distinct.order.rows), everyone) for made in covers]
 
 
 def _named(cover: Cover, columns: Columns) -> Cover:

@@ -7,7 +7,8 @@ decisions are not: a certificate takes the numbers from here, and proves with co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.compile import is_loaded
 from .._kernels.counting import best_slack_counts, best_slack_sums, count_all, masked_sums
 from .._kernels.weighing import best_slack_weights
-from .._support.threads import Threads, split
+from .._support.threads import SERIAL, Threads
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from .activations import Activation
@@ -189,8 +191,9 @@ class Detectors:
 
     def is_small(self, n_points: int) -> bool:
         """Whether counts of few points come from NumPy's products, rather than wait for the compiler to load."""
-        exact = WIDEST * len(self.planes) < EXACT_FLOAT32
-        return exact and self.activation.is_threshold and is_small(n_points, *self.weights.shape)
+        if is_loaded() or not self.activation.is_threshold:
+            return False
+        return WIDEST * len(self.planes) < EXACT_FLOAT32 and is_small(n_points, *self.weights.shape)
 
     @property
     def _lines(self) -> NDArray[np.float32]:
@@ -281,7 +284,7 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     """
     detectors = Detectors.of(network)
     slack = np.full((len(detectors.classes), X.shape[0]), LOWEST)
-    with Threads(n_jobs) as threads:
+    with Threads(n_jobs) if X.shape[0] > TILE_ROWS else nullcontext(SERIAL) as threads:
         for start in range(0, X.shape[0], CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, X.shape[0])
             _slack_of_chunk(detectors, X, start, slack[:, start:stop], threads)
@@ -295,22 +298,27 @@ def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, th
         np.maximum.at(out, detectors.owners, slack)
         return
     found = detectors.limits, detectors.spans, detectors.owners
-    if not detectors.activation.is_threshold:
-
-        def work(piece: tuple[int, int]) -> None:
-            points = dense_rows(X, slice(start + piece[0], start + piece[1]))
-            best_slack_sums(detectors.values(points), detectors.counters, *found, out[:, slice(*piece)])
-
-        threads.map(work, [(low, min(low + TILE_ROWS, n)) for low in range(0, n, TILE_ROWS)])
-        return
-    rows = np.arange(start, start + n)
-    words = sides(X, detectors.planes, detectors.first.bias, rows=rows, threads=threads).words
-    pieces = split(0, n, max(1, min(4 * threads.count, n // TILE_ROWS)))
+    best_slack: Callable[..., None] = best_slack_counts
+    counters = detectors.counters
     if isinstance(detectors.weights, WeightedMasks):
-        planes = detectors.weights.planes
-        threads.map(lambda piece: best_slack_weights(words, *piece, planes, *found, out), pieces)
+        best_slack, counters = best_slack_weights, detectors.weights.planes
+    is_threshold = detectors.activation.is_threshold
+    if is_threshold:
+        rows = np.arange(start, start + n)
+        words = sides(X, detectors.planes, detectors.first.bias, rows=rows, threads=threads).words
+
+    def work(low: int) -> None:
+        high = min(low + TILE_ROWS, n)
+        if is_threshold:
+            best_slack(words, low, high, counters, *found, out)
+        else:
+            values = detectors.values(dense_rows(X, slice(start + low, start + high)))
+            best_slack_sums(values, counters, *found, out[:, low:high])
+
+    if n <= TILE_ROWS:
+        work(0)
     else:
-        threads.map(lambda piece: best_slack_counts(words, *piece, detectors.counters, *found, out), pieces)
+        threads.map(work, range(0, n, TILE_ROWS))
 
 
 def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Floats:

@@ -107,7 +107,7 @@ def sides(
     """
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
-    if is_small(n_points, n, d):
+    if not is_loaded() and is_small(n_points, n, d):
         few = plain_sides(dense_rows(X, slice(None) if rows is None else rows), weights, biases)
         if few is not None:
             return BitMatrix.from_bool(few)
@@ -129,7 +129,7 @@ def sides(
 
 def is_small(n_points: int, n: int, d: int) -> bool:
     """Whether products of few points are done before the compiler would be loaded."""
-    return max(n_points, REFERENCE_ROWS) * n * d <= SMALL_WORK and not is_loaded()
+    return max(n_points, REFERENCE_ROWS) * n * d <= SMALL_WORK
 
 
 def plain_sides(points: Floats, weights: NDArray[Any], biases: Floats) -> NDArray[np.bool_] | None:
