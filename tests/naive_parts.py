@@ -44,9 +44,9 @@ class InParts(PartedPoints):
         words = sides(self.X, planes.weights, planes.biases).words
         return [(int(code), *map(int, line)) for code, line in zip(order.codes(), words.T, strict=True)]
 
-    def groups(self, planes, order, ranks):
+    def groups(self, planes, order, candidates):
         rows_of, by_row = {}, np.empty(len(self.X), dtype=np.int64)
-        by_row[order.rows] = ranks
+        by_row[order.rows] = ranks_of(candidates, len(self.X))
         for row, key in enumerate(self._keys(planes, order)):
             rows_of.setdefault(key, []).append(row)
         keys = sorted(rows_of, key=lambda key: (key[0], rows_of[key][0]))
@@ -68,7 +68,7 @@ class InParts(PartedPoints):
         return tuple(np.array(found, dtype=np.int64).reshape(-1, 2).T)
 
     def distinct(self, planes, order, candidates, threads):
-        groups = self.groups(planes, order, ranks_of(candidates, len(self.X)))
+        groups = self.groups(planes, order, candidates)
         return self.as_distinct(planes, order, candidates, groups, threads)
 
     def as_distinct(self, planes, order, candidates, groups, threads):

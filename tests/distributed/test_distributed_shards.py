@@ -10,7 +10,7 @@ from naive_parts import InParts
 
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Recipe
-from exactfit.construct.distinct import ClassOrder, candidates_of, ranks_of
+from exactfit.construct.distinct import ClassOrder, candidates_of
 from exactfit.construct.hyperplanes import Source, gaussian
 from exactfit.data import data_digest
 from exactfit.distributed.runner import Runner
@@ -61,9 +61,8 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     planes = Source(np.random.SeedSequence(width), gaussian(X, max_bias="radius", center=True)).first(width)
     order = ClassOrder.of(y)
     candidates = candidates_of(order, tuple(range(int(y.max()) + 1)), np.random.SeedSequence(1))
-    ranks = ranks_of(candidates, len(X))
-    groups = shards.groups(planes, order, ranks)
-    assert columns(groups) == columns(naive.groups(planes, order, ranks))
+    groups = shards.groups(planes, order, candidates)
+    assert columns(groups) == columns(naive.groups(planes, order, candidates))
     half = groups.take(np.arange(0, len(groups), 2))
     for found, expected in zip(shards.members(planes, order, half), naive.members(planes, order, half), strict=True):
         assert found.tolist() == expected.tolist()

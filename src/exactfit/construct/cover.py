@@ -8,7 +8,7 @@ walking once through a uniform permutation and skipping what is covered meanwhil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -23,7 +23,7 @@ from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows
 from ..exceptions import ParameterError
 from ..network.bits import n_words
-from .distinct import ClassOrder, Cover, Distinct, Share, candidates_of
+from .distinct import ClassOrder, Cover, Distinct, Share, Turns, candidates_of
 from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
 from .hyperplanes import Hyperplanes
 from .patterns import Patterns
@@ -53,7 +53,7 @@ def cover_classes(
     return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
 
-def _worth_grouping(counts: Counts, candidates: Mapping[int, Columns], options: Recipe) -> bool:
+def _worth_grouping(counts: Counts, candidates: Turns, options: Recipe) -> bool:
     """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
     if options.detectors == "weighted":
         return True
@@ -96,13 +96,13 @@ def _mask_covers(
     return cover
 
 
-def all_at_once(candidates: Mapping[int, Columns], options: Recipe) -> bool:
+def all_at_once(candidates: Turns, options: Recipe) -> bool:
     """Whether greed may look at all candidates of every class together."""
     largest = max(map(len, candidates.values()))
     return largest <= pool_capacity(options.greedy_memory, largest)
 
 
-def refuse_small_pool(candidates: Mapping[int, Columns], options: Recipe) -> None:
+def refuse_small_pool(candidates: Turns, options: Recipe) -> None:
     """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
     if options.selection == "greedy" and not all_at_once(candidates, options):
         largest = max(map(len, candidates.values()))

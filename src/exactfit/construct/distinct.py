@@ -23,6 +23,7 @@ from .halfspaces import Support
 from .hyperplanes import ORDER, stream
 
 Ints = NDArray[np.int64]
+Turns = Mapping[int, Columns]  # the candidates of every target class, in order
 
 NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
 
@@ -40,10 +41,11 @@ class ClassOrder:
         starts = np.concatenate([[0], np.cumsum(np.bincount(y))])
         return cls(np.argsort(y, kind="stable"), starts)
 
-    def codes(self) -> NDArray[np.int64]:
-        """The class of every row."""
-        codes = np.empty(len(self.rows), dtype=np.int64)
-        codes[self.rows] = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+    def codes(self) -> NDArray[Any]:
+        """The class of every row, in as few bytes as will do."""
+        codes = np.empty(len(self.rows), dtype=np.min_scalar_type(len(self.starts)))
+        for k in range(len(self.starts) - 1):
+            codes[self.rows[slice(*self.target(k))]] = k
         return codes
 
     def columns(self, rows: NDArray[np.int64], k: int) -> Columns:
@@ -64,7 +66,7 @@ class ClassOrder:
 
 def candidates_of(
     order: ClassOrder, targets: Sequence[int], turns: np.random.SeedSequence | Rows
-) -> dict[int, Columns]:
+) -> Turns:
     """The columns of each target class in the order in which they become candidates; see ``cover_classes``."""
     if isinstance(turns, np.random.SeedSequence):
         ends = {k: order.target(k) for k in targets}
@@ -181,9 +183,16 @@ def distinct_columns(words: Words) -> tuple[Ints, Ints]:
     order = np.argsort(hashes, kind="stable")
     new = np.ones(len(order), dtype=bool)
     new[1:] = hashes[order[1:]] != hashes[order[:-1]]
-    if any(bool((line[order[1:]] != line[order[:-1]])[~new[1:]].any()) for line in words):
+    firsts, places = _runs(order, new)
+    if any(bool((line[firsts][places] != line).any()) for line in words):
         order = np.lexsort(words)
         new[1:] = (words[:, order[1:]] != words[:, order[:-1]]).any(axis=0)
+        return _runs(order, new)
+    return firsts, places
+
+
+def _runs(order: Columns, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """The first of each run of an order, ascending, and for every column the place of its first among them."""
     firsts = order[np.flatnonzero(new)]
     ranks = np.empty(len(firsts), dtype=np.int64)
     ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
@@ -247,19 +256,19 @@ class Distinct:
     evidence: Evidence
     order: ClassOrder
     sizes: Ints
-    turns: Mapping[int, Columns]
+    turns: Turns
     leaders: Ints
     members: Callable[[Columns], Columns]
 
     @classmethod
-    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: Mapping[int, Columns]) -> Distinct:
+    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: Turns) -> Distinct:
         """Every point is a column of its own."""
         everyone = np.arange(int(order.starts[-1]))
         alone = ClassOrder(everyone, order.starts)
         return cls(evidence, alone, np.ones(len(everyone), np.int64), candidates, everyone, lambda columns: columns)
 
     @classmethod
-    def of(cls, counts: Counts, order: ClassOrder, candidates: Mapping[int, Columns]) -> Distinct:
+    def of(cls, counts: Counts, order: ClassOrder, candidates: Turns) -> Distinct:
         """Equal patterns of a class become one; bits that may be on count as much as those that are."""
         on, maybe = counts.patterns, counts.highest
         both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
@@ -274,7 +283,7 @@ class Distinct:
 
     @classmethod
     def of_groups(
-        cls, groups: Groups, evidence: Evidence, candidates: Mapping[int, Columns], n_classes: int,
+        cls, groups: Groups, evidence: Evidence, candidates: Turns, n_classes: int,
         members: Callable[[Columns], Columns],
     ) -> Distinct:  # fmt: skip
         """Groups, sorted by class and first point, with the evidence about them."""
@@ -319,7 +328,7 @@ class Distinct:
         )
 
 
-def ranks_of(candidates: Mapping[int, Columns], n_points: int) -> Ints:
+def ranks_of(candidates: Turns, n_points: int) -> Ints:
     """The place of every point among the candidates of its class."""
     ranks = np.full(n_points, NO_RANK)
     for points in candidates.values():

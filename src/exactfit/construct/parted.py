@@ -11,7 +11,7 @@ from ..network.bits import WORD_BITS
 from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Take, hyperplane_source
 from .construction import Construction, assemble
 from .cover import cover_distinct, refuse_small_pool
-from .distinct import ClassOrder, Crowds, Groups, candidates_of, ranks_of
+from .distinct import ClassOrder, Crowds, Groups, Turns, candidates_of
 from .hyperplanes import Hyperplanes, Source
 from .patterns import Line
 from .recipe import Recipe
@@ -26,8 +26,8 @@ def algorithm_1_by_parts(
     source, order = hyperplane_source(X, y, targets, options, root), ClassOrder.of(y)
     candidates = candidates_of(order, targets, root)
     refuse_small_pool(candidates, options)
-    layer = _PartedLayer(X, options, work, order, ranks_of(candidates, len(order.rows)))
-    layer.separate(order.codes(), targets, source)  # lines 1-8
+    layer = _PartedLayer(X, options, work, order, candidates)
+    layer.separate(y, targets, source)  # lines 1-8
     distinct = X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
     covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
     return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
@@ -40,9 +40,9 @@ class _Drained(Exception):  # noqa: N818  (a finding, not an error)
 class _PartedLayer(GrowingLayer):
     """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
 
-    def __init__(self, X: PartedPoints, options: Recipe, work: Work, order: ClassOrder, ranks: Rows) -> None:
+    def __init__(self, X: PartedPoints, options: Recipe, work: Work, order: ClassOrder, candidates: Turns) -> None:
         super().__init__(X, options, work)
-        self.order, self.ranks = order, ranks
+        self.order, self.candidates = order, candidates
         self.groups: Groups
 
     def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
@@ -70,7 +70,7 @@ class _PartedLayer(GrowingLayer):
 
     def _look(self, planes: Hyperplanes) -> None:
         """Go over all points."""
-        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.ranks)
+        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.candidates)
         if self.groups is None:
             raise WidthLimitError(
                 f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "

@@ -16,6 +16,7 @@ Codes = NDArray[np.int64]
 
 # Rows compared at a time, where hashes agree.
 COMPARED = 1024
+SOUGHT = 2**20  # hashes looked up at a time: 8 MB of places
 
 
 def hashes_of(X: Matrix) -> NDArray[np.uint64]:
@@ -38,6 +39,7 @@ def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
 
 def _conflicts_among(X: Matrix, y: Codes, rows: Rows, hashes: NDArray[np.uint64]) -> list[NDArray[np.intp]]:
     """Groups among ascending rows that hold all of their hashes."""
+    rows, hashes = _repeated(rows, hashes)
     by_hash = np.argsort(hashes, kind="stable")
     hashes, order = hashes[by_hash], rows[by_hash]
     labels = y[order]
@@ -51,6 +53,22 @@ def _conflicts_among(X: Matrix, y: Codes, rows: Rows, hashes: NDArray[np.uint64]
         for group in _really_equal(X, order[start:stop])
         if len(np.unique(y[group])) > 1
     ]
+
+
+def _repeated(rows: Rows, hashes: NDArray[np.uint64]) -> tuple[Rows, NDArray[np.uint64]]:
+    """Those whose hash is there more than once; numbers alone are sorted much faster than places by numbers."""
+    ordered = np.sort(hashes)
+    often = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(often):
+        return rows[:0], hashes[:0]
+    tiles = (slice(low, low + SOUGHT) for low in range(0, len(hashes), SOUGHT))
+    found = np.concatenate([_is_among(hashes[tile], often) for tile in tiles])
+    return rows[found], hashes[found]
+
+
+def _is_among(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    places = np.searchsorted(ascending, values)
+    return np.asarray(ascending[np.minimum(places, len(ascending) - 1)] == values)
 
 
 def _really_equal(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:

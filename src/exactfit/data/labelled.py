@@ -54,12 +54,13 @@ class Labelled:
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise DataError("y has NaN or infinity among its labels")
         try:
-            classes, codes = np.unique(labels, return_inverse=True)
+            classes = np.unique(labels)
+            codes = np.searchsorted(classes, labels)
         except TypeError as error:
             raise DataError(f"y must hold labels of one kind: {error}") from error
         if len(classes) < 2:
             raise DataError(f"y holds only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
-        return cls(points, labels, codes.reshape(-1).astype(np.int64), classes)
+        return cls(points, labels, codes.astype(np.int64, copy=False), classes)
 
     @classmethod
     def of_codes(cls, X: Any, y: Any) -> Labelled:
@@ -179,14 +180,26 @@ def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
     True
     """
     points = (tile + 0.0).astype("<f8", copy=False).view(np.uint8).reshape(len(tile), 8 * tile.shape[1])
-    names = [str(label).encode("utf-8", "surrogatepass") for label in labels.tolist()]
-    lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+    names, places = _names(labels)
+    lengths = np.array([len(name) for name in names], dtype=np.int64)
     out = np.empty((len(tile), DIGEST_BYTES), dtype=np.uint8)
     for length in np.unique(lengths):
-        rows = np.flatnonzero(lengths == length)
-        text = np.frombuffer(b"".join(names[row] for row in rows), dtype=np.uint8).reshape(len(rows), length)
+        rows = np.flatnonzero(lengths[places] == length)
+        own = [name if len(name) == length else bytes(length) for name in names]
+        text = np.frombuffer(b"".join(own), dtype=np.uint8).reshape(len(names), length)[places[rows]]
         out[rows] = _digests(np.concatenate([points[rows], text], axis=1))
     return out
+
+
+def _names(labels: NDArray[Any]) -> tuple[list[bytes], Rows]:
+    """Labels as text, and the place of each row's among them: numbers and strings that are equal have one text.
+
+    Floats and objects do not: 0.0 and -0.0 are equal.
+    """
+    distinct, places = labels, np.arange(len(labels))
+    if labels.dtype.kind in "biuUS":
+        distinct, places = np.unique(labels, return_inverse=True)
+    return [str(label).encode("utf-8", "surrogatepass") for label in distinct.tolist()], places
 
 
 def _digests(messages: NDArray[np.uint8]) -> NDArray[np.uint8]:

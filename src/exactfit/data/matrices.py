@@ -273,7 +273,7 @@ class PartedPoints(ABC):
         """Rows and their hashes, those of one hash together: all at once, or in parts of bounded size."""
 
     @abstractmethod
-    def groups(self, planes: Any, order: Any, ranks: Rows) -> Any:
+    def groups(self, planes: Any, order: Any, candidates: Any) -> Any:
         """Rows by class and pattern, None if these are too many: see :class:`exactfit.construct.distinct.Groups`."""
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._support.threads import Threads, usable_memory
 from ..certificate import Certificate
-from ..construct.distinct import ClassOrder, Distinct, Groups, ranks_of
+from ..construct.distinct import ClassOrder, Distinct, Groups, Turns
 from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
@@ -41,8 +41,6 @@ from .tasks import (
 )
 
 logger = logging.getLogger(__name__)
-
-Turns = Mapping[int, Columns]  # the candidates of every target class, in order
 
 SORTED_HASH = 40  # bytes that it takes to sort a hash with its row
 MERGED_PARTS = 4  # parts of patterns that are kept elsewhere, at least
@@ -170,18 +168,17 @@ class Shards(PartedPoints):
             firsts = self.starts[:-1].tolist()
             yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
 
-    def _own(self, order: ClassOrder, ranks: Rows) -> list[Own]:
+    def _own(self, order: ClassOrder, candidates: Turns) -> list[Own]:
         """What there is to know of the rows of every chunk, in few bytes."""
-        codes = order.codes().astype(np.min_scalar_type(len(order.starts)))
-        by_row = np.full(len(self) if len(ranks) else 0, SHORT_NO_RANK, dtype=np.uint32)
-        if len(ranks):
-            by_row[order.rows] = np.minimum(ranks, SHORT_NO_RANK)
-        return [Own(int(low), codes[low:high], by_row[low:high]) for low, high in pairwise(self.starts)]
+        codes, ranks = order.codes(), np.full(len(self) if candidates else 0, SHORT_NO_RANK, dtype=np.uint32)
+        for columns in candidates.values():
+            ranks[order.rows[columns]] = np.arange(len(columns), dtype=np.uint32)
+        return [Own(int(low), codes[low:high], ranks[low:high]) for low, high in pairwise(self.starts)]
 
-    def groups(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> Groups | None:
-        """All rows by class and pattern, if these fit in this memory; ``ranks`` of columns, see ``ranks_of``."""
+    def groups(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> Groups | None:
+        """All rows by class and pattern, if these fit in this memory."""
         waiting = list[Groups]()
-        for _, found in self.runner.stream(self._grouping(planes, order, ranks), "patterns"):
+        for _, found in self.runner.stream(self._grouping(planes, order, candidates), "patterns"):
             waiting.append(found)
             if sum(part.n_bytes for part in waiting[1:]) > max(waiting[0].n_bytes, MERGED):
                 waiting = [Groups.joined(waiting)]
@@ -190,35 +187,33 @@ class Shards(PartedPoints):
         groups = Groups.joined(waiting)
         return groups if groups.n_bytes <= self.memory else None
 
-    def _grouping(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> list[Any]:
+    def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> list[Any]:
         """A task for every chunk that gives its groups."""
-        one, owns = shared(planes), self._own(order, ranks)
+        one, owns = shared(planes), self._own(order, candidates)
         return [task(groups_of_chunk)(chunk, one, own) for chunk, own in zip(self.chunks, owns, strict=True)]
 
     def members(self, planes: Hyperplanes, order: ClassOrder, groups: Groups) -> tuple[Rows, Rows]:
         """Rows that are in some groups, ascending, and the place of its group for each."""
-        one, wanted, nobody = shared(planes), shared(groups), np.empty(0, dtype=np.int64)
-        owns = self._own(order, nobody)
+        one, wanted, owns = shared(planes), shared(groups), self._own(order, {})
         tasks = [task(members_of_chunk)(c, one, own, wanted) for c, own in zip(self.chunks, owns, strict=True)]
         rows, places = zip(*self.runner.run(tasks, "rows"), strict=True)
         return np.concatenate(rows), np.concatenate(places)
 
     def distinct(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, threads: Threads) -> Distinct:
         """Evidence from all patterns: here if they fit in this memory, else where they are."""
-        ranks = ranks_of(candidates, len(self))
-        groups = self.groups(planes, order, ranks)
+        groups = self.groups(planes, order, candidates)
         if groups is not None:
             return self.as_distinct(planes, order, candidates, groups, threads)
-        evidence = self._kept(planes, order, ranks)
+        evidence = self._kept(planes, order, candidates)
         return self._named(planes, order, candidates, evidence.groups, evidence)
 
-    def _kept(self, planes: Hyperplanes, order: ClassOrder, ranks: Rows) -> KeptCounts:
+    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> KeptCounts:
         """Evidence from groups that stay where they are, equal ones together and once, until the next ask for this."""
         self.held.close()
         size = len(self) * 8 * n_words(planes.count)
         n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
         logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
-        splits = [task(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, ranks)]
+        splits = [task(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
         with self.runner.kept(splits, "patterns") as handles:
             joins = [task(join_parts)(*(task(part_of)(one, k) for one in handles)) for k in range(n_parts)]
             parts = self.held.enter_context(self.runner.kept(joins, "parts"))
