@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,45 +96,75 @@ def peak_mb() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def measure(name: str, make: Make, size: int, chunk: int, width: int | str) -> Row:
-    """One fit and its proof on fresh workers, whose kernels are compiled by a small fit before."""
+@dataclass(frozen=True)
+class Watch:
+    """Seconds, and seconds of all processors that the client and its workers took."""
+
+    client: Any
+    began: float
+    taken: float
+
+    @classmethod
+    def start(cls, client: Any) -> Watch:
+        """From now on."""
+        return cls(client, time.perf_counter(), cls._taken(client))
+
+    @staticmethod
+    def _taken(client: Any) -> float:
+        return time.process_time() + sum(client.run(time.process_time).values())
+
+    def read(self) -> tuple[float, float]:
+        """Both."""
+        return time.perf_counter() - self.began, self._taken(self.client) - self.taken
+
+
+def measure(name: str, data: tuple[Any, Any], width: int | str, prove: bool = False) -> Row:
+    """One fit, perhaps its proof, on fresh workers, whose kernels are compiled by a small fit before."""
     from distributed import Client, LocalCluster
 
+    X, y = data
     cluster = LocalCluster(n_workers=THREADS, threads_per_worker=1, memory_limit=WORKER_MEMORY, dashboard_address=None)
-    with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster) as client:
-        X, y = written(make, size, chunk, Path(folder))
+    with cluster, Client(cluster) as client:
         model = DaskInterpolatingClassifier.paper(
             width=width, center=True, random_state=0, n_jobs=THREADS, client=client
         )
         model.fit(X.blocks[0], y.blocks[0])
         forget_peak()
         client.run(forget_peak)
-        began = time.perf_counter()
+        watch = Watch.start(client)
         model.fit(X, y)
-        fitted = time.perf_counter() - began
+        seconds, taken = watch.read()
+        proof = _proved(model, X, y, client) if prove else {}
         peaks = client.run(peak_mb)
-        proof = certify(model, X, y)
-        proved = time.perf_counter() - began - fitted
     return {
-        "data": name, "points": f"{size:,}", "width": model.network_.widths[0], "asked": width,
-        "detectors": model.network_.widths[1], "fit": f"{fitted:.1f} s", "per point": f"{1e6 * fitted / size:.2f} us",
-        "proof": f"{proved:.1f} s", "holds": proof.holds, "round trips": model.round_trips_,
-        "worker MB": max(peaks.values()), "client MB": peak_mb(),
+        "data": name, "points": f"{len(X):,}", "width": model.network_.widths[0], "asked": width,
+        "detectors": model.network_.widths[1], "interpolates": model.interpolates_, "fit": f"{seconds:.1f} s",
+        "a point": f"{1e6 * seconds / len(X):.2f} us", "processors, a point": f"{1e6 * taken / len(X):.2f} us",
+        **proof, "round trips": model.round_trips_, "worker MB": max(peaks.values()), "client MB": peak_mb(),
     }  # fmt: skip
+
+
+def _proved(model: Any, X: Any, y: Any, client: Any) -> Row:
+    watch = Watch.start(client)
+    proof = certify(model, X, y)
+    seconds, taken = watch.read()
+    return {"proof": f"{seconds:.1f} s", "processors": f"{taken:.0f} s", "holds": proof.holds}
 
 
 def measure_moons(options: Options) -> list[Row]:
     """Adaptive and n = 1000, beside the same for a million points."""
-    sizes = [SMALL, options.size or MOONS]
-    return [
-        measure("Two Moons", moons_chunk, size, MOONS_CHUNK, width) for width in ("adaptive", 1000) for size in sizes
-    ]
+    size = options.size or MOONS
+    with tempfile.TemporaryDirectory() as folder:
+        X, y = written(moons_chunk, size, MOONS_CHUNK, Path(folder))
+        few = X[:SMALL], y[:SMALL]
+        return [measure("Two Moons", data, width) for width in ("adaptive", 1000) for data in (few, (X, y))]
 
 
 def measure_images(options: Options) -> list[Row]:
     """n = 1000."""
-    size = options.size or IMAGES
-    return [measure("ones and nines", ones_and_nines(options.data), size, IMAGES_CHUNK, 1000)]
+    with tempfile.TemporaryDirectory() as folder:
+        data = written(ones_and_nines(options.data), options.size or IMAGES, IMAGES_CHUNK, Path(folder))
+        return [measure("ones and nines", data, 1000, prove=True)]
 
 
 def show(console: Console, rows: Sequence[Row], options: Options) -> None:
