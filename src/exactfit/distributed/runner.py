@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from .._support.console import Progress, silent
 from ..exceptions import ClusterError, MissingDependencyError
 
 POLL = 0.5  # seconds between two looks at the workers, while tasks run
+BREATH = 0.1  # seconds in which results gather before they are fetched, while there is more to send
 PATIENCE = 60.0  # seconds without any worker before giving up: a cluster may be replacing them
 # Bytes of a graph that Dask does not warn of: hyperplanes go in it, so that tasks can run again wherever they are.
 LARGE_GRAPH = 2**30
 AHEAD = 12  # tasks under way for every thread: nobody waits for the client, and few results wait for it
+FEW = 2  # threads that there are at least, as far as sending ahead goes: so many tasks go without asking
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ def shared(argument: Any) -> Any:
 
 
 class Runner:
-    """Computes lists of tasks, and counts how often it had to ask.
+    """Computes lists of tasks, and counts the round trips: how often it waited for results, or for word of workers.
 
     Tasks must be pure: one that is lost with its worker runs again elsewhere.
 
@@ -95,16 +97,17 @@ class Runner:
 
     def _on_cluster(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         places: dict[Any, int] = {}
-        sent = 0
+        sent, room = 0, AHEAD * FEW
         try:
             with self.client.as_current(), _lost_workers_explained():
                 while sent < len(tasks) or places:
-                    room = AHEAD * max(2, sum(self.client.nthreads().values()))  # workers may have joined
                     if sent < len(tasks) and 2 * len(places) <= room:
+                        room = AHEAD * max(FEW, self._n_threads() if len(tasks) - sent > AHEAD * FEW else 0)
                         some = tasks[sent : sent + room - len(places)]
                         places |= {future: sent + k for k, future in enumerate(self._submitted(some))}
                         sent += len(some)
-                    ended = self._wait(list(places))
+                    ended = self._wait(list(places), BREATH if sent < len(tasks) else POLL)
+                    self.round_trips += 1
                     for future, value in zip(ended, self.client.gather(ended), strict=True):
                         yield places.pop(future), value
                         future.release()
@@ -112,14 +115,20 @@ class Runner:
             for future in places:  # whatever still runs is not wanted any more, and nothing is left on the workers
                 future.release()
 
-    def _submitted(self, tasks: Sequence[Any]) -> list[Any]:
+    def _n_threads(self) -> int:
+        """Of all workers: some may have joined, or left."""
         self.round_trips += 1
+        return sum(self.client.nthreads().values())
+
+    def _submitted(self, tasks: Sequence[Any]) -> list[Any]:
         with dask_module("dask").config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
             return list(self.client.compute(list(tasks)))
 
-    def _wait(self, futures: list[Any]) -> list[Any]:
-        """The futures that have ended, at least one, as long as somebody works on them."""
+    def _wait(self, futures: list[Any], breath: float = POLL) -> list[Any]:
+        """The futures that have ended, at least one, as long as somebody works on them; and those of a moment later."""
         wait, seen = dask_module("distributed").wait, time.monotonic()
+        with suppress(TimeoutError):
+            wait(futures, timeout=breath)
         while True:
             ended = [future for future in futures if future.status != "pending"]
             if ended:
@@ -127,7 +136,7 @@ class Runner:
             try:
                 wait(futures, timeout=POLL, return_when="FIRST_COMPLETED")
             except TimeoutError:
-                seen = time.monotonic() if self.client.nthreads() else seen
+                seen = time.monotonic() if self._n_threads() else seen
             if time.monotonic() - seen > PATIENCE:
                 raise ClusterError(
                     f"the cluster has had no worker for {PATIENCE:.0f} seconds: start some, and try again"
@@ -151,6 +160,7 @@ class Runner:
                 left = set(futures)
                 while left:
                     left -= set(self._wait(list(left)))
+                    self.round_trips += 1
                     self.progress(what, len(futures) - len(left), len(futures))
                 self.client.gather([future for future in futures if future.status != "finished"])  # raises
             yield futures
