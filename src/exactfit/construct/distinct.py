@@ -64,9 +64,7 @@ class ClassOrder:
         return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
 
 
-def candidates_of(
-    order: ClassOrder, targets: Sequence[int], turns: np.random.SeedSequence | Rows
-) -> Turns:
+def candidates_of(order: ClassOrder, targets: Sequence[int], turns: np.random.SeedSequence | Rows) -> Turns:
     """The columns of each target class in the order in which they become candidates; see ``cover_classes``."""
     if isinstance(turns, np.random.SeedSequence):
         ends = {k: order.target(k) for k in targets}
