@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from exactfit._support.threads import SERIAL
+from exactfit._support.console import silent
+from exactfit._support.threads import SERIAL, Work
 from exactfit.construct.distinct import Distinct, Groups, ranks_of
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import largest_distance, nearest_row
 from exactfit.construct.patterns import patterns_of
 from exactfit.data import PartedPoints, mean
 from exactfit.data.equal import hashes_of
+from exactfit.data.pairs import closest_pair
 from exactfit.network.bits import BitMatrix
 from exactfit.network.sides import sides
 
@@ -36,6 +38,9 @@ class InParts(PartedPoints):
 
     def radius(self, origin):
         return largest_distance(self.X, origin)
+
+    def closest_pair(self, codes):
+        return closest_pair(self.X, codes, Work(SERIAL, silent))
 
     def hashed_rows(self):
         yield np.arange(len(self.X)), hashes_of(self.X)

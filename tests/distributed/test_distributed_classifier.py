@@ -17,6 +17,7 @@ import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.distributed import DaskInterpolatingClassifier
 from exactfit.exceptions import (
+    AssumptionError,
     ConflictWarning,
     ContradictoryLabelsError,
     DataError,
@@ -73,6 +74,7 @@ RECIPES = [
     {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
     {"margin": 1.0},
     {"margin": 1.0, "width": 200},
+    {"margin": "20%", "width": 200},
 ]
 
 
@@ -246,14 +248,21 @@ def test_what_is_left_out_is_refused() -> None:
     for options in ({"noise": 0.1}, {"exact_in": "float32"}, {"activation": "relu"}):
         with pytest.raises(ParameterError, match=f"{next(iter(options))}=.*Dask collections yet"):
             DaskInterpolatingClassifier(**options).fit(in_chunks(X, 300), y)
-    with pytest.raises(ParameterError, match="give a distance"):
-        DaskInterpolatingClassifier(margin="25%").fit(in_chunks(X, 300), y)
     with pytest.raises(TooLargeError, match="a margin needs the patterns of all 300 points"):
         DaskInterpolatingClassifier(100, margin=1e-4, memory_limit=9000).fit(
             in_chunks(moons(300)[0], 300), moons(300)[1]
         )
     with pytest.raises(ParameterError, match="memory_limit"):
         DaskInterpolatingClassifier(memory_limit=0).fit(in_chunks(X, 300), y)
+
+
+def test_a_margin_that_is_too_large_names_two_rows_alike() -> None:
+    X, y = digits()
+    with pytest.raises(AssumptionError) as here:
+        InterpolatingClassifier(margin="100%", random_state=0).fit(X, y)
+    with pytest.raises(AssumptionError) as there:
+        DaskInterpolatingClassifier(margin="100%", random_state=0).fit(in_chunks(X, 140, 0, 159, 1), y)
+    assert str(there.value) == str(here.value)
 
 
 def test_data_that_will_not_do_are_refused_with_global_rows() -> None:

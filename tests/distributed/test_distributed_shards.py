@@ -57,6 +57,7 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     points = X[some[:, 0]] / 3
     assert shards.nearest(points, some).tolist() == naive.nearest(points, some).tolist()
     assert shards.digest(y) == data_digest(X, y)
+    assert shards.closest_pair(y) == naive.closest_pair(y)
 
     planes = Source(np.random.SeedSequence(width), gaussian(X, max_bias="radius", center=True)).first(width)
     order = ClassOrder.of(y)

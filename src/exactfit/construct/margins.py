@@ -14,7 +14,7 @@ from .._support.threads import Work
 from ..data import Codes, Matrix, PartedPoints, Rows
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair
-from ..exceptions import AssumptionError, ParameterError
+from ..exceptions import AssumptionError
 from ..network.bits import WORD_BITS, BitMatrix
 from .distinct import ClassOrder, Cover
 from .evidence import Counts
@@ -28,10 +28,12 @@ LISTED = 2**20  # open pairs looked at for one block of bisectors: 16 MB of row 
 
 def margin_of(options: Recipe, X: Matrix, codes: Codes, rows: Rows, work: Work) -> float:
     """The margin as a distance; refuses one that no network can have. ``rows`` are the numbers of the points."""
-    if isinstance(X, PartedPoints):
-        return _distance_of(options.margin)
-    gap, (a, b) = closest_pair(X, codes, work)
     share = percentage(options.margin) if isinstance(options.margin, str) else None
+    if share is None and isinstance(
+        X, PartedPoints
+    ):  # to look at all pairs takes long; no bisector closes too close ones
+        return float(options.margin)
+    gap, (a, b) = closest_pair(X, codes, work)
     margin = float(options.margin) if share is None else gap / 2.0 * (share / 100.0)
     if 2.0 * margin >= gap:
         raise AssumptionError(
@@ -40,13 +42,6 @@ def margin_of(options: Recipe, X: Matrix, codes: Codes, rows: Rows, work: Work) 
             f"They have different labels and are only {gap:.6g} apart: use a margin below {gap / 2.0:.6g}.",
         )
     return margin
-
-
-def _distance_of(margin: float | str) -> float:
-    """For points that lie in parts: whether the margin is too large shows in pairs that no bisector closes."""
-    if isinstance(margin, str):
-        raise ParameterError(f"margin={margin!r} of points that lie in parts would need all pairs: give a distance")
-    return float(margin)
 
 
 def open_bisectors(X: Matrix, pairs: OpenPairs, options: Recipe, rng: np.random.Generator) -> Hyperplanes:

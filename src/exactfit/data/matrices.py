@@ -269,6 +269,10 @@ class PartedPoints(ABC):
         """Largest distance of a row from ``origin``."""
 
     @abstractmethod
+    def closest_pair(self, codes: Rows) -> tuple[float, tuple[int, int]]:
+        """See :func:`exactfit.data.pairs.closest_pair`."""
+
+    @abstractmethod
     def hashed_rows(self) -> Iterator[tuple[Rows, NDArray[np.uint64]]]:
         """Rows and their hashes, those of one hash together: all at once, or in parts of bounded size."""
 

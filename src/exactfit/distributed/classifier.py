@@ -21,9 +21,9 @@ from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from ..network.activations import as_activation
 from ..options import ACCURATE, options_text
-from .runner import Runner, dask_module
+from .runner import Runner
 from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunks
-from .tasks import answers_of_chunk
+from .tasks import answers_of_chunk, joined_rows
 
 OWN = ("round_trips_", "phase_seconds_")  # attributes that the ordinary estimator does not have
 # Options of the ordinary estimator that have to stay at these values, and what to do otherwise.
@@ -39,7 +39,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     Points stay where they are. Patterns (a bit for every point and hyperplane) come here, equal ones of a class
     once; where even these exceed ``memory_limit`` they stay on the workers, and masks and limits travel. Refused:
-    ``noise``, ``exact_in``, activations other than the threshold, margins in per cent.
+    ``noise``, ``exact_in``, activations other than the threshold.
 
     Parameters
     ----------
@@ -283,18 +283,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         parts = [part for part in Runner(self.client).run(row_chunks(X), "rows") if part.shape[0]]
         if not parts:
             raise DataError("X must have at least one row")
-        return local.explain(_joined(parts), radii=radii)
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Chunks of one kind as one: frames, CSR matrices or arrays."""
-    if hasattr(parts[0], "iloc"):
-        return dask_module("pandas").concat(parts)
-    if hasattr(parts[0], "tocsr"):
-        from scipy.sparse import vstack
-
-        return vstack(parts, format="csr")
-    return np.concatenate(parts)
+        return local.explain(joined_rows(parts), radii=radii)
 
 
 def _labels(y: Any, n_samples: int) -> NDArray[Any]:

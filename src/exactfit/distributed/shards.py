@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
 from ..construct.recipe import Recipe
-from ..data import Digest, ExactSum, Floats, PartedPoints, Rows
+from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows
+from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
 from .kept import MOST_PARTS, PART, KeptCounts, join_parts, part_of, split_groups
@@ -30,9 +31,11 @@ from .tasks import (
     Survey,
     bits_of_chunk,
     certified_chunk,
+    closest_of_chunks,
     digests_of_chunk,
     groups_of_chunk,
     hashes_of_chunk,
+    joined_rows,
     members_of_chunk,
     nearest_of_chunk,
     radius_of_chunk,
@@ -153,6 +156,22 @@ class Shards(PartedPoints):
     def radius(self, origin: Floats) -> float:
         """The largest of all chunks'."""
         return float(max(self._each(radius_of_chunk, origin, "radius")))
+
+    def closest_pair(self, codes: Codes) -> tuple[float, tuple[int, int]]:
+        """The closest of what any two chunks hold; of several, that with the least exact square, and the first rows."""
+        full = np.flatnonzero(np.diff(self.starts)).tolist()
+        meetings = list(combinations(full, 2)) or [(full[0], full[0])]
+        short, rows = codes.astype(np.min_scalar_type(int(codes.max()))), np.arange(len(self))
+        both = [np.concatenate([rows[slice(*self.starts[k : k + 2])] for k in meeting]) for meeting in meetings]
+        tasks = [
+            task(closest_of_chunks)(self.chunks[i], self.chunks[j], short[own])
+            for (i, j), own in zip(meetings, both, strict=True)
+        ]
+        gaps, places = zip(*self.runner.run(tasks, "distances"), strict=True)
+        closest = {
+            (int(own[a]), int(own[b])) for gap, (a, b), own in zip(gaps, places, both, strict=True) if gap == min(gaps)
+        }
+        return min(gaps), min(closest, key=lambda pair: (exact_square(*self[np.array(pair)]), pair))
 
     def hashed_rows(self) -> Iterator[tuple[Rows, NDArray[np.uint64]]]:
         """As the survey found them; where they are too many for this memory, in parts, with a pass for each."""
@@ -355,6 +374,4 @@ def gathered_labels(y: Any, runner: Runner) -> Any:
     if not is_collection(y):
         return y
     parts = runner.run(list(np.ravel(np.array(y.to_delayed(), dtype=object))), "labels")
-    if hasattr(parts[0], "iloc"):
-        return dask_module("pandas").concat(parts)
-    return np.concatenate(parts)
+    return joined_rows(parts)

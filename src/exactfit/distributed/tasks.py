@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.threads import SERIAL
+from .._support.console import silent
+from .._support.threads import SERIAL, Work
 from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
@@ -17,7 +20,9 @@ from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum,
 from ..data.equal import hashes_of
 from ..data.labelled import DIGEST_BYTES
 from ..data.matrices import dense_rows
+from ..data.pairs import closest_pair
 from ..network.sides import sides
+from .runner import dask_module
 
 SHORT_NO_RANK = 2**32 - 1  # no candidate, in 32 bits
 
@@ -76,6 +81,22 @@ def _first_not_finite(matrix: Matrix) -> int:
 def radius_of_chunk(chunk: Any, origin: Floats) -> float:
     """Largest distance of its rows from ``origin``, 0 without any."""
     return largest_distance(checked(chunk), origin)
+
+
+def joined_rows(parts: Sequence[Any]) -> Any:
+    """Chunks of one kind as one: frames or series, CSR matrices, arrays."""
+    if hasattr(parts[0], "iloc"):
+        return dask_module("pandas").concat(parts)
+    if hasattr(parts[0], "tocsr"):
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def closest_of_chunks(one: Any, other: Any, codes: NDArray[Any]) -> tuple[float, tuple[int, int]]:
+    """Distance and places of the closest pair of different classes among the rows of both; infinity without any."""
+    if len(np.unique(codes)) < 2:
+        return np.inf, (-1, -1)
+    return closest_pair(joined_rows([checked(one), checked(other)]), codes.astype(np.int64), Work(SERIAL, silent))
 
 
 def hashes_of_chunk(chunk: Any, part: int, n_parts: int) -> tuple[Rows, NDArray[np.uint64]]:
