@@ -37,7 +37,10 @@ WHISKER = 0.55  # opacity of the bars that stand for bands where runs are few
 WHISKER_SHIFT = 0.006  # of the axis, from line to line: bars of different lines stand side by side
 LEVELS = 5  # lines of equal width in a heatmap, at most
 SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in columns
+LEAST_SPREAD = 0.8  # columns, where there are few of them
+FINER = 8  # points of a drawn line to a column of cells
 VALUES = ("probability", "detectors")
+LEGEND_LINE = 48  # letters that a line of a legend holds beside its samples of lines
 # A legend above the axes, small enough for four names.
 ABOVE: dict[str, Any] = {
     "loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "fontsize": 8, "handlelength": 2.6,
@@ -118,9 +121,20 @@ def plot_heatmap(
 def _draw_border(ax: Axes, cells: Cells, x: str, y: str) -> None:
     """The border between cells below 99 % and the others, dashed, light on dark and dark on light."""
     columns, rows, table = table_of(cells, x, y, "probability")
-    heights = border(rows, table)
-    for ink, width in (("white", 2.6), ("black", 1.3)) if np.isfinite(heights).sum() > 1 else ():
-        ax.plot(columns, heights, color=ink, linestyle=(0, (4, 2.2)), linewidth=width, gid="border")
+    line = _rounded(columns, border(rows, table))
+    for ink, width in (("white", 2.6), ("black", 1.3)) if np.isfinite(line[1]).sum() > 1 else ():
+        ax.plot(*line, color=ink, linestyle=(0, (4, 2.2)), linewidth=width, gid="border")
+
+
+def _rounded(columns: Floats, heights: Floats) -> tuple[Floats, Floats]:
+    """A line without corners through the same points, that overshoots nowhere; as it is if it has gaps."""
+    from scipy.interpolate import PchipInterpolator
+
+    there = np.flatnonzero(np.isfinite(heights))
+    if len(there) < 3 or np.any(np.diff(there) > 1):
+        return columns, heights
+    fine = np.linspace(columns[there[0]], columns[there[-1]], FINER * len(there))
+    return fine, PchipInterpolator(columns[there], heights[there])(fine)
 
 
 def border(rows: Floats, table: Floats, level: float = SURE) -> Floats:
@@ -150,20 +164,24 @@ def border(rows: Floats, table: Floats, level: float = SURE) -> Floats:
     if there.sum() > 2:
         found = heights[there]
         mirrored = np.concatenate([2 * found[0] - found[:0:-1], found, 2 * found[-1] - found[-2::-1]])  # keeps the ends
-        heights[there] = gaussian_filter1d(mirrored, len(heights) / SMOOTH)[len(found) - 1 : 2 * len(found) - 1]
+        spread = max(LEAST_SPREAD, len(heights) / SMOOTH)
+        heights[there] = gaussian_filter1d(mirrored, spread)[len(found) - 1 : 2 * len(found) - 1]
     return heights
 
 
 def _draw_levels(ax: Axes, columns: Floats, rows: Floats, table: Floats) -> None:
     """Lines of equal value; cells that are not there are left out."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from scipy.interpolate import RectBivariateSpline
     from scipy.ndimage import gaussian_filter
 
     if min(table.shape) < 3 or np.isnan(table).any():
         return
     smooth = gaussian_filter(table, [size / SMOOTH / 2 for size in table.shape], mode="nearest")
     wanted = MaxNLocator(LEVELS).tick_values(smooth.min(), smooth.max())[1:-1]
-    lines = ax.contour(columns, rows, smooth, levels=wanted, colors="white", linewidths=0.8, alpha=0.9)
+    x, y = (np.linspace(places[0], places[-1], FINER * len(places)) for places in (columns, rows))
+    finer = RectBivariateSpline(rows, columns, smooth, kx=2, ky=2)(y, x)
+    lines = ax.contour(x, y, finer, levels=wanted, colors="white", linewidths=0.8, alpha=0.9)
     ax.clabel(lines, fontsize=7, fmt=FuncFormatter(lambda value, _: in_short(value)))
 
 
@@ -292,8 +310,9 @@ def legend_handles(names: Iterable[str]) -> list[Line2D]:
 
 
 def _add_legend(ax: Axes, names: Iterable[str]) -> None:
-    """Above the axes, where no curve is."""
-    ax.legend(handles=legend_handles(names), ncols=4, **ABOVE)
+    """Above the axes, where no curve is; long names in two lines."""
+    names = list(names)
+    ax.legend(handles=legend_handles(names), ncols=4 if sum(map(len, names)) <= LEGEND_LINE else 2, **ABOVE)
 
 
 def plot_growth(
