@@ -40,7 +40,7 @@ SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in
 LEAST_SPREAD = 0.8  # columns, where there are few of them
 FINER = 8  # points of a drawn line to a column of cells
 VALUES = ("probability", "detectors")
-LEGEND_LINE = 48  # letters that a line of a legend holds beside its samples of lines
+LEGEND_LINE = 40  # letters that a line of a legend holds beside its samples of lines
 # A legend above the axes, small enough for four names.
 ABOVE: dict[str, Any] = {
     "loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "fontsize": 8, "handlelength": 2.6,
@@ -312,7 +312,8 @@ def legend_handles(names: Iterable[str]) -> list[Line2D]:
 def _add_legend(ax: Axes, names: Iterable[str]) -> None:
     """Above the axes, where no curve is; long names in two lines."""
     names = list(names)
-    ax.legend(handles=legend_handles(names), ncols=4 if sum(map(len, names)) <= LEGEND_LINE else 2, **ABOVE)
+    letters = sum(len(name.replace(r"\lambda", "x").replace("$", "")) for name in names)
+    ax.legend(handles=legend_handles(names), ncols=4 if letters <= LEGEND_LINE else 2, **ABOVE)
 
 
 def plot_growth(
