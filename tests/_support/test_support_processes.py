@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from exactfit._support.processes import (
     Limits,
     OwnProcess,
     Reporter,
+    Shared,
     as_they_end,
     memory_of,
     run_alone,
     told_by_ps,
+    workers,
 )
 
 
@@ -148,3 +153,59 @@ def test_processes_that_are_not_waited_for_are_ended(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "sleeper" / "report.json").read_text(encoding="utf-8"))
     with pytest.raises(ProcessLookupError):
         os.kill(told["process"], 0)
+
+
+def test_what_is_shared_comes_back_as_it_was_and_stays_so(tmp_path: Path) -> None:
+    held = {
+        "a": np.arange(7.0), "b": np.asfortranarray(np.eye(5, 3)), "none": np.empty((0, 4)), "text": ["x"],
+        "every other": np.arange(10)[::2], "sparse": sp.random(20, 9, 0.2, "csr", rng=0),
+    }  # fmt: skip
+    shared = pickle.loads(pickle.dumps(Shared(tmp_path / "held", held)))
+    read = shared.open()
+    for name in ("a", "b", "none", "every other"):
+        np.testing.assert_array_equal(read[name], held[name])
+    assert (read["sparse"] != held["sparse"]).nnz == 0
+    assert read["text"] == ["x"]
+    assert read["a"].ctypes.data % 64 == 0
+    read["a"][:] = 0.0
+    np.testing.assert_array_equal(shared.open()["a"], held["a"])
+    assert Shared(tmp_path / "nothing", 5).open() == 5
+
+
+def scale(held: Any, task: Any) -> tuple[int, float]:
+    print("a word that is no answer")
+    if task == "die":
+        os.kill(os.getpid(), 9)
+    return os.getpid(), float(held @ np.full(len(held), task))
+
+
+def test_workers_do_one_task_after_another() -> None:
+    with ThreadPoolExecutor(2) as pool, workers(2, scale, np.arange(5.0)) as work:
+        found = list(pool.map(work, range(20)))
+    assert [value for _, value in found] == [10.0 * task for task in range(20)]
+    processes = {process for process, _ in found}
+    assert len(processes) <= 2
+    assert os.getpid() not in processes
+    assert not any(map(lives, processes))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_worker_that_dies_is_a_clear_error() -> None:
+    with workers(1, scale, np.arange(5.0)) as work, pytest.raises(ChildProcessError, match="ended by SIGKILL"):
+        work("die")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
+def test_workers_of_a_process_that_was_killed_leave_no_file(tmp_path: Path) -> None:
+    code = (
+        "import os, numpy as np\n"
+        "from exactfit._support.processes import workers\n"
+        "with workers(1, lambda held, task: held.sum(), np.ones(2**16)) as work:\n"
+        "    work(0)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False, timeout=60)
+    end = time.monotonic() + 20
+    while list(tmp_path.glob("exactfit-*/held")):
+        assert time.monotonic() < end, "its data are still there"
+        time.sleep(0.2)

@@ -13,7 +13,7 @@ from toy_sweeps import MOONS, TOY, rows_of, sweep
 
 from exactfit.exceptions import ParameterError
 from exactfit.lab import backends
-from exactfit.lab.backends import Backend, Batch, results
+from exactfit.lab.backends import Backend, Batch, answers, run_batch
 from exactfit.lab.trial import Cell, Draw, OrderedPoints, Scheme
 from exactfit.lab.trials import read_trials
 
@@ -69,8 +69,8 @@ def test_a_dead_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = Cell(10, 1.0, 60)
     batches = [Batch(0, Deadly(MOONS.digest, Scheme(), 0), (cell,), (cell,))]
     with (
-        results(Backend("processes", 2), [OrderedPoints.of(MOONS)], batches) as arriving,
-        pytest.raises(ChildProcessError, match="a worker process died"),
+        answers(Backend("processes", 2), run_batch, [OrderedPoints.of(MOONS)], batches) as arriving,
+        pytest.raises(ChildProcessError, match=r"a worker process died \(ended with exit code 9"),
     ):
         list(arriving)
 

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_options import GRID, HEAD, write_points, written
 
 from exactfit import InterpolatingClassifier, ParameterError
-from exactfit.cli import ExitCode, main
 from exactfit.lab import Experiment, load_dataset, load_sweep
 from exactfit.lab.comparing import hold_out
 from exactfit.lab.option_sweep import OptionSweep, Setting, run_setting, settings_of
-
-HEAD = """title = "Points"
-runs = 2
-held_out = 0.25
-[data]
-file = "points.csv"
-label = "kind"
-scale = "none"
-[grid]
-"""
-GRID = """construction = ["default", "1-nn"]
-detectors = ["mask", "weighted"]
-"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    rows = [f"{x:.3f},{y:.3f},{'ab'[int(x > y)]}" for x, y in rng.normal(size=(40, 2))]
-    (tmp_path / "points.csv").write_text("\n".join(["x,y,kind", *rows]), encoding="utf-8")
+    write_points(tmp_path)
     return tmp_path
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "points.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_an_option_that_a_construction_does_not_have_makes_no_cells_for_it() -> None:
@@ -79,35 +57,3 @@ def test_held_out_tells_the_two_kinds_of_sweeps_apart(folder: Path) -> None:
         load_sweep(written(folder, HEAD.replace("0.25", "2") + GRID))
     with pytest.raises(ParameterError, match="unknown law"):
         load_sweep(written(folder, 'law = "gaussian"\n' + HEAD + GRID))
-
-
-def test_from_the_shell_with_a_stop_in_between(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, extent = str(written(folder, HEAD + GRID)), ["-j", "1"]
-    assert main(["sweep", path, "--shard", "1/2", *extent]) == 0
-    store = folder / "exactfit-results" / "points.jsonl"
-    assert len(store.read_text(encoding="utf-8").splitlines()) == 3
-    with store.open("a", encoding="utf-8") as file:
-        file.write('{"half a li')
-    assert main(["sweep", path, *extent]) == 0
-    assert "3 trials are there, 3 to run" in capsys.readouterr().err
-    rows = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
-    assert {row["standing"] for row in rows} == {"own"}
-    assert len({(json.dumps(row["setting"]), row["run"]) for row in rows}) == len(rows) == 6
-    head, *lines = (folder / "exactfit-results" / "points" / "points.csv").read_text(encoding="utf-8").splitlines()
-    assert head.startswith("data,standing,construction,detectors,runs,interpolating,accuracy,accuracy_low")
-    assert [line.split(",")[:6] for line in lines] == [
-        ["points", "own", "default", "mask", "2", "1"],
-        ["points", "own", "default", "weighted", "2", "1"],
-        ["points", "own", "1-nn", "", "2", "1"],
-    ]
-    expected = np.mean([row["accuracy"] for row in rows if row["setting"] == {"construction": "1-nn"}])
-    assert float(lines[2].split(",")[6]) == pytest.approx(expected, abs=1e-5)
-    assert (folder / "exactfit-results" / "points" / "points.png").stat().st_size > 1000
-
-
-def test_failures_are_told_and_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(written(folder, HEAD + "width = [-1, 50]"))
-    for _ in range(2):
-        assert main(["sweep", path, "-j", "1"]) == ExitCode.FAILS
-    assert "2 trials are there, 2 to run" in capsys.readouterr().err
-    assert main(["sweep", path, "--independent"]) == ExitCode.USAGE

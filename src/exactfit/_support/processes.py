@@ -1,28 +1,31 @@
 """Functions in processes of their own, with limits of time and memory; processes that outlive nobody.
 
 A process is started afresh, not forked and not from the caller's main module, so that scripts need no
-``if __name__ == "__main__"`` and nothing of the caller's state counts. The function in it gets a :class:`Reporter`
-first: what it has told so far is on disk at any time, replaced as a whole, for whoever waits for it or ends it.
+``if __name__ == "__main__"`` and nothing of the caller's state counts. Either it carries out one function, which gets
+a :class:`Reporter` first: what it has told so far is on disk at any time, replaced as a whole, for whoever waits for
+it or ends it. Or it is one of several :func:`workers`, which are asked to do one task after another.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import mmap
 import multiprocessing.spawn
 import os
 import pickle
+import queue
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn, TypeVar
 
 from .files import write_whole
 
@@ -30,7 +33,11 @@ POLL_SECONDS = 0.02  # between two looks at a process: too short to be waited fo
 MEMORY_SECONDS = 0.1  # between two looks at its memory, for which the system has to be asked
 PARENT_SECONDS = 1.0  # between two looks whether the parent still lives
 WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does not count
+ALIGNMENT = 64  # bytes: arrays in a file begin where vectors of the widest processors may
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -43,15 +50,60 @@ class Limits:
 
 
 class Reporter:
-    """Tells facts, which must be what JSON can hold; all of them so far are in one file, always whole."""
+    """Tells facts, which must be what JSON can hold; all of them so far are in one file, always whole.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._facts = path, dict[str, Any]()
+    Parameters
+    ----------
+    path : Path
+    answers : file, optional
+        Where a worker's answers go.
+    """
+
+    def __init__(self, path: Path, answers: IO[bytes] | None = None) -> None:
+        self._path, self._facts, self._answers = path, dict[str, Any](), answers
 
     def __call__(self, **facts: Any) -> None:
         """Add facts; the first ones start the clock of a time limit."""
         self._facts |= facts
         write_whole(self._path, json.dumps(self._facts).encode(), "a report")
+
+    def answer(self, answer: Any) -> None:
+        """Send whoever asked a worker what came out."""
+        assert self._answers is not None
+        pickle.dump(answer, self._answers)
+        self._answers.flush()
+
+
+class Shared:
+    """What several processes read from one file: its arrays are mapped, so that memory holds them once.
+
+    Writing to them changes nothing for others. A function that gets it as an argument gets what it holds.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    held : object
+        Whatever can be pickled.
+    """
+
+    def __init__(self, path: Path, held: Any) -> None:
+        buffers = list[pickle.PickleBuffer]()
+        self._path, self._places = path, list[tuple[int, int]]()
+        self._rest = pickle.dumps(held, protocol=5, buffer_callback=buffers.append)
+        with path.open("wb") as file:
+            for buffer in buffers:
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                start = file.tell()
+                self._places.append((start, start + file.write(buffer.raw())))
+            file.write(b"\0")  # an empty file cannot be mapped
+
+    def open(self) -> Any:
+        """What it holds."""
+        _opened.append(self._path)
+        with self._path.open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+        return pickle.loads(self._rest, buffers=[mapped[start:end] for start, end in self._places])
 
 
 class OwnProcess:
@@ -65,7 +117,8 @@ class OwnProcess:
     function : callable
         Called with a :class:`Reporter` and the arguments.
     arguments
-        Whatever can be pickled; classes of scripts and notebooks too.
+        Whatever can be pickled, classes of scripts and notebooks too; of a :class:`Shared` the function gets what
+        it holds.
     """
 
     def __init__(self, folder: Path, limits: Limits, function: Callable[..., None], *arguments: Any) -> None:
@@ -82,12 +135,31 @@ class OwnProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         python = multiprocessing.spawn.get_executable()
-        command = [python, "-P", "-m", __name__, str(self._folder), str(os.getpid())]
+        command = [python, "-P", "-c", f"from {__name__} import work; work()", str(self._folder), str(os.getpid())]
         with (self._folder / "output.txt").open("wb") as output:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output, start_new_session=True,
                 env=_environment(self._limits.at_once),
             )  # fmt: skip
+
+    def ask(self, task: Any) -> Any:
+        """What the function of a worker makes of a task.
+
+        Raises
+        ------
+        ChildProcessError
+            If the process ends before it answers, with how it ended.
+        """
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        message = pickle.dumps(task)
+        try:
+            asked.write(message)
+            asked.flush()
+            return pickle.load(answers)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            raise ChildProcessError(self._told_by(self._process.wait())) from None
 
     @property
     def seconds(self) -> float:
@@ -105,6 +177,7 @@ class OwnProcess:
         """None while it runs, then how it ended: nothing if all went well. Ends it if it is beyond its limits."""
         code = self._process.poll()
         if code is not None:
+            self._hang_up()
             return self._told_by(code)
         if not self._is_warm and self.facts():
             self._is_warm, self._clock = True, time.monotonic()
@@ -144,6 +217,13 @@ class OwnProcess:
             else:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for line in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # of a task that nobody is there to read
+                if line is not None:
+                    line.close()
 
 
 def as_they_end(
@@ -193,6 +273,50 @@ def run_alone(function: Callable[..., None], *arguments: Any, limits: Limits | N
         return process.facts()
 
 
+@contextmanager
+def workers(at_once: int, function: Callable[..., Answer], held: Any) -> Iterator[Callable[[Any], Answer]]:
+    """So many processes that each hold the same, and do one task after another: ``function(held, task)``.
+
+    Parameters
+    ----------
+    at_once : int
+    function : callable
+    held : object
+        In memory once.
+
+    Yields
+    ------
+    callable
+        Has a task done by a process that is free, and returns its answer; for several threads at a time. A process
+        that ends before it answers is a :class:`ChildProcessError`.
+    """
+    free = queue.SimpleQueue[OwnProcess]()
+    with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, ExitStack() as started:
+        shared = Shared(Path(folder) / "held", held)
+        for number in range(at_once):
+            process = OwnProcess(Path(folder) / str(number), Limits(at_once=at_once), _serve, function, shared)
+            started.callback(process.end)
+            free.put(process)
+
+        def work(task: Any) -> Answer:
+            process = free.get()
+            answer: Answer = process.ask(task)
+            free.put(process)
+            return answer
+
+        yield work
+
+
+def _serve(report: Reporter, function: Callable[..., Any], held: Any) -> None:
+    """What a worker does: a task after another, until it is ended, or nobody is left to ask."""
+    while True:
+        try:
+            task = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            _leave()
+        report.answer(function(held, task))
+
+
 def _environment(at_once: int) -> dict[str, str]:
     """That of the caller, with its module path, and cores shared out if several run at a time."""
     share = str(max(1, (os.cpu_count() or 1) // at_once))
@@ -202,6 +326,7 @@ def _environment(at_once: int) -> dict[str, str]:
 
 
 _watched = threading.Event()
+_opened: list[Path] = []  # files of others, which they remove; unless they were killed
 
 
 def end_with_parent(parent: int) -> None:
@@ -217,6 +342,14 @@ def end_with_parent(parent: int) -> None:
 def _wait_for_end(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
+    _leave()
+
+
+def _leave() -> NoReturn:
+    """End where whoever started this process was killed, with the files that it could not remove."""
+    for path in _opened:
+        with suppress(OSError):  # another process may hold it
+            path.unlink(missing_ok=True)
     os._exit(1)
 
 
@@ -249,12 +382,12 @@ def told_by_ps(process: int) -> int | None:
         return None
 
 
-def _work(folder: Path, parent: int) -> None:
+def work() -> None:
     """What a process does from its start to its end."""
-    end_with_parent(parent)
-    function, arguments = pickle.loads((folder / "task.pickle").read_bytes())
-    function(Reporter(folder / "report.json"), *arguments)
-
-
-if __name__ == "__main__":
-    _work(Path(sys.argv[1]), int(sys.argv[2]))
+    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what functions print does not go among the answers
+        end_with_parent(parent)
+        function, arguments = pickle.loads((folder / "task.pickle").read_bytes())
+        held = [each.open() if isinstance(each, Shared) else each for each in arguments]
+        function(Reporter(folder / "report.json", answers), *held)

@@ -5,22 +5,27 @@ A worker keeps the first layers that it made last, for the next batch of the sam
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from .._support.processes import end_with_parent
-from ..exceptions import MissingDependencyError, ParameterError
+from .._support.processes import Answer, workers
+from ..exceptions import ClusterError, MissingDependencyError, ParameterError
 from .experiment import INDEPENDENT, Cell
 from .trial import Draw, FirstLayers, OrderedPoints, Trial, run_cell
 
 BACKENDS = ("processes", "threads", "dask")
+AHEAD = 2  # tasks for each worker: one that it does, and one that is there when it is done
+WORKER_SECONDS = 30  # to wait for the first worker of a cluster
+
+Held = TypeVar("Held")
+Task = TypeVar("Task")
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,9 @@ class Result:
 _kept = threading.local()
 
 
-def run_batch(points: OrderedPoints, batch: Batch) -> Result:
+def run_batch(data_sets: Sequence[OrderedPoints], batch: Batch) -> Result:
     """Run the cells of a batch; a trial that fails becomes a row with its traceback."""
+    points = data_sets[batch.part]
     if batch.draw.scheme.kind == INDEPENDENT:
         return Result(batch.part, [_alone(points, batch.draw, cell) for cell in batch.cells], 0.0)
     start = time.thread_time()
@@ -100,12 +106,6 @@ def _alone(points: OrderedPoints, draw: Draw, cell: Cell) -> Trial:
     return replace(trial, seconds=time.thread_time() - start)
 
 
-def run_for(parent: int, points: OrderedPoints, batch: Batch) -> Result:
-    """As :func:`run_batch`, in a process that ends when the one it works for does."""
-    end_with_parent(parent)
-    return run_batch(points, batch)
-
-
 def _first_layers(points: OrderedPoints, batch: Batch) -> bool:
     """Have this worker keep the first layers of a batch; whether they had to be made."""
     key = (batch.draw, points.targets, batch.spec)
@@ -125,52 +125,75 @@ def _guarded(layers: FirstLayers, cell: Cell) -> Trial:
 
 
 @contextmanager
-def results(backend: Backend, data_sets: list[OrderedPoints], batches: Iterable[Batch]) -> Iterator[Iterable[Result]]:
-    """The results of batches as they arrive, in any order."""
-    if backend.name == "dask":
-        with _dask(backend, data_sets) as parallel:
-            yield _stream(parallel, data_sets, batches)
-    elif backend.alone:
-        yield (run_batch(data_sets[batch.part], batch) for batch in batches)
+def answers(
+    backend: Backend, function: Callable[[Held, Task], Answer], held: Held, tasks: Iterable[Task]
+) -> Iterator[Iterable[Answer]]:
+    """What a function makes of the same data and each task, as it arrives, in any order.
+
+    Tasks are made one after another, as somebody is there to do them. Data are in the memory of a machine once.
+    """
+    if backend.alone:
+        yield (function(held, task) for task in tasks)
+    elif backend.name == "dask":
+        with _cluster(backend) as client:
+            there = client.scatter([held], broadcast=True)[0]
+            pool, at_once = client.get_executor(pure=False), sum(client.ncores().values())
+            yield as_they_come(lambda task: pool.submit(function, there, task), tasks, AHEAD * at_once)
     else:
-        from joblib import Parallel
-
-        if backend.name == "threads":
-            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="threading"), data_sets, batches)
-        else:
-            work = partial(run_for, os.getpid())
-            yield _stream(_parallel(Parallel, n_jobs=backend.jobs, backend="loky"), data_sets, batches, work)
+        alike = workers(backend.jobs, function, held) if backend.name == "processes" else None
+        # Workers end first, so that no thread waits for their answers.
+        with ThreadPoolExecutor(backend.jobs) as pool, alike or nullcontext(partial(function, held)) as work:
+            yield _named_if_dead(as_they_come(lambda task: pool.submit(work, task), tasks, AHEAD * backend.jobs))
 
 
-def _parallel(make: Any, **options: Any) -> Any:
-    return make(batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered", **options)
+def as_they_come(submit: Callable[[Task], Future[Answer]], tasks: Iterable[Task], at_once: int) -> Generator[Answer]:
+    """Answers to tasks, in any order; a task is made when it can be submitted, so many at a time.
 
-
-def _stream(
-    parallel: Any, data_sets: list[OrderedPoints], batches: Iterable[Batch], work: Callable[..., Result] = run_batch
-) -> Iterator[Result]:
-    from joblib import delayed
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    arriving = parallel(delayed(work)(data_sets[batch.part], batch) for batch in batches)
+    Examples
+    --------
+    >>> from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+    >>> from functools import partial
+    >>> from exactfit.lab.backends import as_they_come
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     sorted(as_they_come(partial(pool.submit, abs), [-3, 2, -1], 4))
+    [1, 2, 3]
+    """
+    pending = set[Future[Answer]]()
     try:
-        yield from arriving
-    except TerminatedWorkerError as error:
+        for task in tasks:
+            pending.add(submit(task))
+            if len(pending) >= at_once:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (each.result() for each in done)
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in done)
+    finally:
+        for each in pending:
+            each.cancel()
+
+
+def _named_if_dead(arriving: Generator[Answer]) -> Iterator[Answer]:
+    try:
+        with closing(arriving):
+            yield from arriving
+    except ChildProcessError as error:
         raise ChildProcessError(
-            "a worker process died, perhaps for lack of memory; all results before that are stored: "
+            f"a worker process died ({error}), perhaps for lack of memory; all results before that are stored: "
             "run again to continue, with fewer --jobs if memory ran out"
         ) from error
-    finally:
-        arriving.close()
 
 
 @contextmanager
-def _dask(backend: Backend, data_sets: list[OrderedPoints]) -> Iterator[Any]:
+def _cluster(backend: Backend) -> Iterator[Any]:
+    """A client of the scheduler, once it has workers."""
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingDependencyError("the backend dask needs distributed: pip install dask distributed") from error
-    from joblib import Parallel, parallel_config
-
-    with Client(backend.scheduler) as client, parallel_config("dask", client=client, scatter=data_sets):
-        yield _parallel(Parallel, n_jobs=-1)
+    with Client(backend.scheduler) as client:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise ClusterError(f"{backend.scheduler} has no worker after {WORKER_SECONDS} s: start some") from None
+        yield client

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice, check_number, check_whole
-from .._support.processes import Limits, OwnProcess, Reporter, as_they_end
+from .._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end
 from .._support.threads import n_threads, usable_memory
 from ..certificate.attack import Decide, Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
@@ -37,7 +37,6 @@ HELD_OUT = 0.2  # of every class: enough to tell accuracies of a per cent or so 
 LOOKING_SHARE = 0.25  # of the time limit, for the accuracy and for the radius: proofs need the rest
 ROW_TILE = 256  # points decided between two looks at the clock
 FEW_CLASSES, FEW_POINTS = 4, 32  # of each class: what it takes to compile all that a contender calls
-_ARRAYS = ("X", "y", "rows", "others", "other_codes", "starts", "ends")
 
 
 def compare(
@@ -99,8 +98,7 @@ def compare(
     seed = check_whole("random_state", random_state, at_least=0)
     data, n_classes = prepare(X, y, conflicts, seed)
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, progress_bar(bool(verbose)) as progress:
-        data.save(Path(folder))
-        rows = _rows(contenders, Path(folder), Limits(seconds, memory, n_threads(n_jobs)), seed, progress)
+        rows = _rows(contenders, data, Path(folder), Limits(seconds, memory, n_threads(n_jobs)), seed, progress)
     names = [contender.name for contender in contenders]
     return Comparison(
         rows=tuple(rows[name] for name in names if name in rows),
@@ -116,14 +114,14 @@ def compare(
 
 
 def _rows(
-    contenders: list[Contender], folder: Path, limits: Limits, random_state: int, progress: Progress
+    contenders: list[Contender], data: Split, folder: Path, limits: Limits, random_state: int, progress: Progress
 ) -> dict[str, Row]:
     """Rows by name; those so far if it is interrupted."""
-    rows, at_work = dict[str, Row](), dict[OwnProcess, Contender]()
+    rows, at_work, shared = dict[str, Row](), dict[OwnProcess, Contender](), Shared(folder / "data", data)
 
     def start(contender: Contender) -> OwnProcess:
         own = folder / f"contender-{contender.name.encode().hex()}"
-        process = OwnProcess(own, limits, contend, folder, contender, random_state, limits.time_limit)
+        process = OwnProcess(own, limits, contend, shared, contender, random_state, limits.time_limit)
         at_work[process] = contender
         return process
 
@@ -177,16 +175,6 @@ class Split:
         """Segments to look for changes on."""
         return Probes(self.starts, self.ends)
 
-    def save(self, folder: Path) -> None:
-        """Write every array to a file of its own."""
-        for name in _ARRAYS:
-            np.save(folder / f"{name}.npy", getattr(self, name))
-
-    @classmethod
-    def open(cls, folder: Path) -> Split:
-        """The same arrays, read from disk as they are needed; writing to them changes no file."""
-        return cls(**{name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c")) for name in _ARRAYS})
-
 
 def prepare(X: Any, y: Any, conflicts: str, random_state: int) -> tuple[Split, int]:
     """Check and split; also how many classes there are."""
@@ -228,9 +216,8 @@ def hold_out(codes: Codes, random_state: np.random.Generator, share: float = HEL
     return np.flatnonzero(~held_out).astype(np.int64), np.flatnonzero(held_out).astype(np.int64)
 
 
-def contend(report: Reporter, folder: Path, contender: Contender, random_state: int, time_limit: float) -> None:
-    """Build, look, prove, on the data in a folder; report after each."""
-    data = Split.open(folder)
+def contend(report: Reporter, data: Split, contender: Contender, random_state: int, time_limit: float) -> None:
+    """Build, look, prove; report after each."""
     if contender.is_known:
         warm_up(contender, data)
     report(stage="building")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import DataError, ParameterError
-from .backends import Backend
+from .backends import Backend, answers
 from .datasets import Dataset, load_data
 from .option_sweep import OptionSweep, Reached, Setting, run_setting
 from .reproducing import Reproduced, Say, SweepOptions, completed
@@ -66,16 +66,16 @@ def _key(row: Row) -> tuple[str, int]:
     return _name(row["digest"], row["held_out"], row["setting"]), row["run"]
 
 
-Work = tuple[Dataset, Setting, int]
+Work = tuple[int, Setting, int]  # which data set, which cell, which run
 
 
 def to_do(sweep: OptionSweep, data: Sequence[Dataset], done: Results) -> list[Work]:
     """What a store lacks, run by run."""
     there = {_key(row) for row in done.rows}
     return [
-        (each, setting, run)
+        (place, setting, run)
         for run in range(sweep.runs)
-        for each in data
+        for place, each in enumerate(data)
         for setting in sweep.settings
         if (_name(each.digest, sweep.held_out, _stored(setting)), run) not in there
     ]
@@ -87,18 +87,21 @@ def _stored(setting: Setting) -> Row:
     return plain
 
 
-def run_sweep(sweep: OptionSweep, works: Sequence[Work], store: Lines, backend: Backend) -> Iterator[Reached]:
+def run_sweep(
+    sweep: OptionSweep, data: Sequence[Dataset], works: Sequence[Work], store: Lines, backend: Backend
+) -> Iterator[Reached]:
     """Run, write each as it comes, and pass it on."""
-    from joblib import Parallel, delayed
+    with answers(backend, _run_work, (data, sweep.held_out), works) as arriving:
+        for (place, setting, run), outcome in arriving:
+            own = data[place]
+            row = {"digest": own.digest, "data": own.name, "standing": own.standing, "held_out": sweep.held_out}
+            store.write(line_of({**row, "setting": _stored(setting), "run": run, **asdict(outcome)}))
+            yield outcome
 
-    if backend.name == "dask":
-        raise ParameterError("a sweep over options runs on this machine: use --backend processes or threads")
-    pool = Parallel(n_jobs=backend.jobs, prefer=backend.name, return_as="generator")
-    found = pool(delayed(run_setting)(data, setting, run, sweep.held_out) for data, setting, run in works)
-    for (data, setting, run), outcome in zip(works, found, strict=True):
-        row = {"digest": data.digest, "data": data.name, "standing": data.standing, "held_out": sweep.held_out}
-        store.write(line_of({**row, "setting": _stored(setting), "run": run, **asdict(outcome)}))
-        yield outcome
+
+def _run_work(held: tuple[Sequence[Dataset], float], work: Work) -> tuple[Work, Reached]:
+    (data, held_out), (place, setting, run) = held, work
+    return work, run_setting(data[place], setting, run, held_out)
 
 
 def summary_of(sweep: OptionSweep, data: Sequence[Dataset], results: Results) -> str:
@@ -205,7 +208,7 @@ def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: 
         report.before = sweep.runs * len(data) * len(sweep.settings) - len(works)
         mine = works if options.shard is None else works[options.shard.index :: options.shard.count]
         say(f"{sweep.name}: {report.before} trials are there, {len(mine)} to run")
-        for outcome in run_sweep(sweep, mine, store, options.backend or Backend()):
+        for outcome in run_sweep(sweep, data, mine, store, options.backend or Backend()):
             report.failed += bool(outcome.error)
             report.added += not outcome.error
             report.seconds += outcome.seconds

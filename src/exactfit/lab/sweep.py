@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import DataError, ParameterError
 from ..network.bits import n_words
-from .backends import Backend, Batch, results
+from .backends import Backend, Batch, answers, run_batch
 from .datasets import Dataset
 from .experiment import INDEPENDENT, Cell, Experiment, Scheme
 from .store import Store, header_of
@@ -187,7 +187,7 @@ class Sweep:
         data_sets = [part.points for part in self.parts]
         if not self.todo:
             return report
-        with results(backend, data_sets, self._batches(pace)) as arriving:
+        with answers(backend, run_batch, data_sets, self._batches(pace)) as arriving:
             for result in arriving:
                 for trial in result.trials:
                     self.store.add(self.parts[result.part].header, trial)
