@@ -232,6 +232,27 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
     assert "has no row 9" in error_of(["explain", model, "fruit.csv", "--row", "9"], capsys, ExitCode.USAGE)
 
 
+def test_explaining_the_training_data_shows_the_cells_behind_the_answers(model: str, capsys: Capture) -> None:
+    out, err = output_of(["explain", model, "fruit.csv", "--row", "1"], capsys)
+    assert re.search(r"^ +\d+  fruit.csv  anchor of detector", out, re.MULTILINE)
+    assert "--training" not in err
+    write("other.csv", Path("fruit.csv").read_text().replace("green", "yellow"))
+    out, err = output_of(["explain", model, "other.csv", "--row", "1"], capsys)
+    assert "anchor of detector" not in out
+    assert "--training FILE" in err
+
+
+def test_training_data_are_read_with_the_options_given(capsys: Capture) -> None:
+    write("t.csv", "x,z,y\n" + "".join(f"{k if k != 7 else 'many'},{k * k % 7},{'ab'[k % 2]}\n" for k in range(20)))
+    options = ["--missing-values", "many", "--missing", "drop-rows"]
+    output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--seed", "0", *options], capsys)
+    write("one.csv", "x,z\n3,2\n")
+    out, _ = output_of(["explain", "m", "one.csv", "--training", "t.csv", *options], capsys)
+    assert "anchor of detector" in out
+    message = error_of(["explain", "m", "t.csv", "--row", "7", *options], capsys, ExitCode.USAGE)
+    assert "row 7 of t.csv was left out for an empty cell" in message
+
+
 def test_weighted_detectors_from_fit_to_info_and_explain(capsys: Capture) -> None:
     write("t.csv", "x,z,y\n" + "".join(f"{k},{k * k % 7},{'abc'[k % 3]}\n" for k in range(30)))
     options = ["--detectors", "weighted", "--width", "200", "--seed", "0"]
@@ -256,7 +277,8 @@ def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
     given_up = exactfit.load("m").classifier_.certificate_.given_up.tolist()
     assert given_up == [40]
     assert "certificate: holds for all 40 kept points" in out
-    output_of(["certify", "m", "t.csv"], capsys, ExitCode.FAILS)
+    _, err = output_of(["certify", "m", "t.csv"], capsys, ExitCode.FAILS)
+    assert "given up or overruled in fitting: 40; the model's own certificate" in err
 
 
 @pytest.mark.parametrize(
@@ -265,7 +287,7 @@ def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
         ["fit", "fruit.csv", "--label", "fruit", "-o", "again", "--noise", "0.2"],
         ["predict", "m.exactfit", "fruit.csv"],
         ["certify", "m.exactfit", "fruit.csv"],
-        ["explain", "m.exactfit", "fruit.csv"],
+        ["explain", "m.exactfit", "new.csv"],
         ["suspects", "fruit.csv", "--label", "fruit", "--k", "2"],
     ],
 )
@@ -273,6 +295,7 @@ def test_a_command_encodes_its_table_once(
     command: list[str], model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
+    write("new.csv", "".join(line.rpartition(",")[0] + "\n" for line in Path("fruit.csv").read_text().splitlines()))
     encode = Encoding.encode
     monkeypatch.setattr(Encoding, "encode", lambda self, table: calls.append(len(table)) or encode(self, table))
     output_of(command, capsys)
@@ -369,7 +392,7 @@ def test_a_dry_run_says_how_each_column_is_read_and_writes_nothing(
         "column  read as",
         "a       number, 1.5 to 3.5",
         "when    date (year-month-day), as days",
-        "c       category, 2 levels; 1 empty cells imputed",
+        "c       category, 2 levels; 1 empty cell imputed",
         "y       label, 2 classes",
     ]
     assert err.splitlines() == [
@@ -384,9 +407,10 @@ def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) 
     out, err = output_of(["warm-up"], capsys)
     assert out == "ready\n"
     assert [line.split(":")[0] for line in err.splitlines()] == [
-        "1 of 3 (activation threshold)",
-        "2 of 3 (activation relu)",
-        "3 of 3 (selection greedy)",
+        "1 of 4 (detectors weighted)",
+        "2 of 4 (detectors mask)",
+        "3 of 4 (activation relu)",
+        "4 of 4 (selection greedy)",
     ]
 
 

@@ -32,21 +32,21 @@ def test_labels_stay_as_they_are_written(written: list[str], read: list[Any], ot
 
 def test_text_among_numbers_is_named(path: Path) -> None:
     message = error_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n")
-    assert "column 'b' is one of numbers (2 so far), but row 2 (line 4) holds the text 'x'" in message
-    assert "--missing-values 'x'" in message
+    assert "column 'b' holds numbers (2 so far), but row 2 (line 4) holds the text 'x'" in message
+    assert "--missing-values 'x' --missing drop-rows" in message
     assert "--categorical b" in message
     remedied = table_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n", missing_values=["x"], missing="drop-rows")
     assert remedied.rows.tolist() == [0, 3]
 
 
 def test_a_stray_in_the_first_row_is_the_one_that_is_named(path: Path) -> None:
-    assert "is one of text (2 so far), but row 0 (line 2) holds the number 2" in error_of(path, "b\n2\nx\ny\n")
-    assert "is one of numbers (2 so far), but row 0 (line 2) holds the text 'x'" in error_of(path, "b\nx\n1\n2\n")
+    assert "holds text (2 so far), but row 0 (line 2) holds the number 2" in error_of(path, "b\n2\nx\ny\n")
+    assert "holds numbers (2 so far), but row 0 (line 2) holds the text 'x'" in error_of(path, "b\nx\n1\n2\n")
 
 
 def test_a_number_among_text_is_named(path: Path) -> None:
     message = error_of(path, "a,b\n1,\n3,x\n4,y\n5, 7\n")
-    assert "column 'b' is one of text (2 so far), but row 3 (line 5) holds the number 7" in message
+    assert "column 'b' holds text (2 so far), but row 3 (line 5) holds the number 7" in message
     table = table_of(path, "a,b\n3,x\n5, 7\n", categorical=["b"])
     assert cells(table)["b"] == ["x", " 7"]
 

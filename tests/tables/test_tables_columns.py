@@ -34,7 +34,7 @@ def test_a_line_about_each_column(path: Path) -> None:
     content = "n,c,d,z,y\n1,u,2020-01-01,5,p\n,v,2020-01-02,5,q\n3,u,2020-01-03,5,p\n"
     table = table_of(path, content, label="y", drop=["z"], missing="impute")
     assert described(table, ["z"]) == [
-        ("n", "number, 1 to 3; 1 empty cells imputed"),
+        ("n", "number, 1 to 3; 1 empty cell imputed"),
         ("c", "category, 2 levels"),
         ("d", "date (year-month-day), as days"),
         ("z", "left out"),

@@ -10,7 +10,7 @@ import pytest
 from table_files import cells, error_of, table_of
 
 import exactfit
-from exactfit import InterpolatingClassifier, ParameterError, TableModel, read_table
+from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, read_table
 from exactfit.tables import Encoding
 
 
@@ -100,7 +100,15 @@ def test_day_and_month_that_could_be_either_are_refused(path: Path) -> None:
 
 def test_a_stray_among_dates_is_named(path: Path) -> None:
     days = "".join(f"2020-01-{day:02}\n" for day in range(1, 29))
-    assert "holds dates (year-month-day), but also 'soon'" in error_of(path, f"d\n{days}soon\n")
+    message = error_of(path, f"d\n{days}soon\n")
+    assert "holds dates (year-month-day), but row 28 (line 30) holds 'soon'" in message
+    assert "--missing-values 'soon' --missing drop-rows" in message
+    remedied = table_of(path, f"d\n{days}soon\n", missing_values=["soon"], missing="drop-rows")
+    assert len(remedied) == 28
+    model = TableModel(InterpolatingClassifier(random_state=0)).fit(remedied, np.arange(28) % 2)
+    path.write_text("d\n2020-01-01\n17.3.2020\n")
+    with pytest.raises(DataError, match=r"written as year-month-day for this model, but row 1 \(line 3\) holds '17.3"):
+        model.read(path)
 
 
 def test_parts_become_features(path: Path) -> None:

@@ -109,6 +109,15 @@ def test_unseen_categories_are_zeros_and_one_warning() -> None:
     )
 
 
+def test_numbers_with_decimal_commas_are_no_categories_unseen() -> None:
+    lengths = {"length": ["1,5", "2,25", "1,5"]}
+    with pytest.raises(
+        DataError, match=r"texts such as '1,5': are they numbers\? Read decimal commas with --decimal ,"
+    ):
+        Encoding.learn(table_of(lengths), "standard")
+    assert len(Encoding.learn(read_table(pd.DataFrame(lengths), categorical=["length"]), "none").features) == 2
+
+
 def test_too_many_categories_look_like_an_identifier() -> None:
     names = [f"n{k}" for k in range(1001)]
     with pytest.raises(DataError, match="column 'id' has 1,001 different texts in 1,001 rows: is it an identifier"):
@@ -116,6 +125,8 @@ def test_too_many_categories_look_like_an_identifier() -> None:
     prose = [f"a long story of number {k}" for k in range(40)]
     with pytest.raises(DataError, match="is it free text"):
         Encoding.learn(table_of({"tale": prose}), "standard")
+    with pytest.raises(DataError, match=r"is it an identifier, or are these numbers, such as '1.000 €'"):
+        Encoding.learn(table_of({"price": [f"{k}.000 €" for k in range(1, 40)]}), "standard")
     assert len(Encoding.learn(table_of({"id": names * 2}), "standard").features) == 1001  # each comes twice
     assert len(Encoding.learn(read_table(pd.DataFrame({"id": names}), categorical=["id"]), "none").features) == 1001
 
@@ -173,7 +184,7 @@ def test_columns_that_are_missing_are_named(folder: Path) -> None:
 
 def test_the_kind_of_a_column_is_that_of_training(folder: Path) -> None:
     encoding = learnt(folder)
-    with pytest.raises(DataError, match=r"column 'x' is one of numbers, but row 0 \(line 2\) holds the text 'five'"):
+    with pytest.raises(DataError, match=r"column 'x' holds numbers, but row 0 \(line 2\) holds the text 'five'"):
         read_for(encoding, folder / "new.csv", "x,colour\nfive,red\n")
     with pytest.warns(UnseenCategoryWarning, match="first '3' in row 0"):
         encoding.encode(read_for(encoding, folder / "new.csv", "x,colour\n5,3\n"))

@@ -65,6 +65,11 @@ def test_columns_that_are_not_there(options: dict[str, Any], says: str, path: Pa
     assert says in error_of(path, FRUIT, ParameterError, **options)
 
 
+def test_one_column_only_is_noticed(path: Path) -> None:
+    message = error_of(path, "weight colour fruit\n1 red apple\n", ParameterError, label="fruit")
+    assert "'weight colour fruit' is the only one. Is the separator another one (--separator)?" in message
+
+
 def test_nothing_is_left(path: Path) -> None:
     assert "no columns beside the labels" in error_of(path, "y\n1\n", label="y")
     assert "every row has an empty cell" in error_of(path, "a,b\n1,\n,2\n", missing="drop-rows")

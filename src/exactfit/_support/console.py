@@ -44,6 +44,18 @@ def say(text: str, style: str | None = "dim") -> None:
     tell(text, style, to_stderr=True)
 
 
+def counted(count: int, what: str, several: str = "") -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> from exactfit._support.console import counted
+    >>> counted(1, "row"), counted(1024, "row"), counted(2, "class", "classes")
+    ('1 row', '1,024 rows', '2 classes')
+    """
+    return f"{count:,} {what if count == 1 else several or f'{what}s'}"
+
+
 def number_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
     """Which columns of a table hold numbers only, empty cells aside: they are set at the right.
 

@@ -26,6 +26,7 @@ table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}
 th,td{border-bottom:1px solid #d9dee5;padding:.28rem .6rem;text-align:left;vertical-align:top}
 td{overflow-wrap:break-word;max-width:24rem}
 th{background:#f2f4f7;white-space:nowrap}
+.long{min-width:13rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .strong td{background:#fff4e0;font-weight:600}
 .apart td{border-top:2px solid #8b95a3}
@@ -34,6 +35,7 @@ img{image-rendering:pixelated;width:4.5rem;height:auto;border:1px solid #d9dee5;
 """
 # What a browser may load for such a page: pictures that stand in it, and its own style. Nothing else, and no script.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+SENTENCE = 25  # letters from which on a cell is a text to read, and its column wide
 PAUSE = 0.2  # seconds between two drawings: a notebook keeps up with a few messages a second
 
 
@@ -83,14 +85,19 @@ def html_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], classes: Se
     <div class="wide"><table>...<td class="n" style="text-align:right">3</td><td>a&amp;b</td>...</table></div>
     """
     right = number_columns([["" if isinstance(cell, Markup) else str(cell) for cell in row] for row in rows])
-    head = joined(element("th", name) for name in header)
+    looks = [_AT_RIGHT if right[k] else _look([row[k] for row in rows]) for k in range(len(right))]
+    head = joined(element("th", name, **look) for name, look in zip(header, looks, strict=True))
     body = []
     for k, row in enumerate(rows):
-        cells = zip(row, right, strict=True)
-        inner = joined(element("td", cell, **(_AT_RIGHT if at_right else {})) for cell, at_right in cells)
+        inner = joined(element("td", cell, **look) for cell, look in zip(row, looks, strict=True))
         body.append(element("tr", inner, class_=classes[k] if classes else ""))
     table = joined([element("thead", element("tr", head)), element("tbody", joined(body))])
     return element("div", element("table", table), class_="wide")
+
+
+def _look(cells: Sequence[Any]) -> dict[str, str]:
+    """Wide enough to read sentences, where there are any."""
+    return {"class_": "long"} if any(len(cell) > SENTENCE for cell in cells if type(cell) is str) else {}
 
 
 # Notebooks show tables without the page's style.

@@ -211,7 +211,7 @@ class Report(Output):
 def refuse_existing(path: Path, force: bool) -> None:
     """Refuse to overwrite a file that is there, and a folder that is not."""
     if not path.parent.is_dir():
-        raise ParameterError(f"{path} cannot be written: there is no such folder")
+        raise ParameterError(f"{path} cannot be written: there is no folder {path.parent}; make it, or name another")
     if path.exists() and not force:
         raise ParameterError(f"{path} exists: give another name, or --force to replace it")
 

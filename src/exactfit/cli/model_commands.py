@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._support.console import tell
-from ..exceptions import ModelFileError, ParameterError
+from ..exceptions import ExactfitError, ModelFileError, ParameterError
 from .arguments import (
     Jobs,
     Json,
@@ -26,6 +26,7 @@ from .arguments import (
 )
 from .fitting import Cluster, Estimator, fit_in_parts
 from .output import (
+    SHOWN,
     ExitCode,
     json_text,
     notify,
@@ -75,10 +76,10 @@ def fit_command(
     notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
     notify(f"{given.table.name}: building and certifying ...")
     began = time.perf_counter()
-    with speaking_of(given.table), telling_of_compiling():
-        classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
-    seconds = time.perf_counter() - began
     with telling_of_compiling():
+        with speaking_of(given.table):
+            classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
+        seconds = time.perf_counter() - began
         classifier.certificate_ = certify(
             classifier, given.X, given.labels,
             given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
@@ -213,6 +214,12 @@ def certify_command(
         print_json(certificate.to_dict() | {"rows_in_error": certificate.errors})
     else:
         print_certificate(certificate)
+    own = fitted.certificate_
+    if own.data_digest == certificate.data_digest and np.isin(own.given_up, certificate.errors).any():
+        rows = ", ".join(map(str, own.given_up[:SHOWN].tolist())) + (" ..." if len(own.given_up) > SHOWN else "")
+        notify(
+            f"given up or overruled in fitting: {rows}; the model's own certificate (exactfit info) is about all others"
+        )
     wrong = certificate.errors if by == "output" or certificate.mispredicted is None else certificate.mispredicted
     if len(wrong):
         first = int(np.searchsorted(table.rows, wrong[0]))
@@ -268,16 +275,29 @@ def explain_command(
     """Say which detectors and training rows stand behind each answer, and what came closest."""
     output.check()
     fitted = _load(model)
-    table = _chosen_rows(source.read_for(fitted), row)
-    found = fitted.explain(table, None if training is None else str(training), radii=radii)
+    table = source.read_for(fitted)
+    known = _training_table(fitted, source, table, training)
+    found = fitted.explain(_chosen_rows(table, row), known, radii=radii)
     output.write_page(lambda shape: found.to_html(image_shape=shape))
-    if training is None:
+    if known is None:
         notify("--training FILE, what the model was fitted to, shows the cells of the rows behind the answers")
     if json:
         text = json_text([one.to_dict() for one in found])
     else:
         text = "\n".join(f"row {one.row}: {one}" for one in found[:])
     output.write(text, "the explanations")
+
+
+def _training_table(fitted: TableModel, source: TableSource, asked: Table, named: Path | None) -> Table | None:
+    """What a model was fitted to: the file that is named, else the data themselves if they are just that."""
+    if named is not None:
+        return fitted.read_training(str(named), source.form())
+    if len(asked) != fitted.certificate_.n_samples:
+        return None
+    try:
+        return fitted.read_training(str(source.data), source.form())
+    except ExactfitError:  # other data, without labels say
+        return None
 
 
 def export_command(
@@ -349,6 +369,8 @@ def _chosen_rows(table: Table, rows: list[int] | None) -> Table:
         return table
     missing = sorted(set(rows) - set(table.rows.tolist()))
     if missing:
+        if missing[0] < len(table) + table.n_dropped:
+            raise ParameterError(f"row {missing[0]} of {table.name} was left out for an empty cell")
         raise ParameterError(f"{table.name} has no row {missing[0]} (rows are counted from 0, after the header)")
     return table.taken(np.flatnonzero(np.isin(table.rows, rows)))
 

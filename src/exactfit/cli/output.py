@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import harmless, number_columns, say, tell, text_table
+from .._support.console import counted, harmless, number_columns, say, tell, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
     from ..demo import Exhibit
     from ..tables import TableModel
 
-NARROWEST = 4  # letters of a column that can still be read when its cells are wrapped
+LONGEST_WORD = 16  # letters of a word that no line break cuts; longer ones (addresses, digests) may be
 FRAME = 3  # letters that the lines around a column take
-COMPILING = 550  # seconds of compiling for fit and certify, in seconds of a million turns of a loop in Python
-LOOP = 100_000  # turns that are timed: some milliseconds
+COMPILING = 650  # seconds of compiling for fit and certify at most, in seconds of a million turns of a Python loop
+LOOP, TIMED = 100_000, 5  # turns that are timed, some milliseconds, and how often: the median is believed
 TOLD_EVERY = 5.0  # seconds between two messages about compiling
 SHOWN = 10  # labels, or categories of a column, that a line lists
 
@@ -84,20 +86,20 @@ def notify(text: str, style: str | None = "dim") -> None:
 
 @contextmanager
 def telling_of_compiling() -> Iterator[None]:
-    """Say, if something has to be compiled meanwhile, how long that takes here, and how far it got."""
+    """Say, if something has to be compiled meanwhile, how long all of it would take here, and how far it got."""
     from .._kernels.compile import watched
 
     began = told = time.perf_counter()
-    about = 0
 
     def tell_parts(done: int) -> None:
-        nonlocal told, about
+        nonlocal began, told
         if not done:
-            about = max(5, 5 * round(COMPILING * _seconds_of_loop() / 5))
-            notify(f"compiling, once on this machine: about {about} s (exactfit warm-up does it beforehand)")
+            began = told = time.perf_counter()
+            most = 5 * math.ceil(COMPILING * median(_seconds_of_loop() for _ in range(TIMED)) / 5)
+            notify(f"compiling, once on this machine: at most about {most} s (exactfit warm-up does it beforehand)")
         elif time.perf_counter() - told >= TOLD_EVERY:
             told = time.perf_counter()
-            notify(f"compiled {done} parts, {told - began:.0f} s of about {about}")
+            notify(f"compiled {counted(done, 'part')} in {told - began:.0f} s")
 
     with watched(tell_parts):
         yield
@@ -204,19 +206,25 @@ def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _draw(console: Console, header: Sequence[str], texts: list[list[str]]) -> None:
-    """Cells are wrapped, never cut; where even that makes columns too narrow to read, a row is a list."""
+    """Cells are wrapped between words; where columns are too narrow even for that, a row is a list."""
     from rich.table import Table
     from rich.text import Text
 
-    if len(header) * (NARROWEST + FRAME) > console.width:
+    least = [_longest_word(column) for column in zip(header, *texts, strict=True)]
+    if sum(least) + FRAME * len(least) + 1 > console.width:
         _draw_lists(console, header, texts)
         return
     drawn = Table()
-    for name, at_right in zip(header, number_columns(texts), strict=True):
-        drawn.add_column(Text(name), justify="right" if at_right else "left", overflow="fold")
+    for name, at_right, width in zip(header, number_columns(texts), least, strict=True):
+        drawn.add_column(Text(name), justify="right" if at_right else "left", overflow="fold", min_width=width)
     for row in texts:
         drawn.add_row(*map(Text, row))
     console.print(drawn)
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    """Letters that a column needs so that no word of it is cut."""
+    return min(LONGEST_WORD, max((len(word) for cell in cells for word in cell.split()), default=1))
 
 
 def _draw_lists(console: Console, header: Sequence[str], texts: list[list[str]]) -> None:
@@ -226,4 +234,6 @@ def _draw_lists(console: Console, header: Sequence[str], texts: list[list[str]])
 
     for row in texts:
         for name, cell in zip(header, row, strict=True):
+            if not cell:
+                continue
             console.print(Padding(Text(f"{name}: {cell}", overflow="fold"), (0, 0, 0, 0 if name == header[0] else 2)))

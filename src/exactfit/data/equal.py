@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
-from .._support.console import outside
+from .._support.console import counted, outside
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
 from .matrices import Matrix, PartedPoints, Rows, dense_rows, row_tiles
 
@@ -118,8 +118,8 @@ def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None
         raise ContradictoryLabelsError(conflict_pairs(groups, y), exact_in)
     kept = majority_labels(groups, y)
     warnings.warn(
-        f"{len(groups)} groups of equal points carry different labels; "
-        f"{np.count_nonzero(kept != y)} rows lose to the majority of their group",
+        f"{counted(len(groups), 'group')} of equal points with different labels: the majority of each overrules "
+        f"{counted(int((kept != y).sum()), 'row')}",
         ConflictWarning,
         stacklevel=outside(),
     )

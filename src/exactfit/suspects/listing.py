@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import as_frame, text_table
+from .._support.console import as_frame, counted, text_table
 from .._support.html import Markup, element, html_table, joined, page
 from .._support.parameters import check_whole
 from ..geometry.neighbours import NOBODY
@@ -273,10 +273,11 @@ class Suspects:
 def suspects_page(found: Suspects, m: int, image_shape: Shape | None) -> str:
     """The ``m`` most suspicious rows with their cells or pictures, then duplicates and rows far from all others."""
     name = "data" if found.table is None else found.table.name
-    told = f"{len(found):,} rows, {len(set(found.labels.tolist()))} labels. The {min(m, len(found))} most suspicious"
+    several = "one is" if min(m, len(found)) == 1 else f"{min(m, len(found)):,} are"
+    told = f"{counted(len(found), 'row')}, {counted(len(set(found.labels.tolist())), 'label')}"
     return page(
         f"Labels worth checking: {name}",
-        element("p", f"{told} rows are listed."),
+        element("p", f"{told}. The most suspicious {several} listed."),
         element("p", READING),
         suspects_table(found, m, image_shape),
         *(_notice(headline, cases) for headline, cases in found.notices(m)),

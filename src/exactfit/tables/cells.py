@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import counted
 from ..exceptions import DataError
-from .dialect import COMMA_NUMBER, Writing
+from .dialect import COMMA_NUMBER, Writing, as_empty
 from .table import Column, Kind
 
 Floats = NDArray[np.float64]
@@ -130,8 +131,8 @@ class Cells:
         texts = len(found) - sum(found) + (0 if self.kind == "numeric" else before)
         if self._forced and self.kind == "numeric":  # by a model, which no count can change
             return DataError(
-                f"column {self.name!r} is one of numbers, but {self._place(self._n + k)} holds the text "
-                f"{cells[k]!r}: correct the cell, or count it as empty {_as_empty(cells[k])}"
+                f"column {self.name!r} holds numbers, but {self._place(self._n + k)} holds the text "
+                f"{cells[k]!r}: correct the cell, or count it as empty {as_empty(cells[k])}"
             )
         if numbers > texts or (numbers == texts and self.kind == "numeric"):
             return self._stray_text(k, cells, numbers, texts)
@@ -143,8 +144,8 @@ class Cells:
             row, cell = self._first, next(text for text, code in self._codes.items() if code >= 0)
         comma = ", or read decimal commas with --decimal ," if COMMA_NUMBER.fullmatch(cell) else ""
         return DataError(
-            f"column {self.name!r} is one of numbers ({numbers:,} so far), but {self._place(row)} holds the text "
-            f"{cell!r}{_and_more(texts)}: correct the cell, count it as empty {_as_empty(cell)}{comma}, or make all of "
+            f"column {self.name!r} holds numbers ({numbers:,} so far), but {self._place(row)} holds the text "
+            f"{cell!r}{_and_more(texts)}: correct the cell, count it as empty {as_empty(cell)}{comma}, or make all of "
             f"the column categories with --categorical {self.name} (categorical=[{self.name!r}] in Python)"
         )
 
@@ -154,7 +155,7 @@ class Cells:
             here = self._first - self._n
             row, what = self._first, f"the number {cells[here].strip()}" if here >= 0 else "a number"
         return DataError(
-            f"column {self.name!r} is one of text ({texts:,} so far), but {self._place(row)} holds {what}"
+            f"column {self.name!r} holds text ({texts:,} so far), but {self._place(row)} holds {what}"
             f"{_and_more(numbers)}: correct the cell, or take it as a category with --categorical {self.name} "
             f"(categorical=[{self.name!r}] in Python)"
         )
@@ -174,12 +175,7 @@ class Cells:
 
 
 def _and_more(count: int) -> str:
-    return f" (and {count - 1:,} more cells are such)" if count > 1 else ""
-
-
-def _as_empty(cell: str) -> str:
-    word = cell.strip()
-    return f"with --missing-values {word!r} (missing_values=[{word!r}] in Python) and --missing"
+    return f" (and {counted(count - 1, 'more cell')} like it)" if count > 1 else ""
 
 
 def as_whole(cell: str) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import counted
 from ..exceptions import DataError, ParameterError
-from .dialect import days_of, find_dates
-from .table import Choice, Column, Raw, Table
+from .dialect import COMMA_NUMBER, LIKE_A_NUMBER, as_empty, days_of, find_dates
+from .table import Choice, Column, Raw, Rows, Table, place
 
 LABELS = "y"  # the array of labels in an NPZ file
 SHOWN_NAMES = 20  # columns that a message lists
@@ -42,10 +43,11 @@ def no_column(name: str, names: Sequence[str]) -> str:
     shown = ", ".join(names[:SHOWN_NAMES]) + (
         f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     )
+    if len(names) == 1:
+        return f"there is no column {name!r}: {names[0]!r} is the only one. Is the separator another one (--separator)?"
     if near:
         return f"there is no column {name!r}: did you mean {near[0]!r}?"
-    hint = "; is the separator another one (--separator)?" if len(names) == 1 else ""
-    return f"there is no column {name!r}: the columns are {shown}{hint}"
+    return f"there is no column {name!r}: the columns are {shown}"
 
 
 UNNAMED = ("", "Unnamed: 0", "...1")  # what pandas and R write over their row numbers
@@ -65,7 +67,7 @@ def with_roles(raw: Raw, known: Mapping[int, str]) -> tuple[tuple[Column, ...], 
             title = "without a name" if not column.name else repr(column.name)
             notes.append(f"column {title}: row numbers, left out")
         else:
-            kept.append(_with_dates(column, known.get(column.position)))
+            kept.append(_with_dates(column, known.get(column.position), raw.lines))
     return tuple(kept), notes
 
 
@@ -77,37 +79,55 @@ def _is_row_number(column: Column) -> bool:
     return bool(len(values)) and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 
-def _with_dates(column: Column, written_as: str | None) -> Column:
+def _with_dates(column: Column, written_as: str | None, lines: Rows | None) -> Column:
     if column.categories is None or (column.given and written_as is None):
         return column
+
+    def where(code: int) -> str:
+        row = int((column.values == code).argmax())
+        return place(row, None if lines is None else int(lines[row]))
+
     if written_as is None:
-        found = find_dates(column.name, column.categories)
+        found = find_dates(column.name, column.categories, where)
         if found is None:
             return column
         written_as, days = found
     else:
-        days = [_known_day(column, cell, written_as) for cell in column.categories]
+        days = [_known_day(column, code, written_as, where) for code in range(len(column.categories))]
     values = np.append(np.array(days, dtype=np.float64), np.nan)[column.values]  # -1, an empty cell, is the last
     return replace(column, values=values, categories=None, dates=written_as)
 
 
-def _known_day(column: Column, cell: str, written_as: str) -> float:
+def _known_day(column: Column, code: int, written_as: str, where: Callable[[int], str]) -> float:
+    assert column.categories is not None
+    cell = column.categories[code]
     day = days_of(cell, written_as)
     if day is None:
-        raise DataError(f"column {column.name!r} holds {cell!r}, and the model takes dates written as {written_as}")
+        raise DataError(
+            f"column {column.name!r} holds dates written as {written_as} for this model, but {where(code)} holds "
+            f"{cell!r}: correct the cell, or count it as empty {as_empty(cell)}"
+        )
     return day
 
 
 def refuse_identifier(column: Column) -> None:
-    """Refuse categories that hardly ever come twice, unless somebody said that they are categories."""
+    """Refuse categories that hardly ever come twice or are numbers, unless somebody said that they are categories."""
     if column.categories is None or column.given:
         return
     filled = int(np.count_nonzero(~column.empty))
     distinct = len(column.categories)
+    if distinct > 1 and all(map(COMMA_NUMBER.fullmatch, column.categories)):
+        raise DataError(
+            f"column {column.name!r} holds texts such as {column.categories[0]!r}: are they numbers? Read decimal "
+            f"commas with --decimal , (decimal=',' in Python), write thousands without a comma, or keep the column, "
+            f"one feature for each text, with --categorical {column.name}"
+        )
     if distinct < FEWEST_DISTINCT or distinct <= MOSTLY_DISTINCT * filled:
         return
     words = sum(len(category.split()) for category in column.categories) / distinct
     what = "free text" if words >= FREE_TEXT_WORDS else "an identifier"
+    if all(map(LIKE_A_NUMBER.fullmatch, column.categories)):
+        what = f"{what}, or are these numbers, such as {column.categories[0]!r}, to be written plainly as 1234.5"
     raise DataError(
         f"column {column.name!r} has {distinct:,} different texts in {filled:,} rows: is it {what}? Leave it out with "
         f"--drop {column.name} (drop=[{column.name!r}] in Python), or keep it, one feature for each text, with "
@@ -150,7 +170,7 @@ def described(table: Table, dropped: Sequence[str] = ()) -> list[tuple[str, str]
         plain = []
     lines += [*_together(plain), *((name, "left out") for name in dropped)]
     if table.labels is not None:
-        lines.append((str(table.label), f"label, {len(np.unique(table.labels)):,} classes"))
+        lines.append((str(table.label), f"label, {counted(len(np.unique(table.labels)), 'class', 'classes')}"))
     return lines
 
 
@@ -165,7 +185,7 @@ def _together(plain: list[Column]) -> list[tuple[str, str]]:
 def _how(column: Column, table: Table) -> str:
     gaps = int(np.count_nonzero(column.empty))
     marked = "imputed and marked" if table.missing == "indicator" else "imputed"
-    return _kind(column, table) + (f"; {gaps:,} empty cells {marked}" if gaps else "")
+    return _kind(column, table) + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
 
 
 def _kind(column: Column, table: Table) -> str:
@@ -173,7 +193,7 @@ def _kind(column: Column, table: Table) -> str:
         parts = f" and {', '.join(table.date_parts)}" if table.date_parts else ""
         return f"date ({column.dates}), as days{parts}"
     if column.categories is not None:
-        return f"category, {len(column.categories):,} levels"
+        return f"category, {counted(len(column.categories), 'level')}"
     values = column.values[~column.empty]
     span = f", {values.min():.6g} to {values.max():.6g}" if len(values) else ""
     return f"number{span}"
@@ -206,8 +226,7 @@ def _left(table: Table, kept: NDArray[np.bool_], which: str) -> Table:
     if not kept.any():
         raise DataError(f"{table.name}: every row has an empty cell, none is left")
     n_dropped = int((~kept).sum())
-    rows = "1 row" if n_dropped == 1 else f"{n_dropped:,} rows"
-    note = f"{rows} {which} {'is' if n_dropped == 1 else 'are'} left out"
+    note = f"{counted(n_dropped, 'row')} {which} {'is' if n_dropped == 1 else 'are'} left out"
     return replace(table.taken(np.flatnonzero(kept)), n_dropped=n_dropped, notes=(*table.notes, note))
 
 
@@ -235,7 +254,7 @@ def _gaps_text(table: Table, gaps: Gaps) -> str:
     counts = {name: int(empty.sum()) for name, empty in gaps}
     count = sum(counts.values())
     name, first = min(gaps, key=lambda gap: int(gap[1].argmax()))
-    cells = "1 empty cell" if count == 1 else f"{count:,} empty cells"
+    cells = counted(count, "empty cell")
     cells += "" if table.lines is not None else " (None or NaN)"
     listed = ", ".join(f"{name!r} {n:,}" for name, n in list(counts.items())[:SHOWN_COLUMNS])
     more = f" and {len(counts) - SHOWN_COLUMNS} more columns" if len(counts) > SHOWN_COLUMNS else ""

@@ -24,6 +24,7 @@ SEPARATORS = ("\t", ";", "|", ",")  # tried in this order: a comma may stand wit
 SAMPLE_BYTES = 2**20  # 1 MiB of a file decides how it is written: thousands of rows, read in milliseconds
 SAMPLE_RECORDS = 1000  # of the sample that are split once for every separator
 COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
+LIKE_A_NUMBER = re.compile(r"[-+$€£]*[0-9][0-9.,' ]*(?:\s[^\W\d_]{1,3}|[%°€$£])?")  # 1.234,5 or 12 % or 3.5 cm
 POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]+\.[0-9]+\s*")
 
 
@@ -109,6 +110,14 @@ def missing_words(given: Collection[str]) -> frozenset[str]:
         raise ParameterError(f"missing_values must be a collection of words, got the text {given!r}")
     usual = () if "" in given else MISSING_WORDS
     return frozenset(("", *usual, *(str(word).strip() for word in given)))
+
+
+def as_empty(cell: str) -> str:
+    """Options that make a cell an empty one, and leave its row out."""
+    word = cell.strip()
+    return (
+        f"with --missing-values {word!r} --missing drop-rows (missing_values=[{word!r}], missing='drop-rows' in Python)"
+    )
 
 
 def check_separator(separator: str) -> str:
@@ -298,8 +307,10 @@ def parts_of_dates(days: Floats, parts: tuple[str, ...]) -> Floats:
     return numbers.reshape(len(parts), len(moments))[:, inverse.reshape(-1)]
 
 
-def find_dates(name: str, cells: tuple[str, ...]) -> tuple[str, list[float]] | None:
+def find_dates(name: str, cells: tuple[str, ...], where: Callable[[int], str]) -> tuple[str, list[float]] | None:
     """How the distinct cells of a column are written as dates, and their days; None if they are no dates.
+
+    ``where`` has words for the first row with one of the cells.
 
     Raises
     ------
@@ -311,7 +322,7 @@ def find_dates(name: str, cells: tuple[str, ...]) -> tuple[str, list[float]] | N
     found = {written_as: [days_of(cell, written_as) for cell in cells] for written_as in PATTERNS}
     fitting = {way: [day for day in days if day is not None] for way, days in found.items() if None not in days}
     if not fitting:
-        _refuse_stray(name, cells, found)
+        _refuse_stray(name, cells, found, where)
     if {"day/month/year", "month/day/year"} <= fitting.keys() and len(fitting) == 2:
         raise DataError(
             f"column {name!r} holds dates such as {cells[0]!r}, in which day and month could be either: write them as "
@@ -321,13 +332,16 @@ def find_dates(name: str, cells: tuple[str, ...]) -> tuple[str, list[float]] | N
     return next(iter(fitting.items()), None)
 
 
-def _refuse_stray(name: str, cells: tuple[str, ...], found: dict[str, list[float | None]]) -> None:
+def _refuse_stray(
+    name: str, cells: tuple[str, ...], found: dict[str, list[float | None]], where: Callable[[int], str]
+) -> None:
     """Refuse a column that is one of dates but for a few cells."""
     way, days = min(found.items(), key=lambda one: one[1].count(None))
     if len(days) - days.count(None) < max(NEARLY_ALL * len(days), 2):
         return
-    stray = cells[days.index(None)]
+    stray = days.index(None)
     raise DataError(
-        f"column {name!r} holds dates ({way}), but also {stray!r}: correct that cell, count it as empty "
-        f"with --missing-values {stray!r}, or take all as categories with --categorical {name}"
+        f"column {name!r} holds dates ({way}), but {where(stray)} holds {cells[stray]!r}: correct the cell, count it "
+        f"as empty {as_empty(cells[stray])}, or take all as categories with --categorical {name} "
+        f"(categorical=[{name!r}] in Python)"
     )

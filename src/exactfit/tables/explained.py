@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import text_table
+from .._support.console import counted, text_table
 from ..exceptions import ParameterError
 from ..explanation import SHOWN_POINTS, Explanation, Explanations
 from .table import Table
@@ -18,6 +18,12 @@ from .table import Table
 SHOWN_COLUMNS = 12  # of a table, in text: what a wide terminal holds
 SHOWN_BEHIND = 5  # detectors of an explanation whose rows are shown: of those that fire, the clearest
 HEAD = ("row", "of", "part")  # then the cells
+READING = (
+    "Each block is a row with its answer, and below it the training rows on which the answer rests. A detector claims "
+    "rows for one class; its anchor is the row that it was built on, and the row that set its limit is the one of "
+    "another class that it came nearest to claiming. Support is a row's share in a detector with weights: + for rows "
+    "of its class, - for others."
+)
 Shape = tuple[int, ...]
 ROLES = {"fires": "anchor", "nearest": "came close: anchor", "other": "other class: anchor"}
 
@@ -177,7 +183,8 @@ class RowExplanations(Explanations):
         """
         from .._support.html import element, html_table, page
 
-        parts = [element("p", f"{len(self)} rows of {self.asked.name}. Rows are counted from 0, after the header.")]
+        rows = f"{counted(len(self), 'row')} of {self.asked.name}. Rows are counted from 0, after the header."
+        parts = [element("p", rows), element("p", READING)]
         for one in self[:]:
             claims = " and ".join(map(str, one.claimed_by)) or "no class"
             names, lines = self.lines(one, one.row, image_shape)

@@ -267,7 +267,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         asked = X if isinstance(X, Table) else self.read(X)
         found = self.classifier_.explain(self.encode(asked), radii=radii)
-        known = getattr(self, "table_", None) if training is None else self._training(training)
+        known = getattr(self, "table_", None) if training is None else self.read_training(training)
         parts = {part.name: getattr(found, part.name) for part in fields(found)}
         if self._encoding.rows is not None:
             names = self._encoding.rows
@@ -275,10 +275,19 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
             parts |= {"anchors": names[found.anchors], "witnesses": names[found.witnesses], "supports": supports}
         return RowExplanations(**parts, asked=asked, training=known)
 
-    def _training(self, source: Any) -> Table:
-        """The table that the model was fitted to; refuses another one."""
-        left_out = ReadOptions(missing="error" if self._encoding.rows is None else "drop-rows")
-        table = source if isinstance(source, Table) else self.read(source, labels=True, form=left_out)
+    def read_training(self, source: Any, form: ReadOptions | None = None) -> Table:
+        """Read the table that the model was fitted to, labels and all; refuses another one.
+
+        Parameters
+        ----------
+        source : Table, path, frame or matrix
+        form : ReadOptions, optional
+            As for :meth:`read`; where the model was fitted without rows that have empty cells, so is this.
+        """
+        form = form or ReadOptions()
+        if form.missing == "error" and self._encoding.rows is not None:
+            form = replace(form, missing="drop-rows")
+        table = source if isinstance(source, Table) else self.read(source, labels=True, form=form)
         points, labels, _ = self.points_and_labels(table)
         if data_digest(points, labels) != self.classifier_.certificate_.data_digest:
             raise DataError(
