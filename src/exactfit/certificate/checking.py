@@ -193,9 +193,7 @@ def certify(
         raise ParameterError(f"arithmetic must be one of {', '.join(map(repr, ARITHMETICS))}, got {arithmetic!r}")
     check_flag("radii", radii)
     check_flag("attack", attack)
-    if hasattr(X, "__dask_graph__") and hasattr(
-        model, "certify"
-    ):  # points in parts, and a model that looks at them there
+    if hasattr(X, "__dask_graph__") and hasattr(model, "certify"):
         if attack or len(given_up):
             raise ParameterError(
                 "for Dask collections there is neither attack nor given_up: fetch the rows in question"
@@ -205,61 +203,116 @@ def certify(
     room = subject.margin if margin is None else check_number("margin", margin)
     if not 0 <= room < np.inf:
         raise ParameterError(f"margin must be a finite distance >= 0, got {margin!r}")
-    radii = radii or attack or room > 0
-    if subject.y is None:
-        raise ParameterError("certify needs y, the labels of the points")
-    network, points = subject.network, Points.of(subject.X)
-    if points.shape[1] != network.n_features:
-        raise DataError(f"X has {points.shape[1]} features, the network takes {network.n_features}")
-    labels = as_labels(subject.y, points.shape[0])
-    seen = replace(points, format=subject.exact_in)
-    left_out = _check_rows(given_up, points.shape[0], subject.rows)
-    kept = np.delete(np.arange(points.shape[0]), left_out)
-    part = seen.take(kept) if len(left_out) else seen
-    codes = class_indices(labels, subject.classes)[kept]
-    answers = None if subject.answers is None else np.asarray(subject.answers, dtype=np.int64)
+    case = Case.of(subject, given_up)
     with progress_bar(bool(verbose)) as progress:
-        effort = ProofEffort(n_jobs, progress, arithmetic if radii else None)
-        if isinstance(network, SwitchedNetwork):
-            networks: tuple[Network, ...] = ()
-            given = None if answers is None else answers[kept]
-            verdict = prove_switched(network, part, codes, effort, exact_operations, given)
-        else:
-            networks = subject.networks or (network,)
-            provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
-            verdict = joint_verdict([_prove(provers, one, part, codes, effort) for one in networks])
-    if arithmetic not in verdict.right:
-        raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
-    errors = kept[~verdict.right[arithmetic]].astype(np.int64)
-    certificate = Certificate(
-        holds=len(errors) == 0,
-        n_samples=points.shape[0],
-        n_errors=len(errors),
-        errors=errors,
-        slack=verdict.slack,
-        robust_radius=verdict.radius,
-        arithmetic=arithmetic,
-        proof="recomputed",
-        method=verdict.method,
-        radius_method=verdict.radius_method,
-        float64_safe=verdict.is_safe("float64"),
-        float32_safe=verdict.is_safe("float32"),
-        data_digest=data_digest(points, labels),
-        network_digest=network.digest,
-        note=joint_note(max(1, len(networks)), verdict.note, arithmetic),
-        given_up=left_out,
-        overruled=_overruled(seen, class_indices(labels, subject.classes), left_out),
-        mispredicted=_mispredicted(networks, seen, class_indices(labels, subject.classes), errors, n_jobs),
-        answers_digest=None if answers is None else answers_digest(answers),
-    )
-    if radii:
-        certificate = _with_radii(certificate, verdict, kept, room)
+        effort = ProofEffort(n_jobs, progress, arithmetic if radii or attack or room > 0 else None)
+        verdict = case.prove(effort, exact_operations)
+    certificate = case.certificate(verdict, arithmetic, n_jobs)
+    if effort.radii is not None:
+        certificate = _with_radii(certificate, verdict, case.kept, room)
     if attack and verdict.radii is not None:
+        certificate = replace(certificate, radius_upper=case.attacked(verdict.radii, verdict.setters))
+    return certificate.in_rows(subject.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is to be proved: the points as the network sees them, their classes, and the rows that count.
+
+    Attributes
+    ----------
+    subject : Subject
+    points : Points
+        As given.
+    seen : Points
+        Rounded, if the subject has a format.
+    labels : ndarray
+    codes : ndarray of int64
+        Classes of all points.
+    left_out, kept : ndarray of int64
+        Rows that are given up, and all others.
+    """
+
+    subject: Subject
+    points: Points
+    seen: Points
+    labels: NDArray[Any]
+    codes: Codes
+    left_out: Codes
+    kept: Codes
+
+    @classmethod
+    def of(cls, subject: Subject, given_up: Any) -> Case:
+        """Data that fit each other and the network, or an error that says what does not."""
+        if subject.y is None:
+            raise ParameterError("certify needs y, the labels of the points")
+        points = Points.of(subject.X)
+        if points.shape[1] != subject.network.n_features:
+            raise DataError(f"X has {points.shape[1]} features, the network takes {subject.network.n_features}")
+        labels = as_labels(subject.y, points.shape[0])
+        left_out = _check_rows(given_up, points.shape[0], subject.rows)
+        kept = np.delete(np.arange(points.shape[0], dtype=np.int64), left_out)
+        seen = replace(points, format=subject.exact_in)
+        return cls(subject, points, seen, labels, class_indices(labels, subject.classes), left_out, kept)
+
+    @property
+    def part(self) -> Points:
+        """The points that count."""
+        return self.seen.take(self.kept) if len(self.left_out) else self.seen
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """Each network that is to be proved; none for patches before a model."""
+        network = self.subject.network
+        return () if isinstance(network, SwitchedNetwork) else self.subject.networks or (network,)
+
+    @property
+    def answers(self) -> Codes | None:
+        """What a model behind patches answers, if it is no chain of layers."""
+        return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
+
+    def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
+        """By the sharpest proof that there is for the network's form."""
+        network, part, codes = self.subject.network, self.part, self.codes[self.kept]
+        if isinstance(network, SwitchedNetwork):
+            given = None if self.answers is None else self.answers[self.kept]
+            return prove_switched(network, part, codes, effort, exact_operations, given)
+        provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
+        return joint_verdict([_prove(provers, one, part, codes, effort) for one in self.networks])
+
+    def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
+        """What was proved, in an arithmetic."""
+        if arithmetic not in verdict.right:
+            raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
+        errors, answers = self.kept[~verdict.right[arithmetic]], self.answers
+        return Certificate(
+            holds=len(errors) == 0,
+            n_samples=self.points.shape[0],
+            n_errors=len(errors),
+            errors=errors,
+            slack=verdict.slack,
+            robust_radius=verdict.radius,
+            arithmetic=arithmetic,
+            proof="recomputed",
+            method=verdict.method,
+            radius_method=verdict.radius_method,
+            float64_safe=verdict.is_safe("float64"),
+            float32_safe=verdict.is_safe("float32"),
+            data_digest=data_digest(self.points, self.labels),
+            network_digest=self.subject.network.digest,
+            note=joint_note(max(1, len(self.networks)), verdict.note, arithmetic),
+            given_up=self.left_out,
+            overruled=_overruled(self.seen, self.codes, self.left_out),
+            mispredicted=_mispredicted(self.networks, self.seen, self.codes, errors, n_jobs),
+            answers_digest=None if answers is None else answers_digest(answers),
+        )
+
+    def attacked(self, radii: NDArray[np.float64], setters: Codes | None) -> float | None:
+        """The smallest move that was found to change an answer."""
+        network, codes = self.subject.network, self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             raise ParameterError("attack looks for moves against one network: use radii=True for a repaired model")
-        upper = smallest_attack(network, part.tile(0, len(codes)), codes, verdict.radii, verdict.setters)
-        certificate = replace(certificate, radius_upper=upper)
-    return certificate.in_rows(subject.rows)
+        return smallest_attack(network, self.part.tile(0, len(codes)), codes, radii, setters)
 
 
 def _mispredicted(
@@ -283,7 +336,7 @@ def _overruled(points: Points, codes: Codes, left_out: NDArray[np.int64]) -> NDA
     return overruled_rows(points.whole(), codes, left_out) if len(left_out) else left_out
 
 
-def _with_radii(certificate: Certificate, verdict: Verdict, kept: NDArray[np.intp], margin: float) -> Certificate:
+def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin: float) -> Certificate:
     """The certificate with a radius for every row, what sets the smallest, and the margin that they prove.
 
     Radii above zero are rounded down, so a move by a whole radius is still within what is proved.

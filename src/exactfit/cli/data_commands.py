@@ -18,6 +18,7 @@ from .output import ExitCode, json_text, notify, print_rows, show_progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..suspects import Suspects
     from ..tables import Table
 
 
@@ -140,7 +141,6 @@ def suspects_command(
     Then rows that are there twice, nearly equal rows with different labels, and rows far from everything.
     """
     from ..suspects import find_suspects
-    from ..tables.explained import SHOWN_COLUMNS
     from ..tables.table import speaking_of
 
     output.check()
@@ -153,7 +153,14 @@ def suspects_command(
     output.write_page(lambda shape: found.to_html(top, image_shape=shape))
     if json:
         output.write(json_text(found.to_dict(top)), "the suspects")
-        return
+    else:
+        _print_suspects(found, top, output, len(given.table.columns))
+
+
+def _print_suspects(found: Suspects, top: int, output: Report, n_columns: int) -> None:
+    """A table of the rows, then what else was noticed."""
+    from ..tables.explained import SHOWN_COLUMNS
+
     header, *rows = found.listing(top, SHOWN_COLUMNS)
     notices = [line for headline, cases in found.notices(top) for line in (headline, *map("  {}".format, cases))]
     if output.output is None:
@@ -162,8 +169,8 @@ def suspects_command(
             tell(notice)
     else:
         output.write("\n".join([*text_table([header, *rows]), *notices]), "the suspects")
-    if len(given.table.columns) > SHOWN_COLUMNS:
-        notify(f"and {len(given.table.columns) - SHOWN_COLUMNS} more columns: --json and --report show them all")
+    if n_columns > SHOWN_COLUMNS:
+        notify(f"and {n_columns - SHOWN_COLUMNS} more columns: --json and --report show them all")
 
 
 def _rater(name: Rater, seed: int, jobs: int | None) -> Any:

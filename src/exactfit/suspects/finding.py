@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._support.parameters import check_random_state, check_whole, seed_sequence
+from .._support.parameters import check_whole, seed_sequence
 from .._support.threads import at_work
 from ..construct.noise import Claims, drawn_patterns
 from ..data import Labelled, distinct_rows
@@ -78,26 +78,22 @@ def find_suspects(
     """
     check_whole("width", width, at_least=1)
     check_whole("k", k, at_least=1)
-    check_random_state(random_state)
-    table = X if isinstance(X, Table) else None
-    problem = _labelled(X, y)
-    root = seed_sequence(random_state)
+    root, problem = seed_sequence(random_state), _labelled(X, y)
     given = _probabilities(problem, pred_probs, model, int(root.generate_state(1)[0]))
-    points, codes, n_classes = problem.X, problem.codes, len(problem.classes)
+    points, codes = problem.X, problem.codes
     with at_work(n_jobs, verbose) as work:
         patterns = drawn_patterns(points, width, root, work.threads)
         counted = Claims.over(patterns, codes, work.threads, work.progress)
         own, others, to_own, to_other = nearest_rows(points, codes, REACH * k, work.threads, work.progress)
     around = Neighbourhood.of(own, to_own, others, to_other)
-    ratio = ball_ratios(to_other[:, 0], own[:, :k])
-    score, likeliest = Witnesses(around, codes, n_classes, k, given).suspicion()
+    score, likeliest = Witnesses(around, codes, len(problem.classes), k, given).suspicion()
     firsts, places = distinct_rows(points, np.zeros_like(codes))
     found = Suspects(
         score=score,
         suggested=problem.classes[likeliest],
         claims=counted.claims,
         support=counted.support,
-        ball_ratio=ratio,
+        ball_ratio=ball_ratios(to_other[:, 0], own[:, :k]),
         strangers=around.strangers(codes, k),
         conflicts=others[:, :k],
         to_conflict=to_other[:, 0],
@@ -107,7 +103,7 @@ def find_suspects(
         labels=problem.classes[codes],
         rows=np.arange(len(codes)),
     )
-    return found if table is None else found.of_table(table)
+    return found.of_table(X) if isinstance(X, Table) else found
 
 
 def _labelled(X: Any, y: Any) -> Labelled:
