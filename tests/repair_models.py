@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_classification, make_moons
 from sklearn.linear_model import LogisticRegression
 
 KINDS = ["ball", "mask", "weighted"]
@@ -15,6 +15,15 @@ def trained(model, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y)
+
+
+def class_data(n_classes: int):
+    return make_classification(150, 6, n_informative=4, n_classes=n_classes, random_state=0)
+
+
+def trained_on_classes(model, n_classes: int):
+    X, y = class_data(n_classes)
+    return X, trained(model, X, y)
 
 
 class Constant:

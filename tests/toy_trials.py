@@ -32,3 +32,17 @@ def fill(path: Path, runs: range, **more) -> Path:
 
 def keys(trials: Trials) -> list[tuple]:
     return sorted(trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist())
+
+
+WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)
+
+
+def records(runs: int = 6, points: tuple[int, ...] = (100,)) -> list[dict[str, float]]:
+    """Cells at n = 10 never interpolate, those at n = 40 always, those between now and then."""
+    return [
+        {
+            "n": n, "lambda": lam, "N": N, "detectors": 100 - n + 10 * lam + run % 3, "seconds": 0.1,
+            "missed": {10: 1, 20: run % 2, 40: 0}[n],
+        }
+        for n in WIDTHS for lam in BIASES for N in points for run in range(runs)
+    ]  # fmt: skip

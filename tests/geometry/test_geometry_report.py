@@ -12,7 +12,8 @@ import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits, load_iris, make_moons
+from moon_data import moons
+from sklearn.datasets import load_digits, load_iris
 
 from exactfit import ContradictoryLabelsError, Description, ParameterError, Recipe, describe, fixed_width
 from exactfit.geometry import (
@@ -37,17 +38,13 @@ def _close_figures() -> Iterator[None]:
     plt.close("all")
 
 
-def moons(n: int = 200) -> tuple[Any, Any]:
-    return make_moons(n, noise=0.05, random_state=0)
-
-
 @pytest.fixture(scope="module")
 def described() -> Description:
-    return describe(*moons())
+    return describe(*moons(200))
 
 
 def test_parts_are_what_their_functions_give(described: Description) -> None:
-    X, y = moons()
+    X, y = moons(200)
     assert described.radius == described.max_bias == radius(X)
     assert described.separation == separation(X, y)
     assert described.angle == angular_separation(X, y)
@@ -68,7 +65,7 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
 
 
 def test_a_forecast_for_weighted_detectors(described: Description) -> None:
-    X, y = moons()
+    X, y = moons(200)
     widths = sorted({fit.width for fit in described.calibration.fits})  # type: ignore[union-attr]
     expected = calibrate(X, y, widths=widths, repeats=2, recipe=Recipe(detectors="weighted"))
     assert described.weighted is not None
@@ -153,7 +150,7 @@ def test_bad_input_is_refused() -> None:
 
 
 def test_records_show_what_they_are_about_in_a_line_or_two(described: Description) -> None:
-    X, y = moons()
+    X, y = moons(200)
     covering = described.covering
     assert covering is not None
     pair, balls = covering.pairs[0], {"target_centers": [0], "target_radii": [0.0], "rest_centers": [1]}

@@ -18,15 +18,6 @@ from exactfit.lab.trial import Cell, Draw, OrderedPoints, Scheme
 from exactfit.lab.trials import read_trials
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
-    path = tmp_path_factory.mktemp("whole") / "s.jsonl"
-    report = sweep(path)
-    assert (report.before, report.added, report.failed) == (0, 2 * 3 * 18, 0)
-    assert report.seconds > 0
-    return rows_of(read_trials(path))
-
-
 @pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])
 def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, backend: Backend) -> None:
     sweep(tmp_path / "s.jsonl", backend=backend)

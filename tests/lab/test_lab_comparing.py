@@ -17,7 +17,7 @@ import pytest
 from constructors import PROBLEMS
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import make_moons
+from toy_contenders import WIDTH, Base, Good, X, Y
 
 import exactfit
 from exactfit import AssumptionError, Comparison, ConflictWarning, ContradictoryLabelsError, DataError, ParameterError
@@ -25,30 +25,6 @@ from exactfit.cli import main
 from exactfit.construct import fixed_width
 from exactfit.lab import Row, compare
 from exactfit.lab.comparing import Split, accuracy, hold_out, prepare
-
-X, Y = make_moons(60, noise=0.05, random_state=0)
-
-
-WIDTH = 200
-
-
-class Base:
-    """What the protocol asks of a constructor, for the ones below."""
-
-    name: ClassVar[str] = "base"
-    citation: ClassVar[str] = "this file"
-    labels: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
-    activation: ClassVar[str] = "threshold"
-    assumptions: ClassVar[str] = "none"
-    randomized: ClassVar[bool] = True
-
-    def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
-        return fixed_width(X, y, WIDTH, random_state=random_state)
-
-
-@dataclass(frozen=True)
-class Good(Base):
-    name: ClassVar[str] = "good"
 
 
 @dataclass(frozen=True)

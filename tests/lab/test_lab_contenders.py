@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 from constructors import PROBLEMS
-from sklearn.datasets import make_moons
+from toy_contenders import Good, X, Y
 
 from exactfit import InterpolatingClassifier, ParameterError
-from exactfit.construct import fixed_width
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
 from exactfit.lab.contenders import BASELINES, by_largest_output, choose_contenders
 from exactfit.network.detectors import by_slack
-
-X, Y = make_moons(60, noise=0.05, random_state=0)
-
-
-WIDTH = 200
-
-
-class Base:
-    """What the protocol asks of a constructor, for the ones below."""
-
-    name: ClassVar[str] = "base"
-    citation: ClassVar[str] = "this file"
-    labels: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
-    activation: ClassVar[str] = "threshold"
-    assumptions: ClassVar[str] = "none"
-    randomized: ClassVar[bool] = True
-
-    def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
-        return fixed_width(X, y, WIDTH, random_state=random_state)
-
-
-@dataclass(frozen=True)
-class Good(Base):
-    name: ClassVar[str] = "good"
 
 
 def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:

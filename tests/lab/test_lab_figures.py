@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
 import pytest
+from toy_files import GRID, ONE_FIGURE, write
 
 from exactfit.cli import main
 from exactfit.lab import figures
 
-GRID = """
-[grid]
-width = { first = 10, last = 40, step = 10 }
-max_bias = [0, 0.5, 1]
-"""
-
-
-ONE_FIGURE = """
-[[figure]]
-kind = "data"
-"""
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
-    mpl.use("agg")
-    return tmp_path
-
-
-def write(name: str, text: str) -> str:
-    Path(name).write_text(text, encoding="utf-8")
-    return name
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def moons_toml(name: str = "mine", runs: int = 4) -> str:

@@ -10,13 +10,13 @@ import time
 from functools import cache
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from dask_cluster import dask_cluster
 from sklearn.datasets import load_iris, make_moons
+from toy_files import GRID, ONE_FIGURE, write
 from toy_images import write_mnist
 
 from exactfit.cli import main
@@ -36,30 +36,7 @@ from exactfit.lab.reproducing import (
 from exactfit.lab.trial import Cell, Draw, FirstLayers, OrderedPoints, Scheme, Trial, run_cell
 from exactfit.lab.trials import Trials, merge_trials, row_dtype
 
-GRID = """
-[grid]
-width = { first = 10, last = 40, step = 10 }
-max_bias = [0, 0.5, 1]
-"""
-
-
-ONE_FIGURE = """
-[[figure]]
-kind = "data"
-"""
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
-    mpl.use("agg")
-    return tmp_path
-
-
-def write(name: str, text: str) -> str:
-    Path(name).write_text(text, encoding="utf-8")
-    return name
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def lines(path: str | Path) -> list[dict[str, str]]:

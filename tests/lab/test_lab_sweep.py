@@ -19,15 +19,6 @@ from exactfit.lab.trial import Cell, OrderedPoints, Scheme, Trial, run_cell
 from exactfit.lab.trials import merge_trials, read_trials
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
-    path = tmp_path_factory.mktemp("whole") / "s.jsonl"
-    report = sweep(path)
-    assert (report.before, report.added, report.failed) == (0, 2 * 3 * 18, 0)
-    assert report.seconds > 0
-    return rows_of(read_trials(path))
-
-
 def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:
     assert len({(digest, row[:4]) for digest, row, _ in whole}) == len(whole) == 108
     assert any(row[5] == 0 for _, row, _ in whole)

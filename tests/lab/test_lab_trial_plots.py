@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
+from toy_trials import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
 from exactfit.lab.trial_plots import COLORS, border
 from exactfit.plots import plot_points
 
-WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)
-
-
-@pytest.fixture(autouse=True)
-def pictures() -> Iterator[None]:
-    mpl.use("agg")
-    yield
-    plt.close("all")
-
-
-def records(runs: int = 6, points: tuple[int, ...] = (100,)) -> list[dict[str, float]]:
-    """Cells at n = 10 never interpolate, those at n = 40 always, those between now and then."""
-    return [
-        {
-            "n": n, "lambda": lam, "N": N, "detectors": 100 - n + 10 * lam + run % 3, "seconds": 0.1,
-            "missed": {10: 1, 20: run % 2, 40: 0}[n],
-        }
-        for n in WIDTHS for lam in BIASES for N in points for run in range(runs)
-    ]  # fmt: skip
+pytestmark = pytest.mark.usefixtures("pictures")
 
 
 def of_kind(ax: plt.Axes, kind: type) -> list:

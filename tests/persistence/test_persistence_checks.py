@@ -7,23 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forgeries import Forge, add_one, drop, forged, model_file, put, swap, table_file
+from forgeries import Forge, add_one, drop, forged, put, swap, table_file
 from saved_models import NETWORKS, fitted, labels, points
 
 from exactfit import save
 from exactfit.construct import Construction, Trace
 from exactfit.outcome import Outcome
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models") / "m"
-
-
-@pytest.fixture(scope="module")
-def small(path: Path) -> bytes:
-    return model_file(path)
-
 
 W0, W1, W2 = (f"network.layers.{k}.weights." for k in range(3))
 

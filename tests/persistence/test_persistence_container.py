@@ -13,23 +13,13 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-from forgeries import Plain, forged, header_size, model_file, refused, table_file
+from forgeries import Plain, forged, header_size, refused, table_file
 from hypothesis import given
 from hypothesis import strategies as st
 from saved_models import CLASSIFIERS, NETWORKS
 
 from exactfit import ModelFileError, load, save
 from exactfit.persistence import container
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models") / "m"
-
-
-@pytest.fixture(scope="module")
-def small(path: Path) -> bytes:
-    return model_file(path)
 
 
 @pytest.mark.parametrize("flip", [0x01, 0x29, 0x80])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_moons
+from matplotlib import pyplot as plt
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from exactfit import (
@@ -33,28 +32,8 @@ from exactfit.plots import (
 )
 from exactfit.plots.firing import _prefix_counts
 
-matplotlib.use("Agg")
-plt: Any = pytest.importorskip("matplotlib.pyplot")
-
 COARSE = 40
 IN_THE_PLANE = (plot_cells, plot_detector, plot_limit_shape, plot_masks_and_weights, plot_margins)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
-@pytest.fixture(scope="module")
-def moons() -> tuple[Any, Any]:
-    X, y = make_moons(80, noise=0.1, random_state=0)
-    return X, np.array(["lower", "upper"])[y]
-
-
-@pytest.fixture(scope="module")
-def model(moons: tuple[Any, Any]) -> InterpolatingClassifier:
-    return InterpolatingClassifier.paper(random_state=0).fit(*moons)
 
 
 def texts(ax: Any) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_moons
+from matplotlib import pyplot as plt
+from moon_data import moons
+from sklearn.datasets import load_digits
 
 from exactfit import DataError, Description, ParameterError, describe
 from exactfit.geometry import (
@@ -17,27 +17,14 @@ from exactfit.geometry import (
 from exactfit.plots import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
 from exactfit.plots.geometry import principal_plane
 
-matplotlib.use("Agg")
-plt: Any = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
-def moons(n: int = 200) -> tuple[Any, Any]:
-    return make_moons(n, noise=0.05, random_state=0)
-
 
 @pytest.fixture(scope="module")
 def described() -> Description:
-    return describe(*moons())
+    return describe(*moons(200))
 
 
 def test_pictures_show_what_was_found(described: Description) -> None:
-    X, y = moons()
+    X, y = moons(200)
     assert described.covering is not None
     ax = plot_covering(described.covering, X, y)
     assert len(ax.patches) == 2 * (described.covering.n_target + described.covering.n_rest)

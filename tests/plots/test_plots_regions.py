@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.contour import QuadContourSet
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
@@ -23,16 +23,7 @@ from exactfit.network.activations import THRESHOLD
 from exactfit.network.sides import sides
 from exactfit.plots import DecisionRegionDisplay, plot_regions
 
-matplotlib.use("Agg")
-plt: Any = pytest.importorskip("matplotlib.pyplot")
-
 COARSE = 40
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def moons() -> tuple[Any, Any]:

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
-from sklearn.datasets import make_moons
 
-from exactfit import (
-    InterpolatingClassifier,
-)
 from exactfit.plots import (
     plot_cells,
 )
 from exactfit.plots.plane import Picture
 from exactfit.plots.tessellation import _cells
 
-matplotlib.use("Agg")
-plt: Any = pytest.importorskip("matplotlib.pyplot")
 COARSE = 40
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
-@pytest.fixture(scope="module")
-def moons() -> tuple[Any, Any]:
-    X, y = make_moons(80, noise=0.1, random_state=0)
-    return X, np.array(["lower", "upper"])[y]
-
-
-@pytest.fixture(scope="module")
-def model(moons: tuple[Any, Any]) -> InterpolatingClassifier:
-    return InterpolatingClassifier.paper(random_state=0).fit(*moons)
 
 
 def bits_one_by_one(points: Any, weights: Any, biases: Any) -> list[tuple[bool, ...]]:

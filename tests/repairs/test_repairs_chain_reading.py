@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import naive_certificate as naive
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from repair_models import trained_on_classes
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
 from exactfit.repairs.chain_reading import ChainReader, chain_of
-
-
-def data(n_classes: int):
-    return make_classification(150, 6, n_informative=4, n_classes=n_classes, random_state=0)
-
-
-def trained(model, n_classes: int):
-    X, y = data(n_classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return X, model.fit(X, y)
-
 
 CHAINS = [
     MLPClassifier((7, 5), max_iter=40, random_state=0),
@@ -41,7 +27,7 @@ CHAINS = [
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", CHAINS, ids=lambda model: type(model).__name__)
 def test_a_chain_answers_as_the_model_that_it_was_read_from(model, n_classes) -> None:
-    X, fitted = trained(model, n_classes)
+    X, fitted = trained_on_classes(model, n_classes)
     chain = chain_of(fitted)
     assert chain.widths[-1] == n_classes
     assert (fitted.classes_[chain.decide(X)] == fitted.predict(X)).all()

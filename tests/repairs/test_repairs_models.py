@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_classification
+from repair_models import trained_on_classes
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,17 +16,6 @@ from sklearn.tree import DecisionTreeClassifier
 from exactfit import DataError, repair
 from exactfit.repairs.chain_reading import chain_of
 from exactfit.repairs.models import read_model
-
-
-def data(n_classes: int):
-    return make_classification(150, 6, n_informative=4, n_classes=n_classes, random_state=0)
-
-
-def trained(model, n_classes: int):
-    X, y = data(n_classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return X, model.fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +29,7 @@ def trained(model, n_classes: int):
     ids=lambda model: type(model).__name__,
 )
 def test_other_models_are_no_chains(model) -> None:
-    X, fitted = trained(model, 3)
+    X, fitted = trained_on_classes(model, 3)
     assert chain_of(fitted) is None
     found = read_model(fitted)
     assert found.kind == "reference"

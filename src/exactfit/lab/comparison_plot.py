@@ -11,7 +11,7 @@ import numpy as np
 
 from .._support.parameters import check_choice
 from ..exceptions import DataError
-from ..plots.style import GREY, INK, axes_for, check_kind, color, marker, shade
+from ..plots.style import GREY, INK, axes_for, check_kind, color, documented, marker, shade
 from .comparison import Comparison, Row
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _PLACES = [
 _NEAR = 10  # points; a name farther away gets a line to its marker
 
 
+@documented
 def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str = "total_bits") -> Axes:
     """Draw each network's size against its robust radius.
 
@@ -47,13 +48,10 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str
     Parameters
     ----------
     comparison : Comparison
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     size : {"total_bits", "parameters", "nonzero", "neurons"}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..exceptions import ParameterError
-from ..plots.style import LINES, axes_for, color, marker
+from ..plots.style import LINES, axes_for, color, documented, marker
 from .axes import (
     MANY_RUNS,
     SURE,
@@ -47,6 +47,7 @@ ABOVE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@documented
 def plot_heatmap(
     records: Any,
     ax: Axes | None = None,
@@ -64,8 +65,7 @@ def plot_heatmap(
     ----------
     records : records
         Of trials or of cells: a structured array, a data frame or a list of dictionaries.
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     value : {"probability", "detectors"}
         Interpolation probability, or mean width of the second layer.
     x, y : {"n", "lambda", "N"}
@@ -76,9 +76,7 @@ def plot_heatmap(
         Draw lines of equal value, smoothed.
     colorbar : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -185,6 +183,7 @@ def _draw_levels(ax: Axes, columns: Floats, rows: Floats, table: Floats) -> None
     ax.clabel(lines, fontsize=7, fmt=FuncFormatter(lambda value, _: in_short(value)))
 
 
+@documented
 def plot_slices(
     records: Any,
     ax: Axes | None = None,
@@ -204,8 +203,7 @@ def plot_slices(
     ----------
     records : records
         Of trials or of cells: a structured array, a data frame or a list of dictionaries.
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     value : {"probability", "detectors"}
         Interpolation probability, or mean width of the second layer.
     along : {"n", "lambda", "N"}
@@ -214,9 +212,7 @@ def plot_slices(
         Values of the other axis to draw a line for; all by default.
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -316,6 +312,7 @@ def _add_legend(ax: Axes, names: Iterable[str]) -> None:
     ax.legend(handles=legend_handles(names), ncols=4 if letters <= LEGEND_LINE else 2, **ABOVE)
 
 
+@documented
 def plot_growth(
     records: Mapping[str, Any] | Any, ax: Axes | None = None, *, value: str = "detectors", legend: bool = True
 ) -> Axes:
@@ -325,13 +322,11 @@ def plot_growth(
     ----------
     records : mapping of name to records, or records
         One line for each name; without names, one for each width of the first layer.
-    ax : matplotlib axes, optional
+    {ax}
     value : {"detectors", "probability"}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -18,7 +18,7 @@ from ..geometry.neighbours import NOBODY
 from ..suspects import Suspects
 from .plane import check_fitted
 from .regions import plot_regions
-from .style import GREY, INK, axes_for, check_kind, color, marker
+from .style import GREY, INK, axes_for, check_kind, color, documented, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +29,7 @@ SIZE = 5.6, 4.2
 LEAST_SHARE = 0.5  # where curves begin: accuracy on fewer answers is mostly chance
 
 
+@documented
 def plot_explanation(
     model: Any, point: ArrayLike, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
     detectors: int = 5, resolution: int = 400,
@@ -46,15 +47,12 @@ def plot_explanation(
     X : array of shape (n_samples, 2)
         The training data.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
+    {ax}
     detectors : int
         How many at most, the clearest first.
-    resolution : int
-        Of the regions, in each direction.
+    {resolution}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -92,6 +90,7 @@ def _lead(ax: Any, here: Floats, anchor: Floats, line: str) -> None:
     ax.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
 
 
+@documented
 def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axes | None = None) -> Axes:
     """Draw how often models are right if they answer only what is clear.
 
@@ -105,11 +104,9 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     X : array of shape (n_samples, n_features)
         Points that the models have not seen.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
+    {ax}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -181,6 +178,7 @@ class _Tile:
     strong: bool = False
 
 
+@documented
 def plot_anchors(
     explanations: Explanations | Sequence[Explanation], points: ArrayLike, X: ArrayLike, *,
     shape: Shape, anchors: int = 5, ax: Axes | None = None,
@@ -202,11 +200,9 @@ def plot_anchors(
         Height and width of an image.
     anchors : int
         How many at most.
-    ax : matplotlib axes, optional
+    {ax}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -243,6 +239,7 @@ def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
         yield _Tile(known[one.other.witness], "its limit")
 
 
+@documented
 def plot_suspects(
     suspects: Suspects, X: ArrayLike, *, shape: Shape, m: int = 40, columns: int = 10, ax: Axes | None = None
 ) -> Axes:
@@ -256,11 +253,9 @@ def plot_suspects(
         Height and width of an image.
     m, columns : int
         How many images, and how many in a line.
-    ax : matplotlib axes, optional
+    {ax}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ..network import Network
 from ..network.detectors import Detectors
 from ..network.sides import sides
 from .plane import Floats, Picture, hyperplanes_of, network_of, trace_of
-from .style import GREY, INK, LINES, axes_for, color, tint
+from .style import GREY, INK, LINES, axes_for, color, documented, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,7 @@ WIDTHS_DRAWN = 4  # by default, each three times the one before
 REGION_ALPHA = 0.3  # opacity of one detector's region
 
 
+@documented
 def plot_detector(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
     detector: int = 0, resolution: int = 300, legend: bool = True,
@@ -44,17 +45,13 @@ def plot_detector(
     X : array or frame of shape (n_samples, 2)
         The training data.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     detector : int
         Its number, in the order in which they were chosen, from 0.
-    resolution : int
-        Points of the plane that are looked at along each axis.
+    {resolution}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -144,6 +141,7 @@ def draw_star(ax: Axes, anchor: Floats) -> None:
     ax.scatter(anchor[0], anchor[1], marker="*", s=190, color=INK, edgecolors="white", linewidths=0.9, zorder=5)
 
 
+@documented
 def plot_limit_shape(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
     detector: int = 0, widths: Sequence[int] | None = None, resolution: int = 300, legend: bool = True,
@@ -160,19 +158,15 @@ def plot_limit_shape(
     X : array or frame of shape (n_samples, 2)
         The training data.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     detector : int
         Its number, from 0.
     widths : sequence of int, optional
         By default four, up to all hyperplanes.
-    resolution : int
-        Points of the plane that are looked at along each axis.
+    {resolution}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -250,6 +244,7 @@ def _draw_ball(ax: Axes, centre: Floats, radius: float) -> None:
     ax.add_patch(Circle(where, radius, fill=False, edgecolor=INK, linewidth=1.2, linestyle="dashed", zorder=3))
 
 
+@documented
 def plot_masks_and_weights(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, resolution: int = 300, legend: bool = True
 ) -> Axes:
@@ -263,15 +258,11 @@ def plot_masks_and_weights(
         Of two features, with threshold activation.
     X : array or frame of shape (n_samples, 2)
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
-    resolution : int
-        Points of the plane that are looked at along each axis.
+    {ax}
+    {resolution}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.report import Description
-from .style import GREY, INK, LINES, axes_for, check_kind, color, marker, need_matplotlib, shade, style
+from .style import GREY, INK, LINES, axes_for, check_kind, color, documented, marker, need_matplotlib, shade, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +54,7 @@ def principal_plane(X: Matrix) -> tuple[Floats, Floats]:
     return middle, directions * np.sign(directions[np.arange(2), largest])[:, None]
 
 
+@documented
 def plot_covering(
     covering: MutualCovering, X: Any, y: Any, ax: Axes | None = None, *, legend: bool = True
 ) -> Axes:  # fmt: skip
@@ -67,13 +68,10 @@ def plot_covering(
     covering : MutualCovering
     X : array, sparse matrix or frame, shape (n_samples, n_features)
     y : sequence of n_samples labels
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
         With at most 4,000 points, and the 60 balls that hold most points.
 
     Examples
@@ -148,18 +146,16 @@ def _draw_balls(ax: Axes, radii: Floats, centers: Floats, k: int) -> None:
     ax.autoscale_view()
 
 
+@documented
 def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     """Draw how far the points are from the nearest one of another label.
 
     Parameters
     ----------
     description : Description
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -184,19 +180,17 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     return own
 
 
+@documented
 def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Draw predicted against actual numbers of detectors, over the width.
 
     Parameters
     ----------
     description : Description
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -305,6 +299,7 @@ def _balls_title(covering: MutualCovering) -> str:
     return f"mutual covering, {covering.n_target} + {covering.n_rest} balls"
 
 
+@documented
 def plot_limit(
     fits: Mapping[float, Mapping[int, Sequence[int]]], forecast: Sequence[int], ax: Axes | None = None, *,
     legend: bool = True,
@@ -317,13 +312,10 @@ def plot_limit(
         One line for each max_bias: the mean, with the range over the networks of one width.
     forecast : sequence of int
         Detectors of ``limit_cover``, one for each of several orders.
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -12,7 +12,7 @@ from ..certificate import Certificate, certify
 from ..exceptions import ParameterError
 from .plane import Floats, Picture, network_of, trace_of
 from .regions import plot_regions
-from .style import GREY, INK, axes_for, color, tint
+from .style import GREY, INK, axes_for, color, documented, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ BALL_ALPHA = 0.1  # opacity of a ball around a point
 SIZE = 5.6, 4.2  # inches
 
 
+@documented
 def plot_margins(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, resolution: int = 300, legend: bool = True
 ) -> Axes:
@@ -35,15 +36,11 @@ def plot_margins(
     X : array or frame of shape (n_samples, 2)
         Points that the model gets right; those that it gets wrong have no ball.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
-    resolution : int
-        Of the regions, in each direction.
+    {ax}
+    {resolution}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------
@@ -82,6 +79,7 @@ def _draw_balls(ax: Axes, picture: Picture, radii: Floats, *, fill: bool = True)
     ax.add_collection(PatchCollection(balls, facecolors=faces, edgecolors=edges, **line))
 
 
+@documented
 def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes | None = None) -> Axes:
     """Draw how many points are proved to keep their answers when they move so far.
 
@@ -92,12 +90,9 @@ def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes |
     ----------
     certificates : Certificate, or mapping of str to Certificate
         With ``radii``: as ``certify(..., radii=True)`` makes them.
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

@@ -15,7 +15,7 @@ from ..data import as_labels, as_points, class_indices, is_digest_of
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Network
-from .style import GREY, INK, axes_for, check_axes, color, marker, shade
+from .style import GREY, INK, axes_for, check_axes, color, documented, marker, shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,6 +253,7 @@ class Picture:
         )  # fmt: skip
 
 
+@documented
 def plot_points(
     X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
     names: Sequence[str] | None = None, legend: bool = True, equal: bool | None = None,
@@ -263,17 +264,14 @@ def plot_points(
     ----------
     X : array of shape (n_samples, 2)
     y : array of n_samples labels
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     names : sequence of str, optional
         Of the classes, if ``y`` holds class indices 0..K-1; the labels themselves by default.
     legend : bool
     equal : bool, optional
         Give both axes the same scale; by default, unless one range is more than four times the other.
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

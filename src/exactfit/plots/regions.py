@@ -30,7 +30,7 @@ from .plane import (
     names_of,
     network_of,
 )
-from .style import GREY, INK, axes_for, color, marker, need_matplotlib, shade, tint
+from .style import GREY, INK, axes_for, color, documented, marker, need_matplotlib, shade, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +45,7 @@ HATCH = "////"  # where a network is undecided
 DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5, 8, 9, 10, 14, 12, 11, 13)
 
 
+@documented
 def plot_regions(
     model: Any, X: ArrayLike, y: ArrayLike, *,
     ax: Axes | None = None, resolution: int = 400, anchors: bool = True, detectors: bool = False,
@@ -58,10 +59,8 @@ def plot_regions(
         Of two features.
     X : array or frame of shape (n_samples, 2)
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
-    resolution : int
-        Points of the plane that are classified along each axis.
+    {ax}
+    {resolution}
     anchors : bool
         Mark the detectors' anchors with stars, if ``X`` and ``y`` are what the model was
         fitted on (their rows are known then only).
@@ -75,9 +74,7 @@ def plot_regions(
     equal : bool, optional
         Give both axes the same scale; by default, unless one range is more than four times the other.
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

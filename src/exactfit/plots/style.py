@@ -7,9 +7,9 @@ nothing rests on colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..exceptions import MissingDependencyError, ParameterError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Channels = tuple[float, float, float]
+Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
@@ -24,6 +25,17 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
 LINES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 INK = "#222222"
 GREY = "#8C8C8C"
+
+# What docstrings of pictures say in the same words.
+_WORDS = {
+    "{ax}": """ax : matplotlib axes, optional
+        Where to draw; a new figure in exactfit's style by default.""",
+    "{resolution}": """resolution : int
+        Points of the plane that are looked at along each axis.""",
+    "{axes}": """Returns
+    -------
+    matplotlib axes""",
+}
 
 _SETTINGS: dict[str, Any] = {
     "figure.figsize": (5.6, 4.2),
@@ -54,6 +66,13 @@ _SETTINGS: dict[str, Any] = {
     "legend.columnspacing": 1.4,
     "lines.linewidth": 1.6,
 }
+
+
+def documented(draw: Draw) -> Draw:
+    """The function, its docstring with the words that pictures share in place of their names in braces."""
+    for name, words in _WORDS.items():
+        draw.__doc__ = (draw.__doc__ or "").replace(name, words)
+    return draw
 
 
 @contextmanager

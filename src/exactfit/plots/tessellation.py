@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._support.parameters import check_whole
 from ..network.sides import sides
 from .plane import Codes, Floats, Picture, hyperplanes_of, network_of
-from .style import GREY, INK, axes_for, tint
+from .style import GREY, INK, axes_for, documented, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ BLACK = 7  # its place in the palette
 MOST_RINGS = 400  # more would hide the points
 
 
+@documented
 def plot_cells(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
     hyperplanes: int | None = None, resolution: int = 400, legend: bool = True,
@@ -37,17 +38,13 @@ def plot_cells(
         Of two features.
     X : array or frame of shape (n_samples, 2)
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw; a new figure in exactfit's style by default.
+    {ax}
     hyperplanes : int, optional
         Only the first so many, to watch the first layer grow; all by default.
-    resolution : int
-        Points of the plane that are looked at along each axis.
+    {resolution}
     legend : bool
 
-    Returns
-    -------
-    matplotlib axes
+    {axes}
 
     Examples
     --------

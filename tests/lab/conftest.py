@@ -1,0 +1,37 @@
+"""What tests of the lab share: a folder of one's own, pictures without windows, and the rows of a small sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+from toy_sweeps import rows_of, sweep
+
+from exactfit.lab.trials import read_trials
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EXACTFIT_DATA", raising=False)
+    mpl.use("agg")
+    return tmp_path
+
+
+@pytest.fixture
+def pictures() -> Iterator[None]:
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
+    path = tmp_path_factory.mktemp("whole") / "s.jsonl"
+    report = sweep(path)
+    assert (report.before, report.added, report.failed) == (0, 2 * 3 * 18, 0)
+    assert report.seconds > 0
+    return rows_of(read_trials(path))
