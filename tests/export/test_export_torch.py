@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-import warnings
 
 import numpy as np
 import pytest
 from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
-from saved_models import CLASSIFIERS, NETWORKS, as_given, points
+from saved_models import CLASSIFIERS, as_given, points
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify, to_torch
-from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError, ParameterError
+from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError
 
 DTYPES = ("float64", "float32")
 SINGLES = 10_000
@@ -26,15 +24,8 @@ def test_without_torch(monkeypatch):
         to_torch(CLASSIFIERS["one-sided"]())
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-torch.set_num_threads(1)  # other tests run beside these
-
-
-def run(module, X):
-    label, scores = module(torch.from_numpy(X))
-    return label.numpy(), scores.numpy()
+torch_runs = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError)
+run, torch = torch_runs.run, torch_runs.torch
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -65,18 +56,6 @@ def test_published_constructions(name):
     assert label[safe].tolist() == y[safe].tolist()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_networks_of_every_kind(name):
-    network = NETWORKS[name]()
-    if name in ("integers", "own"):
-        with pytest.raises(ParameterError, match="no runtime"):
-            to_torch(network)
-        return
-    X = points(20, network.n_features, seed=3)
-    label, _ = run(to_torch(network), X)
-    assert label.tolist() == network.decide(X).tolist()
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [name for name in CLASSIFIERS if not name.startswith("own")])
 def test_classifiers_and_their_labels(name, dtype):
@@ -96,36 +75,6 @@ def test_classifiers_and_their_labels(name, dtype):
         np.testing.assert_allclose(scores, expected, rtol=near, atol=near)
     limits = np.finfo(dtype)
     assert scores == pytest.approx(expected.clip(limits.min, limits.max), rel=1e-3, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["many classes", "relu one-sided", "both classes", "class without points"])
-def test_under_torch_export(name):
-    model = CLASSIFIERS[name]()
-    module = to_torch(model)
-    assert list(module.parameters()) == []
-    X = torch.from_numpy(points(200, seed=7))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's own, about its own
-        program = torch.export.export(module, (X[:5],), dynamic_shapes=({0: torch.export.Dim("rows")},))
-        file = io.BytesIO()
-        torch.export.save(program, file)
-        file.seek(0)
-        again = torch.export.load(file).module()
-    for rows in (X, X[:1], X[:7]):
-        for found, expected in zip(again(rows), module(rows), strict=True):
-            assert torch.equal(found, expected)
-
-
-def test_state_is_kept_in_buffers():
-    model = CLASSIFIERS["many classes"]()
-    module = to_torch(model)
-    other = to_torch(model)
-    other.steps[0].weights.zero_()
-    other.load_state_dict(module.state_dict())
-    X = torch.from_numpy(points())
-    assert torch.equal(other(X)[1], module(X)[1])
-    masks = [buffer for name, buffer in module.named_buffers() if name.endswith("masks")]
-    assert [buffer.dtype for buffer in masks] == [torch.int8]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ..exceptions import ParameterError
-from ..options import Options
+from ..options import Options, Shell
 from .output import MEANINGS, ExitCode, notify, show_progress, state
 
 if TYPE_CHECKING:
@@ -128,6 +128,13 @@ def readable(path: Path | None) -> Path | None:
     return path
 
 
+def option(name: str, **settings: Any) -> Any:
+    """An option of the constructions, as their record tells it."""
+    shell: Shell = Options.__dataclass_fields__[name].metadata["shell"]
+    told: dict[str, Any] = {"help": shell.help, **shell.settings, **settings}
+    return typer.Option(*shell.flags, **told)
+
+
 DataFile = Annotated[
     Path,
     typer.Argument(
@@ -139,7 +146,7 @@ ModelFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="A file that exactfit fit wrote.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
+Jobs = Annotated[int | None, option("n_jobs")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same result; another one each time by default.")]
 
 

@@ -11,7 +11,7 @@ import typer
 
 from .._support.console import harmless, tell, text_table
 from ..exceptions import DataError
-from .arguments import Jobs, Json, LabelledSource, Report, as_label, bias_of
+from .arguments import Jobs, Json, LabelledSource, Report, as_label, bias_of, option
 from .fitting import Estimator
 from .output import ExitCode, json_text, notify, print_rows, show_progress
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def describe_command(
     source: LabelledSource,
     target_class: Annotated[str | None, typer.Option(metavar="LABEL", help="The class that gets detectors.")] = None,
-    max_bias: Annotated[str, typer.Option(help="Largest bias: radius (of the data), or a number.")] = "radius",
+    max_bias: Annotated[str, option("max_bias")] = "radius",
     center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = True,
     time_limit: Annotated[
         float | None, typer.Option(min=0, help="Seconds; what is not done in time is left out.")
@@ -60,7 +60,7 @@ def compare_command(
         list[str] | None, typer.Option(metavar="NAME", help="One of the rows, or several by repeating; all by default.")
     ] = None,
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each.")] = 60.0,
-    conflicts: Annotated[str, typer.Option(help="Equal rows with different labels: raise, or majority.")] = "raise",
+    conflicts: Annotated[str, option("conflicts")] = "raise",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of every construction.")] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="How many to run at a time.")] = None,
     json: Json = False,

@@ -13,7 +13,7 @@ import typer
 
 from ..exceptions import DataError, ParameterError
 from ..options import ACCURATE, PAPER, Options, Shell
-from .arguments import LabelledSource, Seed, as_label, as_number, shape_of
+from .arguments import LabelledSource, Seed, as_label, as_number, option, shape_of
 from .output import show_progress
 
 if TYPE_CHECKING:
@@ -29,28 +29,27 @@ Preset = Annotated[
 ]
 
 
-def _argument(option: Field[Any]) -> tuple[str, Any, Any]:
+def _argument(one: Field[Any]) -> tuple[str, Any, Any]:
     """An option of the record as the command line takes it: its name there, its type, and its default.
 
     A default that a preset changes is None here, and only shown.
     """
-    shell, default = _shell(option), ACCURATE.get(option.name, option.default)
-    settings: dict[str, Any] = {"help": shell.help, **shell.settings}
-    if option.name not in PAPER:
-        return _name(option), Annotated[shell.kind, typer.Option(*shell.flags, **settings)], default
-    settings["show_default"] = option.name if default is True else f"{default:g}" if default == 0 else default
-    return _name(option), Annotated[shell.kind | None, typer.Option(*shell.flags, **settings)], None
+    kind, default = _shell(one).kind, ACCURATE.get(one.name, one.default)
+    if one.name not in PAPER:
+        return _name(one), Annotated[kind, option(one.name)], default
+    shown = one.name if default is True else f"{default:g}" if default == 0 else default
+    return _name(one), Annotated[kind | None, option(one.name, show_default=shown)], None
 
 
-def _shell(option: Field[Any]) -> Shell:
-    found: Shell = option.metadata["shell"]
+def _shell(one: Field[Any]) -> Shell:
+    found: Shell = one.metadata["shell"]
     return found
 
 
-def _name(option: Field[Any]) -> str:
+def _name(one: Field[Any]) -> str:
     """What an option is called on the command line, as a name in Python."""
-    flags = _shell(option).flags
-    return flags[0].strip("-").replace("-", "_") if flags else option.name
+    flags = _shell(one).flags
+    return flags[0].strip("-").replace("-", "_") if flags else one.name
 
 
 _Arguments: Any = make_dataclass(
@@ -68,22 +67,22 @@ class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
         presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
         if self.preset not in presets:
             raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
-        given = {option.name: self._value(option, labels) for option in fields(Options)}
+        given = {one.name: self._value(one, labels) for one in fields(Options)}
         given |= {"random_state": self.seed, "verbose": int(show_progress())}
         return presets[self.preset](**{name: value for name, value in given.items() if value is not None})
 
-    def _value(self, option: Field[Any], labels: NDArray[Any]) -> Any:
+    def _value(self, one: Field[Any], labels: NDArray[Any]) -> Any:
         """An option as the estimator takes it."""
-        given, shell = getattr(self, _name(option)), _shell(option)
-        if option.name == "target":
+        given, shell = getattr(self, _name(one)), _shell(one)
+        if one.name == "target":
             return as_label(given, labels)
-        if option.name == "image_shape":
+        if one.name == "image_shape":
             return shape_of(given)
-        if option.name == "margin":
+        if one.name == "margin":
             return given if given is None or given.endswith("%") else as_number("--margin", given, float)
         if shell.number is None or given is None or given in shell.words:
             return given
-        return as_number(f"--{option.name.replace('_', '-')}", given, shell.number)
+        return as_number(f"--{one.name.replace('_', '-')}", given, shell.number)
 
 
 @dataclass(frozen=True)
@@ -139,9 +138,9 @@ def _refuse_what_needs_all_rows(source: LabelledSource) -> None:
     """Options that a whole table in memory would be needed for."""
     if source.label is None:
         raise ParameterError("say which column holds the labels: --label NAME")
-    for option, given, right in (("--scale", source.scale, "none"), ("--missing", source.missing, "error")):
+    for name, given, right in (("--scale", source.scale, "none"), ("--missing", source.missing, "error")):
         if given != right:
-            raise ParameterError(f"--backend dask takes numbers as they are: say {option} {right}")
+            raise ParameterError(f"--backend dask takes numbers as they are: say {name} {right}")
     if source.categorical or source.date_part:
         raise ParameterError("--backend dask takes numeric columns only: leave out --categorical and --date-part")
 

@@ -326,13 +326,13 @@ def _rounded(value: int, places: int) -> int:
 def _keys(X: Floats, weights: list[int], shift: int) -> Keys:
     """Exact keys for one direction, by increasing key."""
     scaled = [weight << shift for weight in weights]
-    values = np.concatenate([_floors(X[tile], scaled, shift) for tile in row_tiles(X)])
+    values = np.concatenate([_floors(X[tile], scaled) for tile in row_tiles(X)])
     order = np.argsort(values, kind="stable").astype(np.int64)
     low = int(values[order[0]])
     return Keys(scaled, -low, order, [int(value) - low for value in values[order]])
 
 
-def _floors(tile: Floats, weights: list[int], shift: int) -> NDArray[np.generic]:
+def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
     """Whole parts of <weights, x>, in int64 where float64 provably does not round."""
     if _is_whole(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT:
         with single_threaded_blas():
