@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 
 from .._support.console import harmless, tell, text_table
 from ..exceptions import DataError
-from .arguments import Jobs, Json, LabelledSource, Report, as_label, bias_of, option
+from .arguments import Encoded, Jobs, Json, LabelledSource, Report, as_label, bias_of, option
 from .fitting import Estimator
 from .output import ExitCode, json_text, notify, print_rows, show_progress
 
@@ -119,37 +120,50 @@ class Rater(StrEnum):
     GRADIENT_BOOSTING = "gradient-boosting"
 
 
-def suspects_command(
-    source: LabelledSource,
-    output: Report,
-    top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
+@dataclass(frozen=True)
+class Looking:
+    """Who is asked about a label."""
+
     model: Annotated[
         Rater, typer.Option(help="Also ask a model about every row, cross-validated; slower, and finds more.")
-    ] = Rater.NONE,
+    ] = Rater.NONE
     pred_probs: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Out-of-sample probabilities: NPY or CSV, a column a label."),
-    ] = None,
-    width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512,
-    k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes and of the folds.")] = 0,
-    jobs: Jobs = None,
+    ] = None
+    width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512
+    k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes and of the folds.")] = 0
+    jobs: Jobs = None
+
+    def at(self, given: Encoded) -> Suspects:
+        """What they say."""
+        from ..suspects import find_suspects
+
+        return find_suspects(
+            given.X, given.labels, pred_probs=_probabilities(self.pred_probs, given.table),
+            model=_rater(self.model, self.seed, self.jobs), width=self.width, k=self.k, random_state=self.seed,
+            n_jobs=self.jobs, verbose=show_progress(),
+        ).of_table(given.table)  # fmt: skip
+
+
+def suspects_command(
+    source: LabelledSource,
+    output: Report,
+    looking: Looking,
+    top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
     json: Json = False,
 ) -> None:
     """List the rows whose labels look wrong, most suspicious first, with the rows that they contradict.
 
     Then rows that are there twice, nearly equal rows with different labels, and rows far from everything.
     """
-    from ..suspects import find_suspects
     from ..tables.table import speaking_of
 
     output.check()
     given = source.encoded()
     with speaking_of(given.table):
-        found = find_suspects(
-            given.X, given.labels, pred_probs=_probabilities(pred_probs, given.table), model=_rater(model, seed, jobs),
-            width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress(),
-        ).of_table(given.table)  # fmt: skip
+        found = looking.at(given)
     output.write_page(lambda shape: found.to_html(top, image_shape=shape))
     if json:
         output.write(json_text(found.to_dict(top)), "the suspects")
