@@ -77,7 +77,7 @@ def _option(default: Any, text: str, kind: Any = str, **more: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class Options:
-    """Options of the paper's constructions, not checked yet: :class:`Recipe` and the estimator are such records.
+    """Options of the paper's constructions, unchecked: :class:`~exactfit.Recipe` and the estimator are such records.
 
     Parameters
     ----------
