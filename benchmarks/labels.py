@@ -36,8 +36,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 SHARES = (0.01, 0.05, 0.10)  # of labels that are wrong
-SEEDS, FEWER_SEEDS = 5, 3  # draws of them, averaged; of tables with many rows fewer
-MANY_ROWS = 5000
+SEEDS = 5  # draws of them, averaged
 FOLDS = 5
 NEAR = 10  # nearest rows that say which class one is confused with
 DIAMONDS = 10_000  # of 53,940: as many rows as of MNIST
@@ -141,7 +140,7 @@ def measure_labels(name: str, kind: str, share: float, options: Options) -> list
     X, y = DATA[name](options.data)
     instead = confusable(X, y) if kind == "confusable" else None
     results = defaultdict(list)
-    for seed in range(SEEDS if len(y) < MANY_ROWS else FEWER_SEEDS):
+    for seed in range(SEEDS):
         labels, wrong = changed(y, share, seed, instead)
         for method, scores in rankings(X, labels, seed):
             first = np.argsort(-scores, kind="stable")[: wrong.sum()]

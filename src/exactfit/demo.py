@@ -98,8 +98,9 @@ def draw(shown: Exhibit, folder: Path) -> Path:
 
         figure = Figure(figsize=(6.4, 4.6))
         ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots(), resolution=600)
-        sizes = shown.sizes()
-        ax.set_title(f"{shown.name}: {sizes['hyperplanes']} hyperplanes, {sizes['detectors']} detectors")
+        parts = ("networks", "hyperplanes", "detectors")
+        told = ", ".join(f"{count:,} {part}" for part, count in shown.sizes().items() if part in parts)
+        ax.set_title(f"{shown.name}: {told}")
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
     return path

@@ -56,11 +56,14 @@ def test_tiles_and_samples_do_not_matter_much(monkeypatch: pytest.MonkeyPatch) -
     y = rng.integers(0, 3, 300)
     X = rng.normal(size=(300, 4)) + 2 * y[:, None]
     witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
-    whole, _, likeliest = witnesses.probabilities()
+    weights = witnesses.weights()
+    whole, _, likeliest = witnesses.probabilities(weights)
+    rates = witnesses.mistake_rates(weights)
     monkeypatch.setattr(scores, "TILE_ENTRIES", 100)
-    np.testing.assert_array_equal(witnesses.probabilities()[0], whole)
+    np.testing.assert_array_equal(witnesses.probabilities(weights)[0], whole)
+    np.testing.assert_allclose(witnesses.mistake_rates(weights), rates)
     monkeypatch.setattr(scores, "FIT_ENTRIES", 300)
-    part, _, labels = witnesses.probabilities()
+    part, _, labels = witnesses.probabilities(witnesses.weights())
     assert np.abs(part - whole).max() < 0.2
     assert np.mean(labels == likeliest) > 0.95
 
@@ -84,19 +87,56 @@ def test_labels_at_random_are_told_from_labels_that_are_confused(seed):
         other = np.where(np.eye(4, dtype=bool)[codes], 0.0, said).max(axis=1)
         shares[kind] = random_share(own, other, 4)
     assert shares["confused"] < AT_RANDOM < shares["any"]
-    assert random_share(np.array([0.9]), np.array([0.1]), 4) == random_share(own, other, 2) == 0.0
+    assert random_share(np.array([0.9]), np.array([0.1]), 4) == 0.0
+
+
+def counted_rates(joint, codes, n_classes):
+    """Rates of mistakes as a reader of docs/suspects.md would count them, and the probabilities that follow."""
+    rates = [[0.95 if a == b else 0.05 / (n_classes - 1) for b in range(n_classes)] for a in range(n_classes)]
+    for last in (False, False, True):
+        after = []
+        for row, code in zip(joint, codes, strict=True):
+            each = [row[true] * rates[code][true] for true in range(n_classes)]
+            after.append([one / sum(each) for one in each])
+        if last:
+            return np.array(rates), np.array(after)
+        counts = [[1.1 if a == b else 0.1 for b in range(n_classes)] for a in range(n_classes)]
+        for row, code in zip(after, codes, strict=True):
+            for true in range(n_classes):
+                counts[code][true] += row[true]
+        totals = [sum(line[true] for line in counts) for true in range(n_classes)]
+        rates = [[line[true] / totals[true] for true in range(n_classes)] for line in counts]
+
+
+def test_rates_of_mistakes_are_those_of_the_twin() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
+    y[rng.choice(np.flatnonzero(y == 1), 20, replace=False)] = 2
+    witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
+    weights = witnesses.weights()
+    ((_, joint),) = witnesses.tiles(weights, None)
+    rates, after = counted_rates(joint, y, 3)
+    np.testing.assert_allclose(witnesses.mistake_rates(weights), rates)
+    np.testing.assert_allclose(witnesses.probabilities(weights, rates)[0], after[np.arange(200), y])
+    assert rates[2, 1] > max(rates[1, 2], rates[1, 0], rates[0, 1], rates[0, 2], rates[2, 0])
 
 
 def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     (own, other), best = rng.random((2, 50)) / 2, np.zeros(50, dtype=np.int64)
     around = Neighbourhood(np.zeros((50, 1), np.int64), np.zeros((50, 1)))
-    monkeypatch.setattr(Witnesses, "probabilities", lambda self: (own, other, best))
-    for share, given_probs, expected in (
-        (0.0, own, (1 - own + other) / 2),
-        (0.5, own, 1 - own),
-        (0.0, None, 1 - own),
+    monkeypatch.setattr(Witnesses, "weights", lambda self: np.ones(3))
+    monkeypatch.setattr(Witnesses, "mistake_rates", lambda self, weights: np.eye(3))
+    monkeypatch.setattr(
+        Witnesses, "probabilities", lambda self, weights, rates=None: (own, other if rates is None else other / 2, best)
+    )
+    for share, given_probs, n_classes, expected in (
+        (0.0, own, 3, (1 - own + other / 2) / 2),
+        (0.5, own, 3, 1 - own),
+        (0.0, own, 2, 1 - own),
+        (0.0, None, 3, 1 - own),
     ):
         monkeypatch.setattr(scores, "random_share", lambda *_, share=share: share)
-        score, _ = Witnesses(around, best, 3, 1, given_probs).suspicion()
+        score, _ = Witnesses(around, best, n_classes, 1, given_probs).suspicion()
         np.testing.assert_array_equal(score, expected)

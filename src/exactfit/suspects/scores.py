@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,10 @@ LEAST = 1e-3  # least probability of a model that is believed: folds of thousand
 RIDGE = 1e-4  # multiple of the squared weights that is added to what is minimised
 AT_RANDOM = 0.02  # share of unlikely labels at random from which on they are the kind to look for (docs/suspects.md)
 ROUNDS = 300  # of expectation maximisation, after which the third digit stands
+MISTAKEN = 0.05  # share of wrong labels that rates of mistakes start from, whatever the classes
+RATE_ROUNDS = 2  # in which the rates are counted anew: more believe what few rows say (docs/suspects.md)
+RIGHT_BEFORE, WRONG_BEFORE = 1.0, 0.1  # rows of each class, and of each pair of classes, that count before any is seen
+MOST_RATES = 2**22  # pairs of classes beyond which no rates are counted: 32 MiB
 TILE_ENTRIES = 2**20  # probabilities held at a time: 8 MiB
 FIT_ENTRIES = 2**22  # probabilities by which weights are fitted: three numbers need no more
 
@@ -115,30 +120,60 @@ class Witnesses:
         rows = np.arange(0, len(self.codes), step)
         return pool_weights(self.say(rows), self.codes[rows])
 
-    def probabilities(self) -> tuple[Floats, Floats, Codes]:
-        """Of every row's own label, of the likeliest other one, and the likeliest label."""
-        weights, own, other, best = self.weights(), [], [], []
+    def tiles(self, weights: Floats, rates: Floats | None) -> Iterator[tuple[Codes, Floats]]:
+        """The labels of some rows after others, and the probabilities of all labels there.
+
+        With ``rates`` of mistakes, those of the labels that the rows should bear.
+        """
         step = max(1, TILE_ENTRIES // self.n_classes)
         for start in range(0, len(self.codes), step):
             rows = np.arange(start, min(start + step, len(self.codes)))
-            joint = _pooled(self.say(rows), weights)
+            joint, codes = _pooled(self.say(rows), weights), self.codes[rows]
+            if rates is not None:
+                joint *= rates[codes]
+                joint /= joint.sum(axis=1, keepdims=True)
+            yield codes, joint
+
+    def probabilities(self, weights: Floats, rates: Floats | None = None) -> tuple[Floats, Floats, Codes]:
+        """Of every row's own label, of the likeliest other one, and the likeliest label."""
+        own, other, best = [], [], []
+        for codes, joint in self.tiles(weights, rates):
             best.append(joint.argmax(axis=1))
-            at = np.arange(len(rows)), self.codes[rows]
+            at = np.arange(len(codes)), codes
             own.append(joint[at])
             joint[at] = 0.0
             other.append(joint.max(axis=1))
         return np.concatenate(own), np.concatenate(other), np.concatenate(best)
 
+    def mistake_rates(self, weights: Floats) -> Floats:
+        """How often a row that should bear a label (columns) bears each (rows).
+
+        Counted as the probabilities say, which change with the rates: again in each of a few rounds.
+        """
+        rates = np.full((self.n_classes, self.n_classes), MISTAKEN / (self.n_classes - 1))
+        np.fill_diagonal(rates, 1.0 - MISTAKEN)
+        for _ in range(RATE_ROUNDS):
+            counts = RIGHT_BEFORE * np.eye(self.n_classes) + WRONG_BEFORE
+            for codes, joint in self.tiles(weights, rates):
+                np.add.at(counts, codes, joint)
+            rates = counts / counts.sum(axis=0)
+        return rates
+
     def suspicion(self) -> tuple[Floats, Codes]:
         """How suspicious every label is, from 0 to 1, and the likeliest label.
 
         Wrong labels of any kind are found by how improbable they are. Those that were mistaken for a class that is
-        easily confused with theirs are not improbable: they are found by how far another label is ahead. With a model
-        there is enough to tell which kind there is; without one, the first is taken. Of two classes both are the same.
+        easily confused with theirs are not improbable: there, it counts how often each class is mistaken for each, and
+        rows are found by how far another label is then ahead. With a model and more than two classes there is enough to
+        tell which kind there is; else the first is taken.
         """
-        own, other, best = self.probabilities()
-        by_margin = self.given is not None and random_share(own, other, self.n_classes) < AT_RANDOM
-        return (1.0 - own + other) / 2.0 if by_margin else 1.0 - own, best
+        weights = self.weights()
+        own, other, best = self.probabilities(weights)
+        several = self.given is not None and self.n_classes > 2 and self.n_classes**2 <= MOST_RATES
+        if not several or random_share(own, other, self.n_classes) >= AT_RANDOM:
+            return 1.0 - own, best
+        own, other, best = self.probabilities(weights, self.mistake_rates(weights))
+        return (1.0 - own + other) / 2.0, best
 
 
 def random_share(own: Floats, other: Floats, n_classes: int) -> float:
@@ -155,7 +190,7 @@ def random_share(own: Floats, other: Floats, n_classes: int) -> float:
     0.3
     """
     unlikely = own < other
-    if not unlikely.any() or n_classes < 3:
+    if not unlikely.any():
         return 0.0
     chance, foretold = 1.0 / (n_classes - 1), own[unlikely] / (1.0 - other[unlikely])
     share = 0.5
