@@ -56,7 +56,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     Attributes
     ----------
     round_trips_ : int
-        How often ``fit`` waited for Dask.
+        How often ``fit`` waited for results, or asked which workers there are, before it went on.
     phase_seconds_ : dict
         For how long it did, by what was done there. All others are those of :class:`exactfit.InterpolatingClassifier`.
 

@@ -58,7 +58,7 @@ def shared(argument: Any) -> Any:
 
 
 class Runner:
-    """Computes lists of tasks, and counts the round trips: how often it waited for results, or for word of workers.
+    """Computes lists of tasks, and counts round trips: how often it waited for results, or asked who there is to send to.
 
     Tasks must be pure: one that is lost with its worker runs again elsewhere.
 
@@ -136,7 +136,7 @@ class Runner:
             try:
                 wait(futures, timeout=POLL, return_when="FIRST_COMPLETED")
             except TimeoutError:
-                seen = time.monotonic() if self._n_threads() else seen
+                seen = time.monotonic() if self.client.nthreads() else seen
             if time.monotonic() - seen > PATIENCE:
                 raise ClusterError(
                     f"the cluster has had no worker for {PATIENCE:.0f} seconds: start some, and try again"
