@@ -58,7 +58,7 @@ def shared(argument: Any) -> Any:
 
 
 class Runner:
-    """Computes lists of tasks, and counts round trips: how often it waited for results, or asked who there is to send to.
+    """Computes lists of tasks, and counts round trips: how often it waited for results, or asked for the workers.
 
     Tasks must be pure: one that is lost with its worker runs again elsewhere.
 
