@@ -151,11 +151,10 @@ def build(
     with Threads(recipe.n_jobs) as threads:
         work = Work(threads, progress)
         out = points_to_give_up(whole.X, whole.codes, recipe.noise, root, work) if recipe.noise else NOBODY
-        rows = np.delete(np.arange(len(whole.codes)), out)
-        part = whole.take(rows) if len(out) else whole
+        part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
         kept = resolve_conflicts(part.X, part.codes, recipe.conflicts, recipe.exact_in)
         if recipe.has_margin:
-            recipe = replace(recipe, margin=margin_of(recipe, part.X, kept, rows, work))
+            recipe = replace(recipe, margin=margin_of(recipe, part.X, kept, out, work))
         made = _over_present_classes(replace(part, codes=kept), recipe, root, work, given)
         made = _with_margin(made, part.X, kept, recipe) if recipe.has_margin else made
     lost = np.flatnonzero(kept != part.codes)

@@ -26,8 +26,8 @@ from .separation import Ints, OpenPairs
 LISTED = 2**20  # open pairs looked at for one block of bisectors: 16 MB of row numbers
 
 
-def margin_of(options: Recipe, X: Matrix, codes: Codes, rows: Rows, work: Work) -> float:
-    """The margin as a distance; refuses one that no network can have. ``rows`` are the numbers of the points."""
+def margin_of(options: Recipe, X: Matrix, codes: Codes, out: Rows, work: Work) -> float:
+    """The margin as a distance; refuses one that no network can have. ``out`` are rows that were left out before."""
     share = percentage(options.margin) if isinstance(options.margin, str) else None
     if share is None and isinstance(
         X, PartedPoints
@@ -36,6 +36,7 @@ def margin_of(options: Recipe, X: Matrix, codes: Codes, rows: Rows, work: Work) 
     gap, (a, b) = closest_pair(X, codes, work)
     margin = float(options.margin) if share is None else gap / 2.0 * (share / 100.0)
     if 2.0 * margin >= gap:
+        rows = np.delete(np.arange(len(codes) + len(out)), out)
         raise AssumptionError(
             f"margin={options.margin!r}",
             (rows[a], rows[b]),

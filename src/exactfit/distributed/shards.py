@@ -177,7 +177,7 @@ class Shards(PartedPoints):
         """As the survey found them; where they are too many for this memory, in parts, with a pass for each."""
         hashes = np.concatenate([one.hashes for one in self.surveys])
         if len(hashes) == len(self):
-            self.surveys = [one._replace(hashes=hashes[:0]) for one in self.surveys]  # wanted once
+            self.surveys = [one._replace(hashes=np.empty(0, np.uint64)) for one in self.surveys]  # wanted once
             yield np.arange(len(self)), hashes
             return
         n_parts = -(-len(self) * SORTED_HASH // self.memory)
