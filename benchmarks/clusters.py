@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from exactfit import InterpolatingClassifier
+from exactfit.construct.distinct import Groups
 from exactfit.construct.hyperplanes import Source, gaussian
 from exactfit.distributed import DaskInterpolatingClassifier, tasks
 
@@ -102,12 +103,16 @@ def chunk_costs(count: int, width: int, d: int) -> dict[str, float]:
     """Seconds of a processor for every unit of each task: a number of the data, a bit, a row."""
     X, y = random_points(count, d)
     planes = Source(np.random.SeedSequence(0), gaussian(X, max_bias="radius", center=True)).first(width)
-    own = tasks.Own(0, y.astype(np.uint8), np.arange(count, dtype=np.uint32))
+    codes, ranks = y.astype(np.uint8), np.arange(count, dtype=np.uint32)
+    own = tasks.Own(0, codes, ranks)
+    quarters = np.array_split(np.arange(count), 4)
+    parts = [tasks.groups_of_chunk(X[q], planes, tasks.Own(int(q[0]), codes[q], ranks[q])) for q in quarters]
     return {
         "survey": processor_seconds(lambda: tasks.survey_chunk(X, True)) / (count * d),
         "radius": processor_seconds(lambda: tasks.radius_of_chunk(X, X.mean(axis=0))) / (count * d),
         "patterns": processor_seconds(lambda: tasks.groups_of_chunk(X, planes, own)) / (count * width),
         "digest": processor_seconds(lambda: tasks.digests_of_chunk(X, y)) / count,
+        "joining": processor_seconds(lambda: Groups.joined(parts)) / sum(map(len, parts)),
     }
 
 
@@ -124,18 +129,19 @@ def measure_costs(options: Options) -> list[Row]:
             X, y = random_points(count, d)
             model = DaskInterpolatingClassifier.paper(width=width, center=True, random_state=0, client=client)
             model.fit(chunks_on_disk(X, Path(folder)), y)
-            began = sum(client.run(time.process_time).values())
+            began, here = sum(client.run(time.process_time).values()), time.process_time()
             model.fit(chunks_on_disk(X, Path(folder)), y)
-            took = sum(client.run(time.process_time).values()) - began
+            here, took = time.process_time() - here, sum(client.run(time.process_time).values()) - began
             rows.append(
                 {
                     "features": d, "survey": f"{1e9 * cost['survey']:.1f} ns a number",
                     "radius": f"{1e9 * cost['radius']:.1f} ns a number",
                     "patterns": f"{1e9 * cost['patterns']:.2f} ns a bit",
                     "digest": f"{1e9 * cost['digest']:.0f} ns a row",
+                    "joining": f"{1e9 * cost['joining']:.0f} ns a pattern",
                     "fit": f"{count:,} points, n = {width}",
                     "foretold": f"{sum(cost[name] * unit for name, unit in numbers.items()):.1f} s",
-                    "workers took": f"{took:.1f} s",
+                    "workers took": f"{took:.1f} s", "client took": f"{here:.2f} s",
                 }
             )  # fmt: skip
     return rows
