@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import resource
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from exactfit.distributed import DaskInterpolatingClassifier
 from exactfit.lab import load_dataset
 
 from .cases import THREADS, Case, Data, Options, Row, table_of
+from .clusters import Watch, client_of_workers
 
 MOONS, IMAGES = 100_000_000, 2_000_000  # points, unless --size says otherwise
 SMALL = 1_000_000  # points of the fit that time per point is compared with
@@ -96,35 +95,10 @@ def peak_mb() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Seconds, and seconds of all processors that the client and its workers took."""
-
-    client: Any
-    began: float
-    taken: float
-
-    @classmethod
-    def start(cls, client: Any) -> Watch:
-        """From now on."""
-        return cls(client, time.perf_counter(), cls._taken(client))
-
-    @staticmethod
-    def _taken(client: Any) -> float:
-        return time.process_time() + sum(client.run(time.process_time).values())
-
-    def read(self) -> tuple[float, float]:
-        """Both."""
-        return time.perf_counter() - self.began, self._taken(self.client) - self.taken
-
-
 def measure(name: str, data: tuple[Any, Any], width: int | str, prove: bool = False) -> Row:
     """One fit, perhaps its proof, on fresh workers, whose kernels are compiled by a small fit before."""
-    from distributed import Client, LocalCluster
-
     X, y = data
-    cluster = LocalCluster(n_workers=THREADS, threads_per_worker=1, memory_limit=WORKER_MEMORY, dashboard_address=None)
-    with cluster, Client(cluster) as client:
+    with client_of_workers(memory_limit=WORKER_MEMORY) as client:
         model = DaskInterpolatingClassifier.paper(
             width=width, center=True, random_state=0, n_jobs=THREADS, client=client
         )
