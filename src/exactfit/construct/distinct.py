@@ -107,39 +107,44 @@ class Groups:
     @classmethod
     def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[Groups, Ints]:
         """Points as groups, and the group of each; groups are sorted by class, then by their first point."""
-        return cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)._merged()
+        return cls._merged([cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)])
 
     @classmethod
     def joined(cls, parts: Sequence[Groups]) -> Groups:
         """The groups of all parts."""
-        words = np.concatenate([part.words for part in parts], axis=1)
-        columns = (
+        return cls._merged(parts)[0]
+
+    @classmethod
+    def _merged(cls, parts: Sequence[Groups]) -> tuple[Groups, Ints]:
+        """The groups of all parts, and for every group of theirs its place; words are copied twice, not more."""
+        codes, all_sizes, firsts, all_ranks = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
         )
-        return cls(words, *columns)._merged()[0]
-
-    def _merged(self) -> tuple[Groups, Ints]:
-        by_class = np.lexsort((self.firsts, self.codes))
-        keys = np.concatenate([self.words[:, by_class], self.codes[by_class].view(np.uint64)[None, :]])
+        by_class = np.lexsort((firsts, codes))
+        own = np.empty_like(by_class)
+        own[by_class] = np.arange(len(own))
+        keys = np.empty((len(parts[0].words) + 1, len(codes)), dtype=np.uint64)
+        ends = np.cumsum([len(part) for part in parts])
+        for part, end in zip(parts, ends, strict=True):
+            keys[:-1, own[end - len(part) : end]] = part.words
+        keys[-1] = codes[by_class]
         chosen, places = distinct_columns(keys)
         sizes = np.zeros(len(chosen), dtype=np.int64)
         ranks = np.full(len(chosen), NO_RANK)
-        np.add.at(sizes, places, self.sizes[by_class])
-        np.minimum.at(ranks, places, self.ranks[by_class])
-        own = np.empty_like(places)
-        own[by_class] = places
+        np.add.at(sizes, places, all_sizes[by_class])
+        np.minimum.at(ranks, places, all_ranks[by_class])
         keep = by_class[chosen]
-        return Groups(np.ascontiguousarray(keys[:-1, chosen]), self.codes[keep], sizes, self.firsts[keep], ranks), own
+        return cls(np.take(keys[:-1], chosen, axis=1), codes[keep], sizes, firsts[keep], ranks), places[own]
 
     def head(self, n_bits: int) -> Groups:
         """The groups that there are by the first bits alone."""
         words = BitMatrix(self.words, 64 * len(self.words)).head(n_bits).words
-        return replace(self, words=words)._merged()[0]
+        return Groups.joined([replace(self, words=words)])
 
     def take(self, places: Ints) -> Groups:
         """Some of them."""
         return Groups(
-            np.ascontiguousarray(self.words[:, places]), self.codes[places], self.sizes[places], self.firsts[places],
+            np.take(self.words, places, axis=1), self.codes[places], self.sizes[places], self.firsts[places],
             self.ranks[places],
         )  # fmt: skip
 
