@@ -336,7 +336,7 @@ def test_contradictory_labels_are_refused_with_rows_or_overruled() -> None:
     with pytest.raises(ContradictoryLabelsError) as caught:
         compare(points, labels, [])
     assert caught.value.pairs == ((0, 60),)
-    with pytest.warns(ConflictWarning, match="1 rows lose") as warned:
+    with pytest.warns(ConflictWarning, match="overrules 1 row") as warned:
         comparison = compare(points, labels, [], conflicts="majority")
     assert warned[0].filename == __file__
     assert (len(comparison), comparison.n_samples + comparison.n_held_out) == (0, 62)
