@@ -30,6 +30,24 @@ def test_rows_short_and_long_have_the_digest_of_hashlib(d) -> None:
     assert data_digest(points, labels) == naive_digest(points, labels)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([True, False, True]), np.array([3, -200, 3], dtype=np.int16), np.array([0.0, -0.0, 0.5]),
+        np.array(["a", "bcd", "a"]), np.array(["x", 7, None], dtype=object),
+        np.array([2**63, 1, 2**63], dtype=np.uint64),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)  # fmt: skip
+def test_labels_of_every_kind_are_their_text(labels) -> None:
+    X = np.arange(6.0).reshape(3, 2)
+    expected = [
+        hashlib.sha256(row.tobytes() + str(label).encode()).digest()
+        for row, label in zip(X, labels.tolist(), strict=True)
+    ]
+    assert [row.tobytes() for row in row_digests(X, labels)] == expected
+
+
 def test_shards_compute_the_digests_of_their_rows() -> None:
     points, labels = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50)
     parts = [row_digests(points[low:high], labels[low:high]) for low, high in ((0, 7), (7, 7), (7, 50))]

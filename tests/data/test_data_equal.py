@@ -54,6 +54,17 @@ def test_rows_of_one_hash_are_compared_for_real(monkeypatch, n_hashes):
     assert as_lists(conflicts(X, y)) == naive_conflicts(X, y)
 
 
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 7))
+def test_hashes_that_are_there_more_than_once(values, tile):
+    rows, hashes = np.arange(len(values)) + 100, np.array(values, dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "SOUGHT", tile)
+        found, theirs = labels._repeated(rows, hashes)
+    expected = [place for place, value in enumerate(values) if values.count(value) > 1]
+    assert (found - 100).tolist() == expected
+    assert theirs.tolist() == [values[place] for place in expected]
+
+
 def test_many_rows_in_many_tiles():
     X = np.arange(10_000.0)[:, None] * np.ones(3)
     y = np.zeros(10_000, dtype=np.int64)

@@ -82,11 +82,14 @@ def end_worker(client) -> None:
         time.sleep(0.1)
 
 
-def test_the_current_client_is_taken_and_nothing_is_left(tmp_path) -> None:
+def test_the_current_client_is_taken_and_nothing_is_left(tmp_path, monkeypatch) -> None:
     with dask_cluster(tmp_path, 1, 2) as address, distributed.Client(address) as client:
         assert runner.Runner().client is client
+        gather, fetches = client.gather, []
+        monkeypatch.setattr(client, "gather", lambda futures: fetches.append(futures) or gather(futures))
         model = DaskInterpolatingClassifier(width=500, random_state=0).fit(from_source(tmp_path), Y)
         assert model.network_.digest == InterpolatingClassifier(500, random_state=0).fit(X, Y).network_.digest
+        assert model.round_trips_ == len(fetches) >= 4  # few chunks: nobody is asked how many workers there are
         end = time.monotonic() + 30
         while any(client.has_what().values()):
             assert time.monotonic() < end, client.has_what()

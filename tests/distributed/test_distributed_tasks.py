@@ -17,6 +17,7 @@ from exactfit.distributed.tasks import (
     Own,
     answers_of_chunk,
     certified_chunk,
+    closest_of_chunks,
     digests_of_chunk,
     groups_of_chunk,
     hashes_of_chunk,
@@ -50,6 +51,12 @@ def test_rows_radii_and_neighbours(make):
     found = nearest_of_chunk(chunk, np.array([[0.4, 0.0], [0.0, 3.0]]), [np.array([0, 1, 2]), np.array([], dtype=int)])
     assert [row for _, row in found] == [2, -1]
     assert radius_of_chunk(make(X[:0]), np.zeros(2)) == 0.0
+
+
+def test_the_closest_rows_of_two_chunks():
+    assert closest_of_chunks(X[:2], X[2:], np.array([0, 1, 0, 1, 1])) == (0.5, (1, 2))
+    assert closest_of_chunks(sp.csr_array(X[:2]), sp.csr_array(X[2:]), np.array([0, 1, 0, 1, 1])) == (0.5, (1, 2))
+    assert closest_of_chunks(X[:2], X[2:], np.zeros(5, dtype=np.int64))[0] == np.inf
 
 
 def test_hashes_of_all_parts_are_all_hashes():
