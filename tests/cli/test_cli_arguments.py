@@ -131,7 +131,7 @@ def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
         ("x,y\n1,a\n2,b\n", ["--selection", "best"], 2, "selection must be"),
         ("x,y\n1,a\n2,b\n", ["--max-width", "1", "--min-width", "5"], 2, "max_width"),
         (b"x,y\n1,\xff\n", [], 3, "is not UTF-8"),
-        ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no such folder"),
+        ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no folder no/such; make it"),
     ],
 )
 def test_fit_says_what_is_wrong(
