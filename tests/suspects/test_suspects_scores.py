@@ -131,12 +131,15 @@ def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: p
     monkeypatch.setattr(
         Witnesses, "probabilities", lambda self, weights, rates=None: (own, other if rates is None else other / 2, best)
     )
-    for share, given_probs, n_classes, expected in (
-        (0.0, own, 3, (1 - own + other / 2) / 2),
-        (0.5, own, 3, 1 - own),
-        (0.0, own, 2, 1 - own),
-        (0.0, None, 3, 1 - own),
+    doubtful = int((own < other).sum())
+    for share, given_probs, n_classes, enough, expected in (
+        (0.0, own, 3, doubtful // 3, (1 - own + other / 2) / 2),
+        (0.0, own, 3, doubtful // 3 + 1, (1 - own + other) / 2),
+        (0.5, own, 3, 0, 1 - own),
+        (0.0, own, 2, 0, 1 - own),
+        (0.0, None, 3, 0, 1 - own),
     ):
+        monkeypatch.setattr(scores, "ENOUGH", enough)
         monkeypatch.setattr(scores, "random_share", lambda *_, share=share: share)
         score, _ = Witnesses(around, best, n_classes, 1, given_probs).suspicion()
         np.testing.assert_array_equal(score, expected)

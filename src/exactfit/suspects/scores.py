@@ -28,6 +28,7 @@ ROUNDS = 300  # of expectation maximisation, after which the third digit stands
 MISTAKEN = 0.05  # share of wrong labels that rates of mistakes start from, whatever the classes
 RATE_ROUNDS = 2  # in which the rates are counted anew: more believe what few rows say (docs/suspects.md)
 RIGHT_BEFORE, WRONG_BEFORE = 1.0, 0.1  # rows of each class, and of each pair of classes, that count before any is seen
+ENOUGH = 20  # labels that are not the likeliest, for each class: fewer say nothing about who is mistaken for whom
 MOST_RATES = 2**22  # pairs of classes beyond which no rates are counted: 32 MiB
 TILE_ENTRIES = 2**20  # probabilities held at a time: 8 MiB
 FIT_ENTRIES = 2**22  # probabilities by which weights are fitted: three numbers need no more
@@ -165,14 +166,15 @@ class Witnesses:
         Wrong labels of any kind are found by how improbable they are. Those that were mistaken for a class that is
         easily confused with theirs are not improbable: there, it counts how often each class is mistaken for each, and
         rows are found by how far another label is then ahead. With a model and more than two classes there is enough to
-        tell which kind there is; else the first is taken.
+        tell which kind there is; else the first is taken. Too few doubtful labels say nothing about rates: the margin
+        is then that of the probabilities alone.
         """
         weights = self.weights()
         own, other, best = self.probabilities(weights)
-        several = self.given is not None and self.n_classes > 2 and self.n_classes**2 <= MOST_RATES
-        if not several or random_share(own, other, self.n_classes) >= AT_RANDOM:
+        if self.given is None or self.n_classes < 3 or random_share(own, other, self.n_classes) >= AT_RANDOM:
             return 1.0 - own, best
-        own, other, best = self.probabilities(weights, self.mistake_rates(weights))
+        if np.count_nonzero(own < other) >= ENOUGH * self.n_classes and self.n_classes**2 <= MOST_RATES:
+            own, other, best = self.probabilities(weights, self.mistake_rates(weights))
         return (1.0 - own + other) / 2.0, best
 
 
