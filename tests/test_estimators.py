@@ -382,7 +382,7 @@ def test_points_missed_and_points_overruled_are_errors_unless_both(target):
 def test_a_class_that_loses_all_its_points_stays_without_detectors(width, survivors):
     X = np.array([[0.0], [0.0], [0.0], [1.0], [2.0]])
     y = np.array([3, 3, 1, 0, 0 if survivors == 2 else 4])
-    with pytest.warns(ConflictWarning, match="1 rows"):
+    with pytest.warns(ConflictWarning, match="overrules 1 row"):
         model = InterpolatingClassifier(width, conflicts="majority", random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.classes_, np.unique(y))
     np.testing.assert_array_equal(model.predict(X), [3, 3, 3, 0, y[-1]])
