@@ -81,6 +81,7 @@ def test_pairs_name_the_first_row_and_the_first_of_each_other_label():
     with pytest.raises(ContradictoryLabelsError) as caught:
         refuse_conflicts(X, y)
     assert caught.value.pairs == ((0, 2), (0, 5), (1, 7))
+    assert "leave one of them out" in str(caught.value)  # there is no option to name
 
 
 def test_equal_points_of_one_label_are_no_conflict():

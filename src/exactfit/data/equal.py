@@ -94,11 +94,11 @@ def conflict_pairs(groups: list[NDArray[np.intp]], y: Codes) -> list[tuple[int, 
     return pairs
 
 
-def refuse_conflicts(X: Matrix, y: Codes, exact_in: str | None = None) -> None:
-    """Raise :class:`ContradictoryLabelsError` if equal points carry different labels; X is rounded to ``exact_in``."""
+def refuse_conflicts(X: Matrix, y: Codes) -> None:
+    """Raise :class:`ContradictoryLabelsError` if equal points carry different labels, where no majority may decide."""
     groups = conflicts(X, y)
     if groups:
-        raise ContradictoryLabelsError(conflict_pairs(groups, y), exact_in)
+        raise ContradictoryLabelsError(conflict_pairs(groups, y), may_vote=False)
 
 
 def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
