@@ -49,7 +49,12 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     shards, naive = Shards.of(chunks, Runner()), InParts(X)
     assert (shards.shape, len(shards)) == (naive.shape, len(X))
     np.testing.assert_array_equal(shards.mean(), naive.mean())
+    shards.labels = y
     assert shards.radius(shards.mean()) == naive.radius(naive.mean())
+    told = len(shards.runner.seconds)
+    assert shards.digest(y) == data_digest(X, y)  # found with the radius: nobody is asked again
+    assert len(shards.runner.seconds) == told
+    assert shards.digest(y.copy()) == data_digest(X, y)
     (rows, hashes), (all_rows, all_hashes) = *shards.hashed_rows(), *naive.hashed_rows()
     assert (rows.tolist(), hashes.tolist()) == (all_rows.tolist(), all_hashes.tolist())
     some = np.random.default_rng(width).integers(0, len(X), (5, 4))

@@ -47,10 +47,14 @@ def test_a_survey_counts_sums_and_hashes():
 def test_rows_radii_and_neighbours(make):
     chunk = make(X)
     assert rows_of_chunk(chunk, np.array([3, 0])).tolist() == [[0.0, 2.0], [0.0, 0.0]]
-    assert radius_of_chunk(chunk, np.zeros(2)) == 2.0
+    radius, digests = radius_of_chunk(chunk, None, np.zeros(2))
+    assert (radius, digests.shape) == (2.0, (0, 32))
+    labels = np.arange(len(X))
+    radius, digests = radius_of_chunk(chunk, labels, np.zeros(2))
+    assert (radius, digests.tolist()) == (2.0, digests_of_chunk(chunk, labels).tolist())
     found = nearest_of_chunk(chunk, np.array([[0.4, 0.0], [0.0, 3.0]]), [np.array([0, 1, 2]), np.array([], dtype=int)])
     assert [row for _, row in found] == [2, -1]
-    assert radius_of_chunk(make(X[:0]), np.zeros(2)) == 0.0
+    assert radius_of_chunk(make(X[:0]), None, np.zeros(2))[0] == 0.0
 
 
 def test_the_closest_rows_of_two_chunks():

@@ -82,6 +82,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             runner = Runner(self.client, progress)
             with Shards.of(X, runner, self.memory_limit) as points:
                 data = Labelled.checked(points, _labels(gathered_labels(y, runner), len(points)))
+                points.labels = data.y
                 made = build(data, self, self.random_state, progress)
             digest = points.digest(data.y)
         self._remember_features(X, points.shape[1])

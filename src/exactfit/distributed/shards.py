@@ -64,6 +64,8 @@ class Shards(PartedPoints):
     runner : Runner
     memory : int
         See :class:`PartedPoints`.
+    labels : ndarray, optional
+        Of the rows, once they are known: digests of rows then come along with the radius, in one pass.
     """
 
     chunks: list[Any]
@@ -71,8 +73,11 @@ class Shards(PartedPoints):
     surveys: list[Survey]
     runner: Runner
     memory: int
+    labels: NDArray[Any] | None = None
     shape: tuple[int, int] = field(init=False)
     held: ExitStack = field(init=False, default_factory=ExitStack)
+    radii: dict[bytes, float] = field(init=False, default_factory=dict)
+    known_digest: str | None = field(init=False, default=None)
 
     def __enter__(self) -> Shards:
         return self
@@ -155,7 +160,14 @@ class Shards(PartedPoints):
 
     def radius(self, origin: Floats) -> float:
         """The largest of all chunks'."""
-        return float(max(self._each(radius_of_chunk, origin, "radius")))
+        key = origin.tobytes()
+        if key not in self.radii:
+            found = self.runner.stream(self._labelled(radius_of_chunk, self.labels, shared(origin)), "radius")
+            own: dict[int, float] = {}
+            digest = _joined_digest(self.shape, _set_aside(found, own))
+            self.known_digest = None if self.labels is None else digest
+            self.radii[key] = max(own.values())
+        return self.radii[key]
 
     def closest_pair(self, codes: Codes) -> tuple[float, tuple[int, int]]:
         """The closest of what any two chunks hold; of several, that with the least exact square, and the first rows."""
@@ -282,36 +294,33 @@ class Shards(PartedPoints):
         one, how = shared(planes), shared(options)
         return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
 
-    def _each(self, work: Callable[..., Any], argument: Any, what: str) -> list[Any]:
-        """A function of every chunk and one argument, which is in the graph once."""
-        one = shared(argument)
-        return self.runner.run([task(work)(chunk, one) for chunk in self.chunks], what)
-
     def digest(self, y: NDArray[Any]) -> str:
         """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
-        found = self.runner.stream(self._labelled(digests_of_chunk, y), "digest")
-        return _joined_digest(self.shape, found)
+        if self.known_digest is not None and y is self.labels:
+            return self.known_digest
+        return _joined_digest(self.shape, self.runner.stream(self._labelled(digests_of_chunk, y), "digest"))
 
     def certify(self, model: Any, y: NDArray[Any], options: dict[str, Any]) -> Certificate:
         """As :func:`exactfit.certify`, for every chunk where it is, joined."""
         made: dict[int, Certificate | None] = {}
-
-        def digests() -> Iterator[tuple[int, NDArray[np.uint8]]]:
-            one, how = shared(model), shared(options)
-            for place, (certificate, found) in self.runner.stream(
-                self._labelled(certified_chunk, y, one, how), "proofs"
-            ):
-                made[place] = certificate
-                yield place, found
-
-        digest = _joined_digest(self.shape, digests())
+        found = self.runner.stream(self._labelled(certified_chunk, y, shared(model), shared(options)), "proofs")
+        digest = _joined_digest(self.shape, _set_aside(found, made))
         parts = [made[place] for place in range(len(self.chunks))]
         return Certificate.joined([part for part in parts if part is not None], digest)
 
-    def _labelled(self, work: Callable[..., Any], y: NDArray[Any], *arguments: Any) -> list[Any]:
-        """A task for every chunk and its labels."""
-        labels = [y[low:high] for low, high in pairwise(self.starts)]
+    def _labelled(self, work: Callable[..., Any], y: NDArray[Any] | None, *arguments: Any) -> list[Any]:
+        """A task for every chunk and its labels, if there are such."""
+        labels = [None if y is None else y[low:high] for low, high in pairwise(self.starts)]
         return [task(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, labels, strict=True)]
+
+
+def _set_aside(
+    results: Iterator[tuple[int, tuple[Any, NDArray[np.uint8]]]], own: dict[int, Any]
+) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Digests of chunks as they come, what else a chunk tells kept by its place."""
+    for place, (told, digests) in results:
+        own[place] = told
+        yield place, digests
 
 
 def _joined_digest(shape: tuple[int, int], parts: Iterator[tuple[int, NDArray[np.uint8]]]) -> str:

@@ -25,6 +25,7 @@ from ..network.sides import sides
 from .runner import dask_module
 
 SHORT_NO_RANK = 2**32 - 1  # no candidate, in 32 bits
+NO_DIGESTS = np.empty((0, DIGEST_BYTES), dtype=np.uint8)
 
 
 class Survey(NamedTuple):
@@ -78,9 +79,10 @@ def _first_not_finite(matrix: Matrix) -> int:
     return -1
 
 
-def radius_of_chunk(chunk: Any, origin: Floats) -> float:
-    """Largest distance of its rows from ``origin``, 0 without any."""
-    return largest_distance(checked(chunk), origin)
+def radius_of_chunk(chunk: Any, labels: NDArray[Any] | None, origin: Floats) -> tuple[float, NDArray[np.uint8]]:
+    """Largest distance of its rows from ``origin``, 0 without any; and their digests, none without labels."""
+    matrix = checked(chunk)
+    return largest_distance(matrix, origin), NO_DIGESTS if labels is None else digests_of_chunk(matrix, labels)
 
 
 def joined_rows(parts: Sequence[Any]) -> Any:
@@ -147,7 +149,7 @@ def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
     """Digests of its rows with their labels."""
     points = Points(as_matrix(chunk))
     parts = [row_digests(points.tile(low, high), labels[low:high]) for low, high in points.ranges()]
-    return np.concatenate([np.empty((0, DIGEST_BYTES), dtype=np.uint8), *parts])
+    return np.concatenate([NO_DIGESTS, *parts])
 
 
 def certified_chunk(
