@@ -147,7 +147,7 @@ def chunk_costs(count: int, width: int, d: int) -> dict[str, float]:
     parts = [tasks.groups_of_chunk(X[q], planes, tasks.Own(int(q[0]), codes[q], ranks[q])) for q in quarters]
     return {
         "survey": processor_seconds(lambda: tasks.survey_chunk(X, True)) / (count * d),
-        "radius": processor_seconds(lambda: tasks.radius_of_chunk(X, X.mean(axis=0))) / (count * d),
+        "radius": processor_seconds(lambda: tasks.radius_of_chunk(X, None, X.mean(axis=0))) / (count * d),
         "patterns": processor_seconds(lambda: tasks.groups_of_chunk(X, planes, own)) / (count * width),
         "digest": processor_seconds(lambda: tasks.digests_of_chunk(X, y)) / count,
         "joining": processor_seconds(lambda: Groups.joined(parts)) / sum(map(len, parts)),
