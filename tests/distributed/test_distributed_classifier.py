@@ -89,7 +89,7 @@ def test_the_network_is_that_of_one_machine(options) -> None:
 
 
 @given(st.lists(st.integers(0, 70), max_size=6), st.lists(st.integers(1, 199), max_size=4), st.integers(0, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_chunks_change_nothing(lengths: list[int], edges: list[int], seed: int) -> None:
     X, y = make_moons(200, noise=0.2, random_state=seed)
     cuts = np.minimum(np.cumsum([0, *lengths]), 200)

@@ -40,6 +40,7 @@ def from_source(folder: Path, deadly: int | None = None, n_chunks: int = 6):
     return da.map_blocks(load, chunks=((size,) * n_chunks, (64,)), dtype=np.float64, meta=np.empty((0, 0)))
 
 
+@pytest.mark.slow
 def test_two_workers_then_one_then_none(tmp_path, monkeypatch) -> None:
     local = InterpolatingClassifier(random_state=0).fit(X, Y)
     monkeypatch.setattr(runner, "PATIENCE", 2.0)
