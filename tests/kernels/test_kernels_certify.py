@@ -12,7 +12,7 @@ from kernel_inputs import masks_of, random_bits
 from naive_certificate import ORDERS, affine
 
 from exactfit._kernels import certify
-from exactfit._kernels.exact_sums import quantum
+from exactfit._kernels.enclosures import quantum
 from exactfit.certificate.error_bounds import FirstLayer, facts_of
 
 seeds = st.integers(0, 10**6)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import compiled, popcount
-from .exact_sums import BINS, exact_ramp_gap, exact_side, quantum
+from .enclosures import ANY_QUANTUM, BINS, exact_ramp_gap, exact_side, quantum
 from .rounding import ENLARGE, FLOAT32, FLOAT64, error_bound, gamma
 
-ANY_QUANTUM = 4000  # of zeros, multiples of everything: above the exponent of any sum of products
 NOTHING = -(2**62)  # below every limit - count, and so far that further subtractions do not overflow
 DETECTOR_BLOCK = 64  # masks held against one point after the other while they stay in the first cache
 

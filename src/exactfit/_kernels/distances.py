@@ -187,6 +187,8 @@ def settle_squares(values, limits, left, right, margins, rows, columns):
 @compiled
 def _add_clean(total, x, y):
     """total + x y, and whether neither the product nor the sum was rounded."""
+    if not (_safe(x) and _safe(y)):
+        return total, False
     product, remainder = _two_product(x, y)
     longer = total + product
     z = longer - total
@@ -204,10 +206,8 @@ def _clean_square(x, y):
     for j in range(x.shape[0]):
         h = x[j] - y[j]
         z = h - x[j]
-        if (x[j] - (h - z)) - (y[j] + z) != 0.0 or not _safe(h):
-            return total, False
         total, clean = _add_clean(total, h, h)
-        if not clean:
+        if not clean or (x[j] - (h - z)) - (y[j] + z) != 0.0:
             return total, False
     return total, True
 
@@ -267,8 +267,6 @@ def clean_dot(x, y):
     """<x, y>, and whether no operation on the way was rounded."""
     total = 0.0
     for j in range(x.shape[0]):
-        if not (_safe(x[j]) and _safe(y[j])):
-            return total, False
         total, clean = _add_clean(total, x[j], y[j])
         if not clean:
             return total, False

@@ -118,6 +118,13 @@ def seek(scan, off, run, end, at, left):
 
 
 @compiled
+def runs_for(scan, child, off):
+    """The runs that a child is to be compared with, whose off bits go to ``off``."""
+    off_bits(scan.words, child, off)
+    return scan.indptr[scan.group[child]], scan.indptr[scan.group[child] + 1]
+
+
+@compiled
 def append_runs(left, lo, hi, begin, n_runs, first, last):
     """Append the children marked in ``left`` as runs, extending the last one if it began after ``begin``.
 
@@ -152,8 +159,7 @@ def list_open(scan, ids, limit, runs_of, first, last):
     n_runs, n_pairs = 0, 0
     for i in range(ids.shape[0]):
         begin, before, at = n_runs, n_pairs, 0
-        off_bits(scan.words, ids[i], off)
-        run, end = scan.indptr[scan.group[ids[i]]], scan.indptr[scan.group[ids[i]] + 1]
+        run, end = runs_for(scan, ids[i], off)
         while True:
             run, lo, at = seek(scan, off, run, end, at, left)
             if run == end:
@@ -175,8 +181,7 @@ def weigh_open(scan, ids, sizes, out):
     left = np.empty(TILE, np.uint64)
     for i in range(ids.shape[0]):
         total, at = 0, 0
-        off_bits(scan.words, ids[i], off)
-        run, end = scan.indptr[scan.group[ids[i]]], scan.indptr[scan.group[ids[i]] + 1]
+        run, end = runs_for(scan, ids[i], off)
         while True:
             run, lo, at = seek(scan, off, run, end, at, left)
             if run == end:

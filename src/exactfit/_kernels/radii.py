@@ -136,26 +136,29 @@ def first_intruder(on, order, crowd, own):
 
 
 @compiled
+def places_until(need, way, signs, weights, order, most):
+    """Places until flips can turn a weighted count up (way -1) or down (1) by ``need``; ``most`` + 1 if they cannot."""
+    count = np.int64(0)
+    for p in range(most):
+        j = order[p]
+        gain = way * np.int64(signs[j]) * np.int64(weights[j])
+        count += gain if gain > 0 else 0
+        if count >= need:
+            return p + 1
+    return most + 1
+
+
+@compiled
 def longest_weighted_claim(signs, order, crowd, own):
     """As ``longest_claim``, for weights; signs are 1 where a bit is on and -1 where it is off."""
     n = order.shape[0]
     place, setter = 0, NOBODY
     for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] != own or place > n:
-            continue
-        weights = crowd.counters[m]
-        need = crowd.limits[m] - weighted_count(signs, weights)
-        if need <= 0:
-            continue
-        count, p = np.int64(0), 0
-        while count < need and p < n:
-            j = order[p]
-            p += 1
-            gain = -np.int64(signs[j]) * np.int64(weights[j])
-            count += gain if gain > 0 else 0
-        p = p if count >= need else n + 1
-        if p > place:
-            place, setter = p, m
+        if crowd.owners[m] == own and place <= n:
+            need = crowd.limits[m] - weighted_count(signs, crowd.counters[m])
+            p = places_until(need, -1, signs, crowd.counters[m], order, n) if need > 0 else 0
+            if p > place:
+                place, setter = p, m
     return place, setter
 
 
@@ -165,20 +168,13 @@ def first_weighted_intruder(signs, order, crowd, own):
     n = order.shape[0]
     place, setter = n + 1, NOBODY
     for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] == own:
-            continue
-        weights = crowd.counters[m]
-        need = weighted_count(signs, weights) - crowd.limits[m] + 1
-        if need <= 0:
-            return 0, m
-        count, p = np.int64(0), 0
-        while count < need and p < place - 1:
-            j = order[p]
-            p += 1
-            gain = np.int64(signs[j]) * np.int64(weights[j])
-            count += gain if gain > 0 else 0
-        if count >= need:
-            place, setter = p, m
+        if crowd.owners[m] != own:
+            need = weighted_count(signs, crowd.counters[m]) - crowd.limits[m] + 1
+            if need <= 0:
+                return 0, m
+            p = places_until(need, 1, signs, crowd.counters[m], order, place - 1)
+            if p < place:
+                place, setter = p, m
     return place, setter
 
 
@@ -192,11 +188,12 @@ def weighted_count(signs, weights):
 
 
 @compiled
-def distance_at(distances, order, place):
-    """The distance that a place stands for."""
-    if place == 0:
-        return 0.0
-    return distances[order[place - 1]] if place <= order.shape[0] else np.inf
+def first_change(distances, order, claim, intrusion):
+    """The radius and who sets it: whichever comes first, the end of all claims or an intrusion (place, detector)."""
+    place, setter = claim if claim[0] <= intrusion[0] else intrusion
+    if place > order.shape[0]:
+        return np.inf, NOBODY
+    return distances[order[place - 1]] if place > 0 else 0.0, setter
 
 
 @compiled
@@ -208,13 +205,9 @@ def radii_of_masks(on, distances, orders, crowd, own, silent, radii, setters):
         for j in range(n):
             if not bit_of(on[i], j):
                 flip(off, j)
-        last, claimer = longest_claim(off, on[i], orders[i], crowd, own[i])
-        first, intruder = first_intruder(on[i], orders[i], crowd, own[i])
-        if own[i] == silent:
-            last = n + 1
-        place = min(last, first)
-        setters[i] = NOBODY if place > n else claimer if last <= first else intruder
-        radii[i] = distance_at(distances[i], orders[i], place)
+        claim = longest_claim(off, on[i], orders[i], crowd, own[i]) if own[i] != silent else (n + 1, NOBODY)
+        intrusion = first_intruder(on[i], orders[i], crowd, own[i])
+        radii[i], setters[i] = first_change(distances[i], orders[i], claim, intrusion)
 
 
 @compiled
@@ -225,10 +218,6 @@ def radii_of_weights(on, distances, orders, crowd, own, silent, radii, setters):
     for i in range(on.shape[0]):
         for j in range(n):
             signs[j] = 1 if bit_of(on[i], j) else -1
-        last, claimer = longest_weighted_claim(signs, orders[i], crowd, own[i])
-        first, intruder = first_weighted_intruder(signs, orders[i], crowd, own[i])
-        if own[i] == silent:
-            last = n + 1
-        place = min(last, first)
-        setters[i] = NOBODY if place > n else claimer if last <= first else intruder
-        radii[i] = distance_at(distances[i], orders[i], place)
+        claim = longest_weighted_claim(signs, orders[i], crowd, own[i]) if own[i] != silent else (n + 1, NOBODY)
+        intrusion = first_weighted_intruder(signs, orders[i], crowd, own[i])
+        radii[i], setters[i] = first_change(distances[i], orders[i], claim, intrusion)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.weighing import hash_columns
+from .._kernels.counting import hash_columns
 from ..data import Rows
 from ..network.bits import BitMatrix, Words
 from .evidence import Columns, Counts, Evidence, Pieces

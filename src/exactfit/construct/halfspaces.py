@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.weighing import WORD_BITS, descend, hamming
+from .._kernels.counting import WORD_BITS, descend, hamming
 from .._support.threads import SERIAL, Threads
 from ..network.bits import BitMatrix
 from ..network.weights import weigh_words

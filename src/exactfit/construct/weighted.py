@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._kernels.weighing import hash_columns
+from .._kernels.counting import hash_columns
 from .._support.console import Progress, silent
 from ..exceptions import TooLargeError
 from .distinct import Cover, Distinct, Share

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.sha256 import sha256_rows
+from .._kernels.rows import sha256_rows
 from ..exceptions import DataError, ParameterError
 from .matrices import Floats, Matrix, Points, Rows, as_points, copied, is_mapped, validated
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.compile import is_loaded
-from .._kernels.counting import best_slack_counts, best_slack_sums, count_all, masked_sums
-from .._kernels.weighing import best_slack_weights
+from .._kernels.counting import best_slack_counts, best_slack_sums, best_slack_weights, count_all, masked_sums
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.weighing import PLANES, weigh, weight_planes
+from .._kernels.counting import PLANES, weigh, weight_planes
 from .._support.threads import SERIAL, Threads, split
 from .bits import BitMatrix, n_words
 

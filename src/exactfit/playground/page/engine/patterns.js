@@ -3,7 +3,7 @@
  *
  * With a margin r a bit is open when the point is nearer than r to its hyperplane. `on` are the bits that are surely
  * on, `maybe` those that are on or open; without a margin the two are one. The bounds are those of
- * `exactfit/_kernels/sure.py`, operation by operation, so that the same bits are open.
+ * `exactfit/_kernels/rounding.py`, operation by operation, so that the same bits are open.
  */
 
 import { Bits } from "./bits.js";
