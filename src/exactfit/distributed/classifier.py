@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
-from .._support.parameters import check_whole
+from .._support.parameters import check_whole, fill_docstring
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
@@ -26,10 +26,21 @@ from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunk
 from .tasks import answers_of_chunk, joined_rows
 
 OWN = ("round_trips_", "phase_seconds_")  # attributes that the ordinary estimator does not have
-# Options of the ordinary estimator that have to stay at these values, and what to do otherwise.
-LEFT_OUT = {"noise": 0.0, "exact_in": None}
+# Options of the ordinary estimator that have to stay at these values.
+LEFT_OUT = {"noise": 0.0, "exact_in": None, "activation": "threshold"}
+
+_lazily = fill_docstring(
+    rows="""Parameters
+        ----------
+        X : Dask array or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array, not computed yet"""
+)
 
 
+@fill_docstring(options=options_text(ACCURATE))
 @dataclass(eq=False, repr=False)
 class DaskInterpolatingClassifier(InterpolatingClassifier):
     """A classifier that fits every point of a Dask array or frame: the network that one machine would build.
@@ -90,18 +101,14 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         self.round_trips_, self.phase_seconds_ = runner.round_trips, runner.seconds
 
     def _refuse_what_is_left_out(self) -> None:
+        activation = as_activation(self.activation)
+        given = {**vars(self), "activation": "threshold" if activation.is_threshold else activation.name}
         for name, value in LEFT_OUT.items():
-            if getattr(self, name) != value:
+            if given[name] != value:
                 raise ParameterError(
-                    f"{name}={getattr(self, name)!r} does not work on Dask collections yet: use {name}={value!r}, "
+                    f"{name}={given[name]!r} does not work on Dask collections yet: use {name}={value!r}, "
                     "or InterpolatingClassifier on points in memory"
                 )
-        activation = as_activation(self.activation)
-        if not activation.is_threshold:
-            raise ParameterError(
-                f'activation={activation.name!r} does not work on Dask collections yet: use activation="threshold", '
-                "or InterpolatingClassifier on points in memory"
-            )
         if self.memory_limit is not None:
             check_whole("memory_limit", self.memory_limit, at_least=1)
 
@@ -122,74 +129,49 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         local.__dict__.update(fitted)
         return local
 
+    @_lazily
     def predict(self, X: Any) -> Any:
         """The label that claims each point most clearly.
 
-        Parameters
-        ----------
-        X : Dask array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Dask array of shape (n_samples,)
-            Not computed yet.
+        {rows}
+            Of shape (n_samples,).
         """
         return self._lazy(X, "predict")
 
+    @_lazily
     def decision_function(self, X: Any) -> Any:
         """How clearly each class claims a point; see :class:`exactfit.InterpolatingClassifier`.
 
-        Parameters
-        ----------
-        X : Dask array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Dask array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Not computed yet.
+        {rows}
+            Of shape (n_samples, n_classes), or (n_samples,) for two classes.
         """
         return self._lazy(X, "decision_function")
 
+    @_lazily
     def claims(self, X: Any) -> Any:
         """Which classes claim each point; see :class:`exactfit.InterpolatingClassifier`.
 
-        Parameters
-        ----------
-        X : Dask array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Dask array of bool, shape (n_samples, n_classes)
-            Not computed yet.
+        {rows}
+            Of bool, of shape (n_samples, n_classes).
         """
         return self._lazy(X, "claims")
 
+    @_lazily
     def abstains(self, X: Any) -> Any:
         """Which points no class or several classes claim; see :class:`exactfit.InterpolatingClassifier`.
 
-        Parameters
-        ----------
-        X : Dask array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Dask array of bool, shape (n_samples,)
-            Not computed yet.
+        {rows}
+            Of bool, of shape (n_samples,).
         """
         return self._lazy(X, "abstains")
 
     @available_if(has_votes)  # type: ignore[untyped-decorator]
+    @_lazily
     def predict_proba(self, X: Any) -> Any:
         """Shares of the networks that answer each class, where there are several; as the ordinary estimator's.
 
-        Parameters
-        ----------
-        X : Dask array or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Dask array of shape (n_samples, n_classes)
-            Not computed yet.
+        {rows}
+            Of shape (n_samples, n_classes).
         """
         return self._lazy(X, "predict_proba")
 
@@ -297,8 +279,3 @@ def _labels(y: Any, n_samples: int) -> NDArray[Any]:
     except TypeError as error:
         raise DataError(f"y must hold labels of one kind: {error}") from error
     return labels
-
-
-DaskInterpolatingClassifier.__doc__ = (DaskInterpolatingClassifier.__doc__ or "").replace(
-    "{options}", options_text(ACCURATE)
-)

@@ -8,7 +8,7 @@ import pickle
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,12 @@ def current_client(client: Any) -> Any:
         return None
 
 
-def task(work: Callable[..., Any]) -> Any:
-    """A function as a task: named by what it is given, so that the same work has the same name."""
-    return dask_module("dask").delayed(work, pure=True, traverse=False)
+def delayed(thing: Any) -> Any:
+    """A function as a task: named by what it is given, so that the same work has the same name.
 
-
-def shared(argument: Any) -> Any:
-    """What many tasks take, once in the graph: with it, tasks can run again wherever they are."""
-    return dask_module("dask").delayed(argument, pure=True, traverse=False)
+    Or what many tasks take: it is in the graph once, and with it, tasks can run again wherever they are.
+    """
+    return dask_module("dask").delayed(thing, pure=True, traverse=False)
 
 
 class Runner:
@@ -151,8 +149,8 @@ class Runner:
         if self.client is None:
             with tempfile.TemporaryDirectory(prefix="exactfit-") as folder:
                 paths = [Path(folder) / str(place) for place in range(len(tasks))]
-                self.run([task(write_down)(one, path) for one, path in zip(tasks, paths, strict=True)], what)
-                yield [task(read_again)(path) for path in paths]
+                self.run([delayed(write_down)(one, path) for one, path in zip(tasks, paths, strict=True)], what)
+                yield [delayed(read_again)(path) for path in paths]
             return
         futures = self._submitted(tasks)
         try:

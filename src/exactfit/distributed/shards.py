@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows
 from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
-from .kept import MOST_PARTS, PART, KeptCounts, join_parts, part_of, split_groups
-from .runner import Runner, dask_module, shared, task
+from .runner import Runner, dask_module, delayed
 from .tasks import (
     SHORT_NO_RANK,
+    KeptCounts,
     Own,
     Survey,
     bits_of_chunk,
@@ -35,11 +36,13 @@ from .tasks import (
     digests_of_chunk,
     groups_of_chunk,
     hashes_of_chunk,
+    join_parts,
     joined_rows,
     members_of_chunk,
     nearest_of_chunk,
     radius_of_chunk,
     rows_of_chunk,
+    split_groups,
     survey_chunk,
 )
 
@@ -47,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 SORTED_HASH = 40  # bytes that it takes to sort a hash with its row
 MERGED_PARTS = 4  # parts of patterns that are kept elsewhere, at least
+MOST_PARTS = 256
+PART = 2**26  # bytes of patterns in one part, about: several for a worker, each of which it can hold
 MERGED = 2**26  # bytes of groups that are joined at a time
 
 
@@ -96,7 +101,7 @@ class Shards(PartedPoints):
         memory = usable_memory() if memory is None else memory
         known = X.shape[0] if hasattr(X, "chunks") else np.nan
         with_hashes = known * SORTED_HASH <= memory  # False for an unknown number
-        surveys = runner.run([task(survey_chunk)(chunk, with_hashes) for chunk in chunks], "survey")
+        surveys = runner.run([delayed(survey_chunk)(chunk, with_hashes) for chunk in chunks], "survey")
         starts = np.concatenate([[0], np.cumsum([one.n_rows for one in surveys])]).astype(np.int64)
         for start, one in zip(starts, surveys, strict=False):
             if one.not_finite >= 0:
@@ -114,7 +119,7 @@ class Shards(PartedPoints):
         there = np.unique(homes)
         places = [np.flatnonzero(homes == home) for home in there]
         tasks = [
-            task(rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
+            delayed(rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
             for home, place in zip(there, places, strict=True)
         ]
         found = np.empty((len(wanted), self.shape[1]))
@@ -128,10 +133,10 @@ class Shards(PartedPoints):
     def nearest(self, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
         """The nearest of each chunk's nearest, the least row on a tie."""
         lines = [np.unique(rows) for rows in candidates]
-        targets = shared(points)
+        targets = delayed(points)
         homes = np.unique(self._homes(np.concatenate(lines)))
         tasks = [
-            task(nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines]) for k in homes
+            delayed(nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines]) for k in homes
         ]
         found = self.runner.run(tasks, "rows")
         firsts = self.starts[homes].tolist()
@@ -162,7 +167,7 @@ class Shards(PartedPoints):
         """The largest of all chunks'."""
         key = origin.tobytes()
         if key not in self.radii:
-            found = self.runner.stream(self._labelled(radius_of_chunk, self.labels, shared(origin)), "radius")
+            found = self.runner.stream(self._labelled(radius_of_chunk, self.labels, delayed(origin)), "radius")
             own: dict[int, float] = {}
             digest = _joined_digest(self.shape, _set_aside(found, own))
             self.known_digest = None if self.labels is None else digest
@@ -176,7 +181,7 @@ class Shards(PartedPoints):
         short, rows = codes.astype(np.min_scalar_type(int(codes.max()))), np.arange(len(self))
         both = [np.concatenate([rows[slice(*self.starts[k : k + 2])] for k in meeting]) for meeting in meetings]
         tasks = [
-            task(closest_of_chunks)(self.chunks[i], self.chunks[j], short[own])
+            delayed(closest_of_chunks)(self.chunks[i], self.chunks[j], short[own])
             for (i, j), own in zip(meetings, both, strict=True)
         ]
         gaps, places = zip(*self.runner.run(tasks, "distances"), strict=True)
@@ -194,7 +199,7 @@ class Shards(PartedPoints):
             return
         n_parts = -(-len(self) * SORTED_HASH // self.memory)
         for part in range(n_parts):
-            tasks = [task(hashes_of_chunk)(chunk, part, n_parts) for chunk in self.chunks]
+            tasks = [delayed(hashes_of_chunk)(chunk, part, n_parts) for chunk in self.chunks]
             rows, found = zip(*self.runner.run(tasks, f"hashes {part + 1} of {n_parts}"), strict=True)
             firsts = self.starts[:-1].tolist()
             yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
@@ -220,13 +225,11 @@ class Shards(PartedPoints):
 
     def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> list[Any]:
         """A task for every chunk that gives its groups."""
-        one, owns = shared(planes), self._own(order, candidates)
-        return [task(groups_of_chunk)(chunk, one, own) for chunk, own in zip(self.chunks, owns, strict=True)]
+        return self._each(groups_of_chunk, self._own(order, candidates), delayed(planes))
 
     def members(self, planes: Hyperplanes, order: ClassOrder, groups: Groups) -> tuple[Rows, Rows]:
         """Rows that are in some groups, ascending, and the place of its group for each."""
-        one, wanted, owns = shared(planes), shared(groups), self._own(order, {})
-        tasks = [task(members_of_chunk)(c, one, own, wanted) for c, own in zip(self.chunks, owns, strict=True)]
+        tasks = self._each(members_of_chunk, self._own(order, {}), delayed(planes), delayed(groups))
         rows, places = zip(*self.runner.run(tasks, "rows"), strict=True)
         return np.concatenate(rows), np.concatenate(places)
 
@@ -244,19 +247,14 @@ class Shards(PartedPoints):
         size = len(self) * 8 * n_words(planes.count)
         n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
         logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
-        splits = [task(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
+        splits = [delayed(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
         with self.runner.kept(splits, "patterns") as handles:
-            joins = [task(join_parts)(*(task(part_of)(one, k) for one in handles)) for k in range(n_parts)]
+            joins = [delayed(join_parts)(*(delayed(getitem)(one, k) for one in handles)) for k in range(n_parts)]
             parts = self.held.enter_context(self.runner.kept(joins, "parts"))
         return KeptCounts(parts, planes.count, self.runner)
 
     def as_distinct(
-        self,
-        planes: Hyperplanes,
-        order: ClassOrder,
-        candidates: Turns,
-        groups: Groups,
-        threads: Threads,
+        self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, groups: Groups, threads: Threads
     ) -> Distinct:
         """Evidence from groups that are here."""
         evidence = Counts(BitMatrix(groups.words, planes.count), threads)
@@ -291,8 +289,9 @@ class Shards(PartedPoints):
                 f"a margin needs the patterns of all {len(self)} points here, {needed:,} bytes, memory_limit allows "
                 f"{self.memory:,}: use margin=0, for which distinct ones will do, a smaller width, or a larger limit"
             )
-        one, how = shared(planes), shared(options)
-        return Patterns.joined(self.runner.run([task(bits_of_chunk)(chunk, one, how) for chunk in self.chunks], "bits"))
+        one, how = delayed(planes), delayed(options)
+        tasks = [delayed(bits_of_chunk)(chunk, one, how) for chunk in self.chunks]
+        return Patterns.joined(self.runner.run(tasks, "bits"))
 
     def digest(self, y: NDArray[Any]) -> str:
         """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
@@ -303,7 +302,7 @@ class Shards(PartedPoints):
     def certify(self, model: Any, y: NDArray[Any], options: dict[str, Any]) -> Certificate:
         """As :func:`exactfit.certify`, for every chunk where it is, joined."""
         made: dict[int, Certificate | None] = {}
-        found = self.runner.stream(self._labelled(certified_chunk, y, shared(model), shared(options)), "proofs")
+        found = self.runner.stream(self._labelled(certified_chunk, y, delayed(model), delayed(options)), "proofs")
         digest = _joined_digest(self.shape, _set_aside(found, made))
         parts = [made[place] for place in range(len(self.chunks))]
         return Certificate.joined([part for part in parts if part is not None], digest)
@@ -311,7 +310,11 @@ class Shards(PartedPoints):
     def _labelled(self, work: Callable[..., Any], y: NDArray[Any] | None, *arguments: Any) -> list[Any]:
         """A task for every chunk and its labels, if there are such."""
         labels = [None if y is None else y[low:high] for low, high in pairwise(self.starts)]
-        return [task(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, labels, strict=True)]
+        return self._each(work, labels, *arguments)
+
+    def _each(self, work: Callable[..., Any], owns: Sequence[Any], *arguments: Any) -> list[Any]:
+        """A task for every chunk and what belongs to it."""
+        return [delayed(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, owns, strict=True)]
 
 
 def _set_aside(
@@ -370,9 +373,9 @@ def lazy_rows(X: Any, work: Callable[..., NDArray[Any]], argument: Any, like: ND
     da = dask_module("dask.array")
     chunks = row_chunks(X)
     lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(chunks)
-    one = shared(argument)
+    one = delayed(argument)
     parts = [
-        da.from_delayed(task(work)(chunk, one), shape=(length, *like.shape[1:]), dtype=like.dtype)
+        da.from_delayed(delayed(work)(chunk, one), shape=(length, *like.shape[1:]), dtype=like.dtype)
         for chunk, length in zip(chunks, lengths, strict=True)
     ]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
