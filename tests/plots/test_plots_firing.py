@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from PIL import Image
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
@@ -24,6 +26,7 @@ from exactfit import (
 from exactfit.geometry import make_parallel_lines
 from exactfit.network.detectors import Detectors
 from exactfit.plots import (
+    animate_construction,
     plot_cells,
     plot_detector,
     plot_limit_shape,
@@ -132,3 +135,12 @@ def test_unfit_input_ends_in_a_short_error(home: Any, name: str, model: Any, moo
 def test_axes_of_another_kind_are_refused(draw: Any, model: Any, moons: Any) -> None:
     with pytest.raises(ExactfitError, match="ax must be matplotlib axes"):
         draw(model, *moons, ax="here")
+
+
+def test_an_animation_is_a_gif_with_a_picture_for_every_step(model: Any, moons: Any, tmp_path: Path) -> None:
+    path = animate_construction(model, *moons, tmp_path / "moons.gif", detectors=2, resolution=20)
+    with Image.open(path) as film:
+        assert (film.format, film.n_frames > 5) == ("GIF", True)
+    assert plt.get_fignums() == []
+    with pytest.raises(ExactfitError, match=r"must end in \.gif"):
+        animate_construction(model, *moons, tmp_path / "moons.png")

@@ -5,15 +5,12 @@ matplotlib is loaded when something is drawn, not before.
 
 from __future__ import annotations
 
-from .animation import animate_construction
-from .answers import plot_anchors, plot_coverage, plot_explanation, plot_suspects
-from .firing import plot_detector, plot_limit_shape, plot_masks_and_weights
+from .answers import plot_anchors, plot_coverage, plot_explanation, plot_radii, plot_suspects
+from .firing import animate_construction, plot_detector, plot_limit_shape, plot_masks_and_weights
 from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from .moving import plot_margins, plot_radii
 from .plane import frame, plot_points
-from .regions import DecisionRegionDisplay, plot_regions
+from .regions import DecisionRegionDisplay, plot_cells, plot_margins, plot_regions
 from .style import style
-from .tessellation import plot_cells
 
 __all__ = [
     "DecisionRegionDisplay",

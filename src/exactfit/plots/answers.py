@@ -1,15 +1,15 @@
-"""Answers: what stands behind one, in the plane or as images; how many can be given how surely; suspicious labels."""
+"""Answers: what stands behind one, in the plane or as images; how many are how sure, or stand how far; suspects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_whole, check_wholes
+from ..certificate import Certificate
 from ..data import as_labels, as_points
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-SIZE = 5.6, 4.2
+Shape = tuple[int, int]
+
 LEAST_SHARE = 0.5  # where curves begin: accuracy on fewer answers is mostly chance
+GAP = 0.12  # between tiles, in widths of a tile
+CAPTION = 0.30  # below a tile, in heights of a tile
+INCHES = 0.95  # width of a tile
 
 
 @documented
@@ -44,10 +48,7 @@ def plot_explanation(
     model : InterpolatingClassifier
         Fitted to two features.
     point : array of shape (2,)
-    X : array of shape (n_samples, 2)
-        The training data.
-    y : array of shape (n_samples,)
-    {ax}
+    {training}
     detectors : int
         How many at most, the clearest first.
     {resolution}
@@ -104,9 +105,7 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     X : array of shape (n_samples, n_features)
         Points that the models have not seen.
     y : array of shape (n_samples,)
-    {ax}
-
-    {axes}
+    {drawn}
 
     Examples
     --------
@@ -124,7 +123,7 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     for model in models.values():
         check_fitted(model)
     labels = as_labels(y, as_points(X).shape[0])
-    with axes_for(ax, SIZE) as own:
+    with axes_for(ax) as own:
         for k, (name, model) in enumerate(models.items()):
             right = np.asarray(model.predict(X) == labels)
             share, accuracy = coverage_curve(margins(model.decision_function(X)), right)
@@ -162,15 +161,61 @@ def coverage_curve(clarity: Floats, right: NDArray[np.bool_]) -> tuple[Floats, F
     return answered / len(right), np.cumsum(right[order])[last] / answered
 
 
-Shape = tuple[int, int]
+@documented
+def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes | None = None) -> Axes:
+    """Draw how many points are proved to keep their answers when they move so far.
 
-GAP = 0.12  # between tiles, in widths of a tile
-CAPTION = 0.30  # below a tile, in heights of a tile
-INCHES = 0.95  # width of a tile
+    A line for each certificate; where a network has a margin, a dashed line at it. Points that are wrong or given up
+    may not move at all: a line begins below 1 then.
+
+    Parameters
+    ----------
+    certificates : Certificate, or mapping of str to Certificate
+        With ``radii``: as ``certify(..., radii=True)`` makes them.
+    {drawn}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import InterpolatingClassifier, certify
+    >>> from exactfit.plots import plot_radii
+    >>> X, y = make_moons(60, noise=0.05, random_state=0)
+    >>> models = {name: InterpolatingClassifier(margin=name, random_state=0).fit(X, y) for name in ("0%", "50%")}
+    >>> ax = plot_radii({name: certify(model, X, y, radii=True) for name, model in models.items()})
+    >>> ax.get_xscale(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('log', ['0%', '50%'])
+    """
+    named = certificates if isinstance(certificates, Mapping) else {"": certificates}
+    if not all(isinstance(one, Certificate) and one.radii is not None for one in named.values()):
+        raise ParameterError("this picture is of certificates with radii, as certify(..., radii=True) makes them")
+    with axes_for(ax) as own:
+        for k, (name, one) in enumerate(named.items()):
+            distances, shares = radii_curve(np.asarray(one.radii))
+            own.step(distances, shares, where="pre", color=color(k), label=name)
+            if one.margin:
+                own.axvline(one.margin, color=color(k), linestyle="dashed", linewidth=1.0)
+        own.set(xscale="log", ylim=(0, 1.02), xlabel="distance", ylabel="share of points that may move so far")
+        own.grid(color=GREY, alpha=0.25)
+        if any(named):
+            own.legend(loc="lower left")
+    return own
 
 
-@dataclass(frozen=True)
-class _Tile:
+def radii_curve(radii: Floats) -> tuple[Floats, Floats]:
+    """Radii above zero, ascending, and the share of all points that have at least that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.plots.answers import radii_curve
+    >>> radii_curve(np.array([0.5, 0.0, np.nan, 0.25]))
+    (array([0.25, 0.5 ]), array([0.5 , 0.25]))
+    """
+    above = np.sort(radii[radii > 0])
+    return above, np.arange(len(above), 0, -1) / max(len(radii), 1)
+
+
+class _Tile(NamedTuple):
     """One picture in a grid, with a line above it."""
 
     pixels: Floats
@@ -200,9 +245,7 @@ def plot_anchors(
         Height and width of an image.
     anchors : int
         How many at most.
-    {ax}
-
-    {axes}
+    {drawn}
 
     Examples
     --------
@@ -215,19 +258,16 @@ def plot_anchors(
     >>> len(ax.images) >= 6
     True
     """
-    if not all(isinstance(one, Explanation) for one in _some(explanations)):
+    given = list(explanations) if isinstance(explanations, Sequence) else []
+    if not given or not all(isinstance(one, Explanation) for one in given):
         raise ParameterError("this picture is of Explanations, as model.explain makes them")
     check_whole("anchors", anchors, at_least=0)
     seen, known = _as_images(points, shape), _as_images(X, shape)
     lines = [
         [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
-        for one, image in zip(explanations, seen, strict=True)
+        for one, image in zip(given, seen, strict=True)
     ]
     return _draw(lines, ax)
-
-
-def _some(explanations: Any) -> list[Any]:
-    return list(explanations) if isinstance(explanations, Sequence) and len(explanations) else [None]
 
 
 def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
@@ -253,9 +293,7 @@ def plot_suspects(
         Height and width of an image.
     m, columns : int
         How many images, and how many in a line.
-    {ax}
-
-    {axes}
+    {drawn}
 
     Examples
     --------
@@ -304,14 +342,9 @@ def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:
 
 
 def _draw_tile(ax: Any, tile: _Tile, left: float, bottom: float) -> None:
-    ax.imshow(tile.pixels, cmap="gray_r", extent=(left, left + 1, bottom, bottom + 1), interpolation="nearest")
-    edge = INK if tile.strong else GREY
-    ax.add_patch(_frame(left, bottom, edge, 1.6 if tile.strong else 0.5))
-    weight = "bold" if tile.strong else "normal"
-    ax.text(left + 0.5, bottom + 1.04, tile.caption, ha="center", va="bottom", fontsize=7, color=INK, weight=weight)
-
-
-def _frame(left: float, bottom: float, edge: str, linewidth: float) -> Any:
     from matplotlib.patches import Rectangle
 
-    return Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=linewidth)
+    edge, width, weight = (INK, 1.6, "bold") if tile.strong else (GREY, 0.5, "normal")
+    ax.imshow(tile.pixels, cmap="gray_r", extent=(left, left + 1, bottom, bottom + 1), interpolation="nearest")
+    ax.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=width))
+    ax.text(left + 0.5, bottom + 1.04, tile.caption, ha="center", va="bottom", fontsize=7, color=INK, weight=weight)

@@ -1,22 +1,28 @@
-"""Where detectors fire: one by one, as the width grows, and with weights instead of masks."""
+"""Where detectors fire: one by one, as the width grows, with weights instead of masks; and how all this comes about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._support.files import write_whole
 from .._support.parameters import check_whole, check_wholes
 from ..construct import Construction, Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network import Network
 from ..network.detectors import Detectors
 from ..network.sides import sides
-from .plane import Floats, Picture, hyperplanes_of, network_of, trace_of
-from .style import GREY, INK, LINES, axes_for, color, documented, tint
+from .plane import Floats, Picture, draw_balls, hyperplanes_of, network_of, trace_of
+from .regions import plot_cells, plot_regions
+from .style import GREY, INK, LINES, axes_for, color, documented, need_matplotlib, style, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +31,9 @@ GRID_TILE = 4096  # points of the grid whose bits are held at a time
 SHADES = 0.12, 0.5  # strength of a detector's colour at its limit, and where its count is lowest
 WIDTHS_DRAWN = 4  # by default, each three times the one before
 REGION_ALPHA = 0.3  # opacity of one detector's region
+GROWTH = 12  # pictures of the growing first layer
+LAST = 6  # how much longer the last picture stands than others
+DPI = 90
 
 
 @documented
@@ -42,16 +51,10 @@ def plot_detector(
     ----------
     model : InterpolatingClassifier, Construction or Network
         Of two features. A bare network knows no anchors and witnesses.
-    X : array or frame of shape (n_samples, 2)
-        The training data.
-    y : array of shape (n_samples,)
-    {ax}
+    {training}
     detector : int
         Its number, in the order in which they were chosen, from 0.
-    {resolution}
-    legend : bool
-
-    {axes}
+    {look}
 
     Examples
     --------
@@ -155,18 +158,12 @@ def plot_limit_shape(
     ----------
     model : InterpolatingClassifier or Construction
         Of two features, with masks; the more hyperplanes, the rounder.
-    X : array or frame of shape (n_samples, 2)
-        The training data.
-    y : array of shape (n_samples,)
-    {ax}
+    {training}
     detector : int
         Its number, from 0.
     widths : sequence of int, optional
         By default four, up to all hyperplanes.
-    {resolution}
-    legend : bool
-
-    {axes}
+    {look}
 
     Examples
     --------
@@ -199,7 +196,8 @@ def plot_limit_shape(
             level = at_points[j][rest].min() - 0.5
             picture.contour(own, on_grid[j], level, colors=[line], linewidths=1.6, zorder=3, linestyles=[LINES[j % 5]])
             more.append(("_", line, f"n = {n:,}"))
-        _draw_ball(own, picture.points[anchor], away)
+        ring: Any = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.2, "linestyles": "dashed", "zorder": 3}
+        draw_balls(own, picture.points[[anchor]], np.array([away]), **ring)
         own.set_title("where the detector ends, as hyperplanes become more")
         if legend:
             picture.legend(own, [*more, ("$--$", INK, "ball of the limit")])
@@ -208,12 +206,9 @@ def plot_limit_shape(
 
 def _around(picture: Picture, centre: Floats, away: float) -> Picture:
     """The same picture, large enough for a ball."""
-    (left, right), (bottom, top) = picture.extent[:2], picture.extent[2:]
-    (low_x, low_y), (high_x, high_y) = centre - away, centre + away
-    extent = (
-        min(left, float(low_x)), max(right, float(high_x)), min(bottom, float(low_y)), max(top, float(high_y))
-    )  # fmt: skip
-    return replace(picture, extent=extent)
+    left, right, bottom, top = picture.extent
+    (low_x, low_y), (high_x, high_y) = (centre - away).tolist(), (centre + away).tolist()
+    return replace(picture, extent=(min(left, low_x), max(right, high_x), min(bottom, low_y), max(top, high_y)))
 
 
 def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
@@ -237,13 +232,6 @@ def _prefix_counts(points: Floats, found: Detectors, anchor: Floats, widths: lis
     return list(counts)
 
 
-def _draw_ball(ax: Axes, centre: Floats, radius: float) -> None:
-    from matplotlib.patches import Circle
-
-    where = float(centre[0]), float(centre[1])
-    ax.add_patch(Circle(where, radius, fill=False, edgecolor=INK, linewidth=1.2, linestyle="dashed", zorder=3))
-
-
 @documented
 def plot_masks_and_weights(
     model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, resolution: int = 300, legend: bool = True
@@ -256,13 +244,8 @@ def plot_masks_and_weights(
     ----------
     model : InterpolatingClassifier, Construction or Network
         Of two features, with threshold activation.
-    X : array or frame of shape (n_samples, 2)
-    y : array of shape (n_samples,)
-    {ax}
-    {resolution}
-    legend : bool
-
-    {axes}
+    {plane}
+    {look}
 
     Examples
     --------
@@ -307,3 +290,89 @@ def _filled(fires: NDArray[np.bool_]) -> Floats:
     for k, where in enumerate(fires):
         colors[where] += REGION_ALPHA * (np.array(tint((2, 6, 3, 5)[k % 4], 1.0)) - colors[where])
     return colors
+
+
+@documented
+def animate_construction(
+    model: Any, X: ArrayLike, y: ArrayLike, path: str | os.PathLike[str], *,
+    detectors: int = 12, frame_time: float = 0.7, resolution: int = 200,
+) -> Path:  # fmt: skip
+    """Write a GIF of how a network of two features came about.
+
+    First the hyperplanes, more and more, until no cell mixes labels; then the detectors, one by one; at last the
+    regions.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier or Construction
+        Of two features.
+    X : array or frame of shape (n_samples, 2)
+    y : array of shape (n_samples,)
+        The training data.
+    path : path
+        Of the file, with the ending ``.gif``.
+    detectors : int
+        How many at most, the first ones.
+    frame_time : float
+        Seconds that each picture stands.
+    {resolution}
+
+    Returns
+    -------
+    Path
+        Of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import adaptive_width
+    >>> from exactfit.plots import animate_construction
+    >>> X, y = make_moons(60, noise=0.1, random_state=0)
+    >>> made = adaptive_width(X, y, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     animate_construction(made, X, y, f"{folder}/moons.gif", detectors=1, resolution=20).suffix
+    '.gif'
+    """
+    need_matplotlib()
+    from PIL import Image
+
+    to = Path(path)
+    if to.suffix.lower() != ".gif":
+        raise ParameterError(f"a GIF is written, so the path must end in .gif, got {to.name!r}")
+    picture = Picture.of(model, X, y, resolution)
+    steps = list(_steps(model, X, y, check_whole("detectors", detectors, at_least=0), resolution))
+    frames = [Image.fromarray(_pixels(draw, picture.size)).quantize(64) for draw in steps]
+    times = [int(1000 * frame_time)] * (len(frames) - 1) + [int(1000 * frame_time * LAST)]
+    frames[0].save(octets := BytesIO(), format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
+    write_whole(to, octets.getvalue(), "the animation")
+    return to
+
+
+def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: int) -> Iterator[Callable[..., Any]]:
+    """What is drawn, one picture after the other."""
+    width = len(hyperplanes_of(network_of(model))[1])
+    for n in np.unique(np.geomspace(1, width, GROWTH).astype(int)).tolist():
+        yield partial(plot_cells, model, X, y, hyperplanes=n, resolution=resolution)
+    for k in range(min(detectors, len(Detectors.of(network_of(model)).limits))):
+        yield partial(plot_detector, model, X, y, detector=k, resolution=resolution)
+    yield partial(_regions, model, X, y, resolution=resolution)
+
+
+def _regions(model: Any, X: ArrayLike, y: ArrayLike, ax: Axes, resolution: int) -> Axes:
+    own = plot_regions(model, X, y, ax=ax, resolution=resolution)
+    own.set_title("the regions")
+    return own
+
+
+def _pixels(draw: Callable[..., Any], size: tuple[float, float]) -> Any:
+    """A picture as an array of its pixels; no figure stays behind."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=size, dpi=DPI)
+        canvas: Any = FigureCanvasAgg(figure)
+        draw(ax=figure.subplots())
+        canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]

@@ -153,9 +153,7 @@ def plot_distances(description: Description, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     description : Description
-    {ax}
-
-    {axes}
+    {drawn}
 
     Examples
     --------
@@ -201,9 +199,6 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
     'log'
     """
     check_kind(description, Description, "describe")
-    need_matplotlib()
-    from matplotlib.ticker import MaxNLocator
-
     with axes_for(ax) as own:
         own.set(xlabel="width", ylabel="detectors", xscale="log")
         if description.calibration is None:
@@ -216,11 +211,18 @@ def plot_sizes(description: Description, ax: Axes | None = None, *, legend: bool
         if description.covering is not None:
             count = description.covering.n_target
             own.axhline(count, color=color(2), linewidth=1.2, linestyle=LINES[2], label=f"covering, $M^-$ = {count:,}")
-        own.set_ylim(bottom=0)
-        own.yaxis.set_major_locator(MaxNLocator(integer=True))
+        _count_upwards(own)
         if legend and own.get_legend_handles_labels()[1]:
             own.legend()
     return own
+
+
+def _count_upwards(ax: Axes) -> None:
+    """Whole numbers from zero on the vertical axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_calibration(ax: Axes, calibration: Calibration) -> None:
@@ -327,9 +329,6 @@ def plot_limit(
     if not isinstance(fits, Mapping) or not all(isinstance(numbers, Mapping) for numbers in fits.values()):
         raise ParameterError("fits must map each max_bias to a mapping of widths to numbers of detectors")
     limits = check_wholes("forecast", forecast, at_least=0)
-    need_matplotlib()
-    from matplotlib.ticker import MaxNLocator
-
     with axes_for(ax) as own:
         for index, (max_bias, numbers) in enumerate(fits.items()):
             widths = sorted(numbers)
@@ -343,8 +342,7 @@ def plot_limit(
         own.axhspan(min(limits), max(limits), color=GREY, alpha=0.2, linewidth=0)
         own.axhline(float(np.mean(limits)), color=INK, linewidth=1.4, label="limit forecast")
         own.set(xlabel="width $n$", ylabel="detectors", xscale="log")
-        own.set_ylim(bottom=0)
-        own.yaxis.set_major_locator(MaxNLocator(integer=True))
+        _count_upwards(own)
         if legend:
             own.legend()
     return own

@@ -67,7 +67,7 @@ def anchors_of(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
     return np.asarray(() if trace is None else trace.anchors, dtype=np.intp)
 
 
-def check_data(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
+def _data_for(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
     """Points, the positions of their labels, and the labels of the classes, for a model of two features."""
     if (n := _n_features(model)) != 2:
         raise DataError(f"this is drawn of a model of 2 features, and this one has {n}: fit it on two columns")
@@ -106,34 +106,22 @@ def distinct_labels(labels: NDArray[Any]) -> NDArray[Any]:
         raise DataError(f"the labels in y have no order ({error}): use numbers or text") from None
 
 
-def comparable(size: Floats) -> bool:
+def _comparable(size: Floats) -> bool:
     """Whether the ranges of both features are of one order, so that equal scales show something."""
     return bool(size.max() <= SQUARE_UP_TO * size.min())
 
 
-def extent_of(points: Floats, equal: bool) -> Extent:
+def _extent(points: Floats, equal: bool) -> Extent:
     """The points' bounding box with a margin, the same on all sides where scales are equal."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = high - low
-    pad = MARGIN * np.where(equal, size.max(), size) * (1 if comparable(size) else 1.5)
+    pad = MARGIN * np.where(equal, size.max(), size) * (1 if _comparable(size) else 1.5)
     pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
     (left, bottom), (right, top) = low - pad, high + pad
     return float(left), float(right), float(bottom), float(top)
 
 
-def centres(ends: tuple[float, float], count: int) -> Floats:
-    """Middles of ``count`` equal pieces."""
-    low, high = ends
-    return low + (high - low) * (np.arange(count) + 0.5) / count
-
-
-def grid_of(extent: Extent, resolution: int) -> Floats:
-    """All points of the grid, row by row from below."""
-    x, y = np.meshgrid(centres(extent[:2], resolution), centres(extent[2:], resolution))
-    return np.column_stack([x.ravel(), y.ravel()])
-
-
-def names_of(model: Any, X: ArrayLike) -> tuple[str, str]:
+def _names(model: Any, X: ArrayLike) -> tuple[str, str]:
     """Of the two features."""
     given = getattr(model, "feature_names_in_", getattr(X, "columns", None))
     first, second = ("$x_1$", "$x_2$") if given is None else (str(name) for name in given)
@@ -178,12 +166,14 @@ class Picture:
     resolution: int
 
     @classmethod
-    def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int) -> Picture:
+    def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int, equal: bool | None = None) -> Picture:
         """The picture that a model's parts are drawn into."""
         resolution = check_whole("resolution", resolution, at_least=2)
-        points, codes, classes = check_data(model, X, y)
-        equal = comparable(np.ptp(points, axis=0))
-        return cls(points, codes, classes, names_of(model, X), extent_of(points, equal), equal, resolution)
+        points, codes, classes = _data_for(model, X, y)
+        extent = _extent(points, _comparable(np.ptp(points, axis=0)) if equal is None else equal)
+        if equal is None:
+            equal = _comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
+        return cls(points, codes, classes, _names(model, X), extent, equal, resolution)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -193,9 +183,16 @@ class Picture:
         return PICTURE_WIDTH, min((PICTURE_WIDTH - 0.8) / aspect, PICTURE_WIDTH) + 1.2
 
     @property
+    def axes(self) -> tuple[Floats, Floats]:
+        """Coordinates of the grid's columns and rows: middles of equal pieces."""
+        left, right, bottom, top = self.extent
+        steps, n = np.arange(self.resolution) + 0.5, self.resolution
+        return left + (right - left) * steps / n, bottom + (top - bottom) * steps / n
+
+    @property
     def grid(self) -> Floats:
         """All points of the grid, row by row from below."""
-        return grid_of(self.extent, self.resolution)
+        return np.stack(np.meshgrid(*self.axes), axis=-1).reshape(-1, 2)
 
     def square(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values at the points of the grid, as rows and columns."""
@@ -211,12 +208,11 @@ class Picture:
     def contour(self, ax: Axes, values: NDArray[Any], level: float, **style: Any) -> None:
         """The line along which values cross a level, if they do."""
         if values.min() < level < values.max():
-            across, up = (centres(ends, self.resolution) for ends in (self.extent[:2], self.extent[2:]))
-            ax.contour(across, up, self.square(values), levels=[level], **style)
+            ax.contour(*self.axes, self.square(values), levels=[level], **style)
 
-    def lines(self, ax: Axes, weights: NDArray[Any], biases: Floats) -> None:
-        """Hyperplanes as thin lines, the thinner the more there are."""
-        width = float(np.clip(12 / max(len(biases), 1), 0.15, 0.8))
+    def lines(self, ax: Axes, weights: NDArray[Any], biases: Floats, width: float | None = None) -> None:
+        """Hyperplanes as thin lines, the thinner the more there are unless a width is given."""
+        width = float(np.clip(12 / max(len(biases), 1), 0.15, 0.8)) if width is None else width
         for w, b in zip(np.asarray(weights, dtype=np.float64), biases, strict=True):
             if w.any():
                 nearest = -b * w / (w @ w)
@@ -229,28 +225,33 @@ class Picture:
         size = float(np.clip(12000 / len(self.points), 9, 36))
         for k in range(len(self.classes)):
             own = self.points[some[self.codes[some] == k]]
-            look: dict[str, Any] = {
-                "color": color(k),
-                "edgecolors": [shade(k)],
-                "linewidths": 0.3,
-                "zorder": 2.0,
-                **style,
-            }
-            ax.scatter(own[:, 0], own[:, 1], s=size, marker=marker(k), **look)
+            look = {"s": size, "marker": marker(k), "color": color(k), "edgecolors": [shade(k)]}
+            ax.scatter(own[:, 0], own[:, 1], **{**look, "linewidths": 0.3, "zorder": 2.0, **style})
 
-    def legend(self, ax: Axes, more: Sequence[tuple[str, str, str]] = ()) -> None:
-        """The labels themselves, then further marks: marker, colour, text."""
+    def legend(self, ax: Axes, more: Sequence[Any] = (), face: str | None = None) -> None:
+        """The labels, in their colours or in one, then further marks: marker, colour and text, or a handle."""
         from matplotlib.lines import Line2D
 
-        marks = [(marker(k), color(k), str(label)) for k, label in enumerate(self.classes)]
+        marks = [(marker(k), face or color(k), str(label)) for k, label in enumerate(self.classes)]
         handles = [
-            Line2D([], [], linestyle="", marker=shape, color=face, markersize=10 if shape == "*" else 6, label=text)
-            for shape, face, text in [*marks, *more]
+            Line2D([], [], ls="", marker=one[0], color=one[1], markersize=10 if one[0] == "*" else 6, label=one[2])
+            if isinstance(one, tuple)
+            else one
+            for one in [*marks, *more]
         ]
         ax.legend(
             handles=handles, ncols=min(4, len(handles)), loc="upper center", bbox_to_anchor=(0.5, 0.0),
             borderaxespad=LEGEND_DROP,
         )  # fmt: skip
+
+
+def draw_balls(ax: Axes, centres: Floats, radii: Floats, **style: Any) -> None:
+    """Circles around points."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Circle
+
+    circles = [Circle((x, y), r) for (x, y), r in zip(centres.tolist(), radii.tolist(), strict=True)]
+    ax.add_collection(PatchCollection(circles, **style))
 
 
 @documented
@@ -268,8 +269,7 @@ def plot_points(
     names : sequence of str, optional
         Of the classes, if ``y`` holds class indices 0..K-1; the labels themselves by default.
     legend : bool
-    equal : bool, optional
-        Give both axes the same scale; by default, unless one range is more than four times the other.
+    {equal}
 
     {axes}
 
@@ -300,22 +300,19 @@ def plot_points(
         own.set(xlabel="$x_1$", ylabel="$x_2$")
         across, up = np.ptp(points, axis=0)
         if equal is None:
-            equal = max(across, up) <= SQUARE_UP_TO * min(across, up)
+            equal = _comparable(np.array([across, up]))
         own.set_aspect("equal" if equal else "auto")
         own.margins(POINTS_MARGIN if equal else 2 * POINTS_MARGIN)
         if equal:  # the same room on all sides, however thin the set
             pad = POINTS_MARGIN * max(across, up) or 1.0
-            own.set(xlim=_around(points[:, 0], pad), ylim=_around(points[:, 1], pad))
+            (left, bottom), (right, top) = points.min(axis=0) - pad, points.max(axis=0) + pad
+            own.set(xlim=(left, right), ylim=(bottom, top))
         if legend:
             own.legend(
                 loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=LEGEND_DROP, ncols=4,
                 markerscale=max(1.0, 5 / size**0.5),
             )  # fmt: skip
     return own
-
-
-def _around(values: NDArray[np.float64], pad: float) -> tuple[float, float]:
-    return float(values.min()) - pad, float(values.max()) + pad
 
 
 def frame(ax: Axes, interpolates: bool) -> Axes:

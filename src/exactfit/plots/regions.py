@@ -1,4 +1,4 @@
-"""Which class a model gives to every point of the plane, with its data on top."""
+"""What the plane looks like: classes that a model gives, cells of its hyperplanes, balls in which points may move."""
 
 from __future__ import annotations
 
@@ -10,27 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_whole
+from ..certificate import certify
 from ..construct import Construction
 from ..data import class_indices
 from ..exceptions import ParameterError
 from ..network import Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
-from .plane import (
-    LEGEND_DROP,
-    PICTURE_WIDTH,
-    Codes,
-    Floats,
-    anchors_of,
-    centres,
-    check_data,
-    comparable,
-    extent_of,
-    grid_of,
-    hyperplanes_of,
-    names_of,
-    network_of,
-)
-from .style import GREY, INK, axes_for, color, documented, marker, need_matplotlib, shade, tint
+from ..network.sides import sides
+from .plane import Codes, Floats, Picture, anchors_of, draw_balls, hyperplanes_of, network_of, trace_of
+from .style import GREY, INK, axes_for, color, documented, need_matplotlib, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +31,10 @@ WHITE = 1.0, 1.0, 1.0
 HATCH = "////"  # where a network is undecided
 # Of the palette and of its lighter half, neighbours unlike in hue; black is for points and outlines.
 DETECTOR_COLORS = (0, 1, 2, 6, 4, 3, 5, 8, 9, 10, 14, 12, 11, 13)
+PURE_TINT = 0.35  # strength of a class's colour in a cell of that class alone
+MIXED_TINT = 0.25, 0.75  # of black: in a cell with hardly any point of another class, and half of each
+MOST_RINGS = 400  # more would hide the points
+BALL_ALPHA = 0.1  # opacity of a ball around a point
 
 
 @documented
@@ -57,9 +49,7 @@ def plot_regions(
     ----------
     model : InterpolatingClassifier, Construction, Network or other fitted classifier
         Of two features.
-    X : array or frame of shape (n_samples, 2)
-    y : array of shape (n_samples,)
-    {ax}
+    {plane}
     {resolution}
     anchors : bool
         Mark the detectors' anchors with stars, if ``X`` and ``y`` are what the model was
@@ -71,8 +61,7 @@ def plot_regions(
     legend : bool
     outlines : bool
         Draw the borders of regions as thin lines; regions thinner than a line look better without.
-    equal : bool, optional
-        Give both axes the same scale; by default, unless one range is more than four times the other.
+    {equal}
 
     {axes}
 
@@ -152,136 +141,86 @@ class DecisionRegionDisplay:
     ) -> DecisionRegionDisplay:  # fmt: skip
         """Classify a grid around the points and draw it; see :func:`plot_regions`."""
         need_matplotlib()
-        resolution = check_whole("resolution", resolution, at_least=2)
         hyperplanes = check_whole("hyperplanes", hyperplanes, at_least=0)
-        points, codes, classes = check_data(model, X, y)
-        extent = extent_of(points, comparable(np.ptp(points, axis=0)) if equal is None else equal)
-        if equal is None:
-            equal = comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
-        grid = grid_of(extent, resolution)
-        square = (resolution, resolution)
+        picture = Picture.of(model, X, y, resolution, equal)
+        grid, square = picture.grid, (picture.resolution, picture.resolution)
         display = cls(
-            classes=classes,
-            regions=_decide(model, grid, classes).reshape(square),
-            extent=extent,
-            points=points,
-            codes=codes,
-            names=names_of(model, X),
+            classes=picture.classes,
+            regions=_decide(model, grid, picture.classes).reshape(square),
+            extent=picture.extent,
+            points=picture.points,
+            codes=picture.codes,
+            names=picture.names,
             anchors=anchors_of(model, X, y) if anchors else np.empty(0, dtype=np.intp),
             fires=_fires(network_of(model), grid).reshape(-1, *square) if detectors else None,
             lines=_lines(network_of(model), hyperplanes) if hyperplanes else np.empty((0, 3)),
-            equal=equal,
+            equal=picture.equal,
         )
         return display.plot(ax=ax, legend=legend, outlines=outlines)
 
     def plot(self, *, ax: Axes | None = None, legend: bool = True, outlines: bool = True) -> DecisionRegionDisplay:
         """Draw; a new figure in exactfit's style without ``ax``."""
-        with axes_for(ax, self._figure_size()) as own:
+        picture = Picture(
+            self.points, self.codes, self.classes, self.names, self.extent, self.equal, len(self.regions)
+        )  # fmt: skip
+        with axes_for(ax, picture.size) as own:
             self.ax_: Axes = own
-            self.figure_: Figure | SubFigure = self.ax_.figure
-            self._draw_plane()
+            self.figure_: Figure | SubFigure = own.figure
+            self._draw_plane(picture)
             if outlines:
-                self._draw_outlines()
-            self._draw_lines()
-            self._draw_points()
-            self._frame()
+                self._draw_outlines(picture)
+            picture.lines(own, self.lines[:, :2], self.lines[:, 2], 0.5)
+            self._draw_points(picture)
             if legend:
-                self._add_legend()
+                picture.legend(own, self._marks(), None if self.fires is None else INK)
         return self
 
-    def _aspect(self) -> float:
-        """Width over height of the axes; 4 / 3 where the scales are not comparable."""
-        left, right, bottom, top = self.extent
-        return (right - left) / (top - bottom) if self.equal else 4 / 3
+    def _has_undecided(self) -> bool:
+        return self.fires is None and bool((self.regions < 0).any())
 
-    def _figure_size(self) -> tuple[float, float]:
-        """Inches: room for the axes at their aspect, then for labels, title and legend."""
-        return PICTURE_WIDTH, min((PICTURE_WIDTH - 0.8) / self._aspect(), PICTURE_WIDTH) + 1.2
+    def _fires_in_colors(self) -> list[tuple[NDArray[np.bool_], int]]:
+        """Where each detector fires, with the place of its colour in the palette."""
+        fires = () if self.fires is None else self.fires
+        return [(where, DETECTOR_COLORS[k % len(DETECTOR_COLORS)]) for k, where in enumerate(fires)]
 
-    def _draw_plane(self) -> None:
-        n_classes = len(self.classes)
-        tints = [WHITE if self.fires is not None else tint(k, REGION_TINT) for k in range(n_classes)]
+    def _draw_plane(self, picture: Picture) -> None:
+        tints = [WHITE if self.fires is not None else tint(k, REGION_TINT) for k in range(len(self.classes))]
         image = np.array([*tints, WHITE])[self.regions]
-        for k, fires in enumerate(() if self.fires is None else self.fires):
-            own = DETECTOR_COLORS[k % len(DETECTOR_COLORS)]
-            image[fires] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[fires])
-        self.ax_.imshow(image, origin="lower", extent=self.extent, interpolation="antialiased", zorder=0)
-        if self.fires is None and (self.regions < 0).any():
+        for where, own in self._fires_in_colors():
+            image[where] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[where])
+        picture.show(self.ax_, image.reshape(-1, 3))
+        if self._has_undecided():
             undecided = self.ax_.contourf(
-                *self._axes(), self.regions < 0, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2
+                *picture.axes, self.regions < 0, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2
             )
             undecided.set_edgecolor(GREY)
             undecided.set_linewidth(0.0)
 
-    def _draw_outlines(self) -> None:
-        for k, fires in enumerate(() if self.fires is None else self.fires):
-            self._outline(fires, color(DETECTOR_COLORS[k % len(DETECTOR_COLORS)]))
-        for k in range(len(self.classes) if self.fires is None or len(self.classes) == 2 else 0):
-            self._outline(self.regions == k, INK)
+    def _draw_outlines(self, picture: Picture) -> None:
+        outlines = [(where, color(own)) for where, own in self._fires_in_colors()]
+        if self.fires is None or len(self.classes) == 2:
+            outlines += [(self.regions == k, INK) for k in range(len(self.classes))]
+        for where, line in outlines:
+            picture.contour(self.ax_, where.ravel(), 0.5, colors=[line], linewidths=0.7, zorder=1)
 
-    def _axes(self) -> tuple[Floats, Floats]:
-        """Coordinates of the grid's columns and rows."""
-        rows, columns = self.regions.shape
-        return centres(self.extent[:2], columns), centres(self.extent[2:], rows)
+    def _draw_points(self, picture: Picture) -> None:
+        """In the colours of their classes, or in ink where colours stand for detectors."""
+        face: Any = {} if self.fires is None else {"color": INK, "edgecolors": "white"}
+        star: Any = {"marker": "*", "s": float(np.clip(4500 / max(len(self.anchors), 1), 60, 170)), "zorder": 3.0}
+        picture.points_by_class(self.ax_, **face)
+        picture.points_by_class(self.ax_, self.anchors, **{"edgecolors": INK, **face}, linewidths=0.9, **star)
 
-    def _outline(self, where: NDArray[np.bool_], line_color: str) -> None:
-        if where.any() and not where.all():
-            self.ax_.contour(*self._axes(), where, levels=[0.5], colors=[line_color], linewidths=0.7, zorder=1)
-
-    def _draw_lines(self) -> None:
-        for *weights, bias in self.lines:
-            w = np.array(weights)
-            nearest = -bias * w / (w @ w)
-            along = nearest + np.array([-w[1], w[0]])
-            self.ax_.axline(tuple(nearest), tuple(along), color=GREY, linewidth=0.5, zorder=0.5)
-
-    def _faces(self) -> list[str]:
-        """Colours of the points: their classes', or ink where colours stand for detectors."""
-        return [INK if self.fires is not None else color(k) for k in range(len(self.classes))]
-
-    def _draw_points(self) -> None:
-        size = float(np.clip(12000 / len(self.points), 9, 36))
-        star_size = float(np.clip(4500 / max(len(self.anchors), 1), 60, 170))
-        plain = self.fires is not None
-        for k in range(len(self.classes)):
-            self._scatter(np.flatnonzero(self.codes == k), k, marker(k), size, "white" if plain else shade(k), 2.0)
-        for k in range(len(self.classes)):
-            rows = self.anchors[self.codes[self.anchors] == k]
-            self._scatter(rows, k, "*", star_size, "white" if plain else INK, 3.0)
-
-    def _scatter(self, rows: Codes, k: int, shape: str, size: float, edge: Any, zorder: float) -> None:
-        x, y = self.points[rows].T
-        width = 0.3 if size < 60 else 0.9
-        face = self._faces()[k]
-        self.ax_.scatter(x, y, s=size, marker=shape, color=face, edgecolors=edge, linewidths=width, zorder=zorder)
-
-    def _frame(self) -> None:
-        left, right, bottom, top = self.extent
-        self.ax_.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
-        self.ax_.set_aspect("equal" if self.equal else "auto")
-
-    def _add_legend(self) -> None:
+    def _marks(self) -> list[Any]:
+        """What the legend says besides the labels."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
-        def mark(shape: str, face: str, size: float, label: str) -> Any:
-            return Line2D([], [], linestyle="", marker=shape, color=face, markersize=size, label=label)
-
-        faces = self._faces()
-        handles = [mark(marker(k), faces[k], 6, str(label)) for k, label in enumerate(self.classes)]
-        if len(self.anchors):
-            handles.append(mark("*", INK, 10, "anchor"))
+        marks: list[Any] = [("*", INK, "anchor")] if len(self.anchors) else []
         if len(self.lines):
-            handles.append(Line2D([], [], color=GREY, linewidth=0.8, label="hyperplane"))
-        if self.fires is None and (self.regions < 0).any():
-            handles.append(Patch(facecolor="white", edgecolor=GREY, linewidth=0.5, hatch=HATCH, label="undecided"))
-        self.ax_.legend(
-            handles=handles,
-            ncols=min(4, len(handles)),
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            borderaxespad=LEGEND_DROP,
-        )
+            marks.append(Line2D([], [], color=GREY, linewidth=0.8, label="hyperplane"))
+        if self._has_undecided():
+            marks.append(Patch(facecolor="white", edgecolor=GREY, linewidth=0.5, hatch=HATCH, label="undecided"))
+        return marks
 
 
 def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
@@ -313,3 +252,122 @@ def _lines(network: Network, count: int) -> Floats:
     """Weights and bias of the first hyperplanes that are lines."""
     table = np.column_stack(hyperplanes_of(network)).astype(np.float64)[:count]
     return table[np.flatnonzero((table[:, :2] != 0).any(axis=1))]
+
+
+@documented
+def plot_cells(
+    model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *,
+    hyperplanes: int | None = None, resolution: int = 400, legend: bool = True,
+) -> Axes:  # fmt: skip
+    """Draw how hyperplanes cut the plane into cells, coloured by the labels of the points in them.
+
+    A cell with points of one class has its colour, a cell with points of several is grey, the darker the
+    more it mixes them, and an empty one white. Points in mixed cells have rings: detectors cannot tell them
+    from one another.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier, Construction or Network
+        Of two features.
+    {plane}
+    hyperplanes : int, optional
+        Only the first so many, to watch the first layer grow; all by default.
+    {look}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import adaptive_width
+    >>> from exactfit.plots import plot_cells
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> made = adaptive_width(X, y, random_state=0)
+    >>> plot_cells(made, X, y, hyperplanes=4, resolution=50).get_title("left")
+    '4 hyperplanes: 50 points in mixed cells'
+    >>> plot_cells(made, X, y, resolution=50).get_title("left").endswith(" no point in a mixed cell")
+    True
+    """
+    picture = Picture.of(model, X, y, resolution)
+    weights, biases = hyperplanes_of(network_of(model))
+    drawn = len(biases)
+    if hyperplanes is not None:
+        drawn = min(drawn, check_whole("hyperplanes", hyperplanes, at_least=1))
+    counts, here, of_grid = _cells(picture, weights[:drawn], biases[:drawn])
+    mixed = (counts[here] > 0).sum(axis=1) > 1
+    with axes_for(ax, picture.size) as own:
+        picture.show(own, _colors(counts)[of_grid])
+        picture.lines(own, weights[:drawn], biases[:drawn])
+        picture.points_by_class(own)
+        rings = picture.points[np.flatnonzero(mixed)[:MOST_RINGS]]
+        own.scatter(rings[:, 0], rings[:, 1], s=52, facecolors="none", edgecolors=INK, linewidths=0.9, zorder=4)
+        said = f"{mixed.sum():,} points in mixed cells" if mixed.any() else "no point in a mixed cell"
+        own.set_title(f"{drawn:,} hyperplane{'s' if drawn > 1 else ''}: {said}")
+        if legend:
+            picture.legend(own, [("|", GREY, "hyperplane"), ("s", str(0.5), "mixed cell")])
+    return own
+
+
+def _cells(picture: Picture, weights: NDArray[Any], biases: Floats) -> tuple[NDArray[np.int64], Codes, Codes]:
+    """Points of each class in each cell, and the cells of the points and of the grid."""
+    words = sides(np.concatenate([picture.points, picture.grid]), weights, biases).words
+    rows = np.ascontiguousarray(words.T)
+    _, cells = np.unique(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel(), return_inverse=True)
+    here, of_grid = np.split(cells, [len(picture.points)])
+    counts = np.zeros((cells.max() + 1, len(picture.classes)), dtype=np.int64)
+    np.add.at(counts, (here, picture.codes), 1)
+    return counts, here, of_grid
+
+
+def _colors(counts: NDArray[np.int64]) -> Floats:
+    """Of each cell: its class's where there is one, darker grey the more it mixes, white where it is empty."""
+    total, most = counts.sum(axis=1), counts.max(axis=1)
+    palette = np.array([tint(k, PURE_TINT) for k in range(counts.shape[1])])
+    colors = np.where(total[:, None] == 0, 1.0, palette[counts.argmax(axis=1)])
+    mixed = most < total
+    low, high = MIXED_TINT
+    strength = low + (high - low) * 2 * (1 - most[mixed] / total[mixed])
+    colors[mixed] = 1 - np.clip(strength, 0, high)[:, None]
+    return colors
+
+
+@documented
+def plot_margins(
+    model: Any, X: ArrayLike, y: ArrayLike, ax: Axes | None = None, *, resolution: int = 300, legend: bool = True
+) -> Axes:
+    """Draw how far training points may move without changing their answers: a proved ball around each.
+
+    Where the network was built with a margin, a dashed ring of that radius around every point.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier, Construction or Network
+        Of two features. Points that it gets wrong have no ball.
+    {plane}
+    {look}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit import InterpolatingClassifier
+    >>> from exactfit.plots import plot_margins
+    >>> X, y = make_moons(60, noise=0.05, random_state=0)
+    >>> model = InterpolatingClassifier(margin="25%", random_state=0).fit(X, y)
+    >>> plot_margins(model, X, y, resolution=50).get_title("left").startswith("every point may move by 0.0")
+    True
+    """
+    picture = Picture.of(model, X, y, resolution)
+    proved = certify(network_of(model), picture.points, picture.codes, radii=True)
+    assert proved.radii is not None
+    trace = trace_of(model, X, y)
+    margin = 0.0 if trace is None else trace.margin
+    with axes_for(ax, picture.size) as own:
+        plot_regions(model, X, y, ax=own, resolution=resolution, anchors=False, legend=legend)
+        faces = [(*tint(int(k), 1.0), BALL_ALPHA) for k in picture.codes]
+        edges = [color(int(k)) for k in picture.codes]
+        look: Any = {"linewidths": 0.6, "zorder": 1.5}
+        draw_balls(own, picture.points, np.nan_to_num(proved.radii), facecolors=faces, edgecolors=edges, **look)
+        if margin:
+            rings = np.full(len(picture.points), margin)
+            draw_balls(own, picture.points, rings, facecolors="none", edgecolors=INK, linestyles="dashed", **look)
+        least = max(margin, float(proved.robust_radius or 0.0))
+        own.set_title(f"every point may move by {least:.3g}, the median by {np.median(proved.radii):.3g}")
+    return own

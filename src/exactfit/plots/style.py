@@ -7,17 +7,17 @@ nothing rests on colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from .._support.parameters import fill_docstring
 from ..exceptions import MissingDependencyError, ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Channels = tuple[float, float, float]
-Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "p", "h")
@@ -26,16 +26,32 @@ LINES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1
 INK = "#222222"
 GREY = "#8C8C8C"
 
-# What docstrings of pictures say in the same words.
-_WORDS = {
-    "{ax}": """ax : matplotlib axes, optional
+# What docstrings of pictures say in the same words; a block may hold those after it.
+documented = fill_docstring(
+    plane="""X : array or frame of shape (n_samples, 2)
+    y : array of shape (n_samples,)
+    {ax}""",
+    training="""X : array or frame of shape (n_samples, 2)
+        The training data.
+    y : array of shape (n_samples,)
+    {ax}""",
+    look="""{resolution}
+    legend : bool
+
+    {axes}""",
+    drawn="""{ax}
+
+    {axes}""",
+    ax="""ax : matplotlib axes, optional
         Where to draw; a new figure in exactfit's style by default.""",
-    "{resolution}": """resolution : int
+    resolution="""resolution : int
         Points of the plane that are looked at along each axis.""",
-    "{axes}": """Returns
+    equal="""equal : bool, optional
+        Give both axes the same scale; by default, unless one range is more than four times the other.""",
+    axes="""Returns
     -------
     matplotlib axes""",
-}
+)
 
 _SETTINGS: dict[str, Any] = {
     "figure.figsize": (5.6, 4.2),
@@ -66,13 +82,6 @@ _SETTINGS: dict[str, Any] = {
     "legend.columnspacing": 1.4,
     "lines.linewidth": 1.6,
 }
-
-
-def documented(draw: Draw) -> Draw:
-    """The function, its docstring with the words that pictures share in place of their names in braces."""
-    for name, words in _WORDS.items():
-        draw.__doc__ = (draw.__doc__ or "").replace(name, words)
-    return draw
 
 
 @contextmanager

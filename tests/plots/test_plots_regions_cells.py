@@ -11,7 +11,7 @@ from exactfit.plots import (
     plot_cells,
 )
 from exactfit.plots.plane import Picture
-from exactfit.plots.tessellation import _cells
+from exactfit.plots.regions import _cells
 
 COARSE = 40
 
