@@ -31,12 +31,6 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 
-@pytest.fixture(autouse=True)
-def synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
 def digits(n: int = 300):
     X, y = load_digits(return_X_y=True)
     return X[:n], y[:n]

@@ -21,12 +21,6 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 
-@pytest.fixture(autouse=True)
-def synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
 @st.composite
 def parts(draw):
     """Points on a coarse grid, so that patterns repeat, in chunks of any lengths, with two or three classes."""

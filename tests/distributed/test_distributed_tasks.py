@@ -19,7 +19,7 @@ from exactfit._support.threads import SERIAL
 from exactfit.construct.distinct import NO_RANK, ClassOrder, Groups
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.distributed.runner import Runner
+from exactfit.distributed.runner import Runner, delayed
 from exactfit.distributed.tasks import (
     SHORT_NO_RANK,
     KeptCounts,
@@ -113,15 +113,8 @@ def test_answers_and_proofs_are_those_of_the_model():
     assert certified_chunk(X[:0], y[:0], model, {})[0] is None
 
 
-@pytest.fixture(scope="module")
-def dask():
-    found = pytest.importorskip("dask")
-    with found.config.set(scheduler="synchronous"):
-        yield found
-
-
 @given(st.integers(2, 25), st.integers(1, 130), st.integers(1, 5), st.integers(0, 2**32))
-def test_evidence_in_parts_is_evidence_in_one_place(dask, n_points, n_bits, n_parts, seed):
+def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, seed):
     rng = np.random.default_rng(seed)
     bits = BitMatrix.from_bool(rng.random((n_points, n_bits)) < 0.5)
     codes = np.concatenate([[0, 1], rng.integers(0, 2, n_points - 2)])
@@ -133,7 +126,7 @@ def test_evidence_in_parts_is_evidence_in_one_place(dask, n_points, n_bits, n_pa
     ]
     splits = [split_groups(groups, n_parts) for groups in chunks]
     parts = [join_parts(*(split[k] for split in splits)) for k in range(n_parts)]
-    kept = KeptCounts([dask.delayed(part) for part in parts], n_bits, Runner())
+    kept = KeptCounts([delayed(part) for part in parts], n_bits, Runner())
 
     whole = Groups.joined(chunks)
     counts = Counts(BitMatrix(whole.words, n_bits), SERIAL)

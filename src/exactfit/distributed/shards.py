@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
@@ -24,27 +24,8 @@ from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows
 from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
+from . import tasks
 from .runner import Runner, dask_module, delayed
-from .tasks import (
-    SHORT_NO_RANK,
-    KeptCounts,
-    Own,
-    Survey,
-    bits_of_chunk,
-    certified_chunk,
-    closest_of_chunks,
-    digests_of_chunk,
-    groups_of_chunk,
-    hashes_of_chunk,
-    join_parts,
-    joined_rows,
-    members_of_chunk,
-    nearest_of_chunk,
-    radius_of_chunk,
-    rows_of_chunk,
-    split_groups,
-    survey_chunk,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -57,28 +38,14 @@ MERGED = 2**26  # bytes of groups that are joined at a time
 
 @dataclass(eq=False)
 class Shards(PartedPoints):
-    """Points of a Dask collection, surveyed.
+    """Points of a Dask collection, surveyed."""
 
-    Parameters
-    ----------
-    chunks : list of Delayed
-        Each one a matrix or frame of some rows, in order.
-    starts : ndarray of int64, shape (n_chunks + 1,)
-        The number of each chunk's first row, and of all rows.
-    surveys : list of Survey
-    runner : Runner
-    memory : int
-        See :class:`PartedPoints`.
-    labels : ndarray, optional
-        Of the rows, once they are known: digests of rows then come along with the radius, in one pass.
-    """
-
-    chunks: list[Any]
-    starts: NDArray[np.int64]
-    surveys: list[Survey]
+    chunks: list[Any]  # each one a matrix or frame of some rows, delayed, in order
+    starts: NDArray[np.int64]  # the number of each chunk's first row, and of all rows
+    surveys: list[tasks.Survey]
     runner: Runner
     memory: int
-    labels: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None  # once they are known, digests of rows come along with the radius, in one pass
     shape: tuple[int, int] = field(init=False)
     held: ExitStack = field(init=False, default_factory=ExitStack)
     radii: dict[bytes, float] = field(init=False, default_factory=dict)
@@ -101,7 +68,7 @@ class Shards(PartedPoints):
         memory = usable_memory() if memory is None else memory
         known = X.shape[0] if hasattr(X, "chunks") else np.nan
         with_hashes = known * SORTED_HASH <= memory  # False for an unknown number
-        surveys = runner.run([delayed(survey_chunk)(chunk, with_hashes) for chunk in chunks], "survey")
+        surveys = runner.run([delayed(tasks.survey_chunk)(chunk, with_hashes) for chunk in chunks], "survey")
         starts = np.concatenate([[0], np.cumsum([one.n_rows for one in surveys])]).astype(np.int64)
         for start, one in zip(starts, surveys, strict=False):
             if one.not_finite >= 0:
@@ -118,12 +85,12 @@ class Shards(PartedPoints):
         homes = self._homes(wanted)
         there = np.unique(homes)
         places = [np.flatnonzero(homes == home) for home in there]
-        tasks = [
-            delayed(rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
+        jobs = [
+            delayed(tasks.rows_of_chunk)(self.chunks[home], wanted[place] - self.starts[home])
             for home, place in zip(there, places, strict=True)
         ]
         found = np.empty((len(wanted), self.shape[1]))
-        for place, part in zip(places, self.runner.run(tasks, "rows") if tasks else [], strict=True):
+        for place, part in zip(places, self.runner.run(jobs, "rows") if jobs else [], strict=True):
             found[place] = part
         return found
 
@@ -135,10 +102,11 @@ class Shards(PartedPoints):
         lines = [np.unique(rows) for rows in candidates]
         targets = delayed(points)
         homes = np.unique(self._homes(np.concatenate(lines)))
-        tasks = [
-            delayed(nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines]) for k in homes
+        jobs = [
+            delayed(tasks.nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines])
+            for k in homes
         ]
-        found = self.runner.run(tasks, "rows")
+        found = self.runner.run(jobs, "rows")
         firsts = self.starts[homes].tolist()
         return np.array(
             [
@@ -167,9 +135,8 @@ class Shards(PartedPoints):
         """The largest of all chunks'."""
         key = origin.tobytes()
         if key not in self.radii:
-            found = self.runner.stream(self._labelled(radius_of_chunk, self.labels, delayed(origin)), "radius")
-            own: dict[int, float] = {}
-            digest = _joined_digest(self.shape, _set_aside(found, own))
+            found = self.runner.stream(self._labelled(tasks.radius_of_chunk, self.labels, delayed(origin)), "radius")
+            own, digest = _told(self.shape, found)
             self.known_digest = None if self.labels is None else digest
             self.radii[key] = max(own.values())
         return self.radii[key]
@@ -180,11 +147,11 @@ class Shards(PartedPoints):
         meetings = list(combinations(full, 2)) or [(full[0], full[0])]
         short, rows = codes.astype(np.min_scalar_type(int(codes.max()))), np.arange(len(self))
         both = [np.concatenate([rows[slice(*self.starts[k : k + 2])] for k in meeting]) for meeting in meetings]
-        tasks = [
-            delayed(closest_of_chunks)(self.chunks[i], self.chunks[j], short[own])
+        jobs = [
+            delayed(tasks.closest_of_chunks)(self.chunks[i], self.chunks[j], short[own])
             for (i, j), own in zip(meetings, both, strict=True)
         ]
-        gaps, places = zip(*self.runner.run(tasks, "distances"), strict=True)
+        gaps, places = zip(*self.runner.run(jobs, "distances"), strict=True)
         closest = {
             (int(own[a]), int(own[b])) for gap, (a, b), own in zip(gaps, places, both, strict=True) if gap == min(gaps)
         }
@@ -199,17 +166,17 @@ class Shards(PartedPoints):
             return
         n_parts = -(-len(self) * SORTED_HASH // self.memory)
         for part in range(n_parts):
-            tasks = [delayed(hashes_of_chunk)(chunk, part, n_parts) for chunk in self.chunks]
-            rows, found = zip(*self.runner.run(tasks, f"hashes {part + 1} of {n_parts}"), strict=True)
+            jobs = [delayed(tasks.hashes_of_chunk)(chunk, part, n_parts) for chunk in self.chunks]
+            rows, found = zip(*self.runner.run(jobs, f"hashes {part + 1} of {n_parts}"), strict=True)
             firsts = self.starts[:-1].tolist()
             yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
 
-    def _own(self, order: ClassOrder, candidates: Turns) -> list[Own]:
+    def _own(self, order: ClassOrder, candidates: Turns) -> list[tasks.Own]:
         """What there is to know of the rows of every chunk, in few bytes."""
-        codes, ranks = order.codes(), np.full(len(self) if candidates else 0, SHORT_NO_RANK, dtype=np.uint32)
+        codes, ranks = order.codes(), np.full(len(self) if candidates else 0, tasks.SHORT_NO_RANK, dtype=np.uint32)
         for columns in candidates.values():
             ranks[order.rows[columns]] = np.arange(len(columns), dtype=np.uint32)
-        return [Own(int(low), codes[low:high], ranks[low:high]) for low, high in pairwise(self.starts)]
+        return [tasks.Own(int(low), codes[low:high], ranks[low:high]) for low, high in pairwise(self.starts)]
 
     def groups(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> Groups | None:
         """All rows by class and pattern, if these fit in this memory."""
@@ -225,12 +192,12 @@ class Shards(PartedPoints):
 
     def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> list[Any]:
         """A task for every chunk that gives its groups."""
-        return self._each(groups_of_chunk, self._own(order, candidates), delayed(planes))
+        return self._each(tasks.groups_of_chunk, self._own(order, candidates), delayed(planes))
 
     def members(self, planes: Hyperplanes, order: ClassOrder, groups: Groups) -> tuple[Rows, Rows]:
         """Rows that are in some groups, ascending, and the place of its group for each."""
-        tasks = self._each(members_of_chunk, self._own(order, {}), delayed(planes), delayed(groups))
-        rows, places = zip(*self.runner.run(tasks, "rows"), strict=True)
+        jobs = self._each(tasks.members_of_chunk, self._own(order, {}), delayed(planes), delayed(groups))
+        rows, places = zip(*self.runner.run(jobs, "rows"), strict=True)
         return np.concatenate(rows), np.concatenate(places)
 
     def distinct(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, threads: Threads) -> Distinct:
@@ -241,17 +208,17 @@ class Shards(PartedPoints):
         evidence = self._kept(planes, order, candidates)
         return self._named(planes, order, candidates, evidence.groups, evidence)
 
-    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> KeptCounts:
+    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> tasks.KeptCounts:
         """Evidence from groups that stay where they are, equal ones together and once, until the next ask for this."""
         self.held.close()
         size = len(self) * 8 * n_words(planes.count)
         n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
         logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
-        splits = [delayed(split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
+        splits = [delayed(tasks.split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
         with self.runner.kept(splits, "patterns") as handles:
-            joins = [delayed(join_parts)(*(delayed(getitem)(one, k) for one in handles)) for k in range(n_parts)]
+            joins = [delayed(tasks.join_parts)(*(delayed(getitem)(one, k) for one in handles)) for k in range(n_parts)]
             parts = self.held.enter_context(self.runner.kept(joins, "parts"))
-        return KeptCounts(parts, planes.count, self.runner)
+        return tasks.KeptCounts(parts, planes.count, self.runner)
 
     def as_distinct(
         self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, groups: Groups, threads: Threads
@@ -290,22 +257,21 @@ class Shards(PartedPoints):
                 f"{self.memory:,}: use margin=0, for which distinct ones will do, a smaller width, or a larger limit"
             )
         one, how = delayed(planes), delayed(options)
-        tasks = [delayed(bits_of_chunk)(chunk, one, how) for chunk in self.chunks]
-        return Patterns.joined(self.runner.run(tasks, "bits"))
+        jobs = [delayed(tasks.bits_of_chunk)(chunk, one, how) for chunk in self.chunks]
+        return Patterns.joined(self.runner.run(jobs, "bits"))
 
     def digest(self, y: NDArray[Any]) -> str:
         """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
         if self.known_digest is not None and y is self.labels:
             return self.known_digest
-        return _joined_digest(self.shape, self.runner.stream(self._labelled(digests_of_chunk, y), "digest"))
+        found = self.runner.stream(self._labelled(tasks.digests_of_chunk, y), "digest")
+        return _told(self.shape, ((place, (None, digests)) for place, digests in found))[1]
 
     def certify(self, model: Any, y: NDArray[Any], options: dict[str, Any]) -> Certificate:
         """As :func:`exactfit.certify`, for every chunk where it is, joined."""
-        made: dict[int, Certificate | None] = {}
-        found = self.runner.stream(self._labelled(certified_chunk, y, delayed(model), delayed(options)), "proofs")
-        digest = _joined_digest(self.shape, _set_aside(found, made))
-        parts = [made[place] for place in range(len(self.chunks))]
-        return Certificate.joined([part for part in parts if part is not None], digest)
+        found = self.runner.stream(self._labelled(tasks.certified_chunk, y, delayed(model), delayed(options)), "proofs")
+        made, digest = _told(self.shape, found)
+        return Certificate.joined([one for _, one in sorted(made.items()) if one is not None], digest)
 
     def _labelled(self, work: Callable[..., Any], y: NDArray[Any] | None, *arguments: Any) -> list[Any]:
         """A task for every chunk and its labels, if there are such."""
@@ -317,24 +283,17 @@ class Shards(PartedPoints):
         return [delayed(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, owns, strict=True)]
 
 
-def _set_aside(
-    results: Iterator[tuple[int, tuple[Any, NDArray[np.uint8]]]], own: dict[int, Any]
-) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Digests of chunks as they come, what else a chunk tells kept by its place."""
-    for place, (told, digests) in results:
-        own[place] = told
-        yield place, digests
-
-
-def _joined_digest(shape: tuple[int, int], parts: Iterator[tuple[int, NDArray[np.uint8]]]) -> str:
-    """Digests of rows, chunk by chunk as they come, joined in order."""
-    digest, early, turn = Digest(shape), dict[int, NDArray[np.uint8]](), 0
-    for place, found in parts:
-        early[place] = found
+def _told(
+    shape: tuple[int, int], results: Iterable[tuple[int, tuple[Any, NDArray[np.uint8]]]]
+) -> tuple[dict[int, Any], str]:
+    """What chunks tell, by their place; and the digest of all rows, joined in order as those of chunks come."""
+    told, digest, early, turn = dict[int, Any](), Digest(shape), dict[int, NDArray[np.uint8]](), 0
+    for place, (own, digests) in results:
+        told[place], early[place] = own, digests
         while turn in early:
             digest.join(early.pop(turn))
             turn += 1
-    return digest.hexdigest()
+    return told, digest.hexdigest()
 
 
 def is_collection(data: Any) -> bool:
@@ -386,4 +345,4 @@ def gathered_labels(y: Any, runner: Runner) -> Any:
     if not is_collection(y):
         return y
     parts = runner.run(list(np.ravel(np.array(y.to_delayed(), dtype=object))), "labels")
-    return joined_rows(parts)
+    return tasks.joined_rows(parts)
