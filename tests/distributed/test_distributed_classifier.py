@@ -27,7 +27,6 @@ from exactfit.exceptions import (
     WidthLimitError,
 )
 
-dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 

@@ -17,7 +17,6 @@ from exactfit.distributed.runner import Runner
 from exactfit.distributed.shards import Shards, gathered_labels, is_collection, row_chunks
 from exactfit.exceptions import DataError, TooLargeError
 
-dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import matplotlib
 import pytest
 
-from exactfit import MissingDependencyError
+from exactfit import MissingDependencyError, ParameterError, Suspects
 from exactfit.plots import style
-from exactfit.plots.style import MARKERS, PALETTE, color, marker, shade, tint
+from exactfit.plots.style import MARKERS, PALETTE, check_kind, color, marker, shade, tint
 
 
 def lightness(hexadecimal: str) -> float:
@@ -64,3 +64,8 @@ def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match="pip install matplotlib"), style():
         pass
+
+
+def test_a_picture_of_something_else_is_refused() -> None:
+    with pytest.raises(ParameterError, match="this picture is of a Suspects, as find_suspects makes it, got int"):
+        check_kind(3, Suspects, "find_suspects")

@@ -59,27 +59,21 @@ class Kernel:
 
 def compiled(function: Function) -> Function:
     """Compile on first call; cache on disk where some folder is writable."""
-    return cast(Function, Kernel(function, _compile))
-
-
-def _compile(function: Any) -> Any:
-    from numba import njit
-
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:
-        return njit(nogil=True)(function)
+    return cast(Function, Kernel(function, partial(_compile, cache=True)))
 
 
 def inlined(function: Function) -> Function:
     """Compile into every caller: for steps of hot loops that must see the caller's arrays as its own."""
-    return cast(Function, Kernel(function, _inline))
+    return cast(Function, Kernel(function, partial(_compile, inline="always")))
 
 
-def _inline(function: Any) -> Any:
+def _compile(function: Any, **options: Any) -> Any:
     from numba import njit
 
-    return njit(nogil=True, inline="always")(function)
+    try:
+        return njit(nogil=True, **options)(function)
+    except RuntimeError:  # there is no folder for the cache
+        return njit(nogil=True)(function)
 
 
 def _as_instruction(function: Any) -> Any:

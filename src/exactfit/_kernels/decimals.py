@@ -20,20 +20,8 @@ def parse_decimals(octets, mark, width, numbers, hard):
 
     A number m * 10^e with m < 2^53 and abs(e) <= 22 is one product or quotient of two numbers that
     float64 holds exactly, so it is rounded once, as it should be. All others are left to the
-    caller: their cells become NaN, and ``hard`` gets where they begin and end, in order.
-
-    Parameters
-    ----------
-    octets : ndarray of uint8
-    mark : int
-    width : int
-    numbers : ndarray of float64, one for each cell
-    hard : ndarray of int64, shape (2, n_cells)
-
-    Returns
-    -------
-    int
-        How many cells are hard; -1 if the block holds anything but such numbers.
+    caller: their cells become NaN, and ``hard``, of shape (2, n_cells), gets where they begin and end, in order.
+    Returns how many cells are hard; -1 if the block holds anything but such numbers.
     """
     cell = column = count = 0
     position, end = 0, len(octets)

@@ -66,8 +66,7 @@ def plot_detector(
     >>> plot_detector(made, X, y, resolution=50).get_title("left").startswith("detector 1 of")
     True
     """
-    picture, found, trace = _read(model, X, y, resolution)
-    k = _checked(detector, found)
+    picture, found, trace, k = _read(model, X, y, resolution, detector)
     one = found.take(np.array([k]), found.limits[[k]])
     heights, counts = one.heights(picture.grid)[0], one.heights(picture.points)[0]
     limit, own_class = found.limits[k], int(found.classes[found.owners[k]])
@@ -86,19 +85,17 @@ def plot_detector(
     return own
 
 
-def _read(model: Any, X: ArrayLike, y: ArrayLike, resolution: int) -> tuple[Picture, Detectors, Trace | None]:
-    picture, network = Picture.of(model, X, y, resolution), network_of(model)
-    trace = trace_of(model, X, y)
+def _read(
+    model: Any, X: ArrayLike, y: ArrayLike, resolution: int, detector: int
+) -> tuple[Picture, Detectors, Trace | None, int]:
+    """The picture, the detectors, their trace if it is known, and the number of the one to draw."""
+    picture, found, trace = Picture.of(model, X, y, resolution), Detectors.of(network_of(model)), trace_of(model, X, y)
     if trace is not None and (not len(trace.anchors) or trace.anchors.max() >= len(picture.points)):
         trace = None
-    return picture, Detectors.of(network), trace
-
-
-def _checked(detector: int, found: Detectors) -> int:
     k = check_whole("detector", detector, at_least=0)
     if k >= len(found.limits):
         raise ParameterError(f"detector={k}: the network has {len(found.limits)}, numbered from 0")
-    return k
+    return picture, found, trace, k
 
 
 def _claimed_before(found: Detectors, k: int, picture: Picture, own_class: int) -> NDArray[np.bool_]:
@@ -176,8 +173,7 @@ def plot_limit_shape(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'anchor', 'n = 50', 'n = 500', 'ball of the limit']
     """
-    picture, found, trace = _read(model, X, y, resolution)
-    k = _checked(detector, found)
+    picture, found, trace, k = _read(model, X, y, resolution, detector)
     if trace is None:
         raise ParameterError("this needs the anchor: give the classifier or construction with its training data")
     anchor, numbers = int(trace.anchors[k]), _widths(widths, len(found.planes))
@@ -356,13 +352,7 @@ def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: i
         yield partial(plot_cells, model, X, y, hyperplanes=n, resolution=resolution)
     for k in range(min(detectors, len(Detectors.of(network_of(model)).limits))):
         yield partial(plot_detector, model, X, y, detector=k, resolution=resolution)
-    yield partial(_regions, model, X, y, resolution=resolution)
-
-
-def _regions(model: Any, X: ArrayLike, y: ArrayLike, ax: Axes, resolution: int) -> Axes:
-    own = plot_regions(model, X, y, ax=ax, resolution=resolution)
-    own.set_title("the regions")
-    return own
+    yield lambda ax: plot_regions(model, X, y, ax=ax, resolution=resolution).set_title("the regions")
 
 
 def _pixels(draw: Callable[..., Any], size: tuple[float, float]) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Extent = tuple[float, float, float, float]
+Extent = tuple[float, float, float, float]  # left, right, bottom and top
 
 MARGIN = 0.06  # around the points, as a share of their range
 SQUARE_UP_TO = 4.0  # ranges of both features that differ by more have no scale in common
@@ -69,24 +69,19 @@ def anchors_of(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
 
 def _data_for(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
     """Points, the positions of their labels, and the labels of the classes, for a model of two features."""
-    if (n := _n_features(model)) != 2:
+    bare = isinstance(model, Network | Construction)
+    if not bare:
+        check_fitted(model)
+    if (n := network_of(model).n_features if bare else int(model.n_features_in_)) != 2:
         raise DataError(f"this is drawn of a model of 2 features, and this one has {n}: fit it on two columns")
     points = dense_rows(as_points(X), slice(None))
     if points.shape[1] != 2:
         raise DataError(f"X must have 2 columns, got shape {points.shape}")
-    return points, *_classes(model, as_labels(y, len(points)))
+    return points, *_classes(model, bare, as_labels(y, len(points)))
 
 
-def _n_features(model: Any) -> int:
-    if isinstance(model, Network | Construction):
-        return network_of(model).n_features
-    check_fitted(model)
-    return int(model.n_features_in_)
-
-
-def _classes(model: Any, labels: NDArray[Any]) -> tuple[Codes, tuple[Any, ...]]:
+def _classes(model: Any, bare: bool, labels: NDArray[Any]) -> tuple[Codes, tuple[Any, ...]]:
     """Networks know class indices only: as many other labels stand for them in their order."""
-    bare = isinstance(model, Network | Construction)
     classes = sorted(network_of(model).decoder.classes) if bare else model.classes_.tolist()
     codes = class_indices(labels, classes)
     if (codes < 0).any():
@@ -138,32 +133,15 @@ def hyperplanes_of(network: Network) -> tuple[NDArray[Any], Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Labelled points in the plane with a grid around them, and how they are drawn.
-
-    Attributes
-    ----------
-    points : ndarray, shape (n_samples, 2)
-    codes : ndarray of int, shape (n_samples,)
-        Positions of the points' labels in ``classes``.
-    classes : tuple
-        The labels.
-    names : tuple of str
-        Of the two features.
-    extent : tuple of float
-        Left, right, bottom and top of the grid.
-    equal : bool
-        Whether both axes have the same scale.
-    resolution : int
-        Points of the grid along each axis.
-    """
+    """Labelled points in the plane with a grid around them, and how they are drawn."""
 
     points: Floats
-    codes: Codes
+    codes: Codes  # positions of the points' labels in ``classes``
     classes: tuple[Any, ...]
-    names: tuple[str, str]
+    names: tuple[str, str]  # of the two features
     extent: Extent
-    equal: bool
-    resolution: int
+    equal: bool  # whether both axes have the same scale
+    resolution: int  # points of the grid along each axis
 
     @classmethod
     def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int, equal: bool | None = None) -> Picture:

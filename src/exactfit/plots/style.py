@@ -141,26 +141,12 @@ def marker(index: int) -> str:
 
 
 def tint(index: int, strength: float) -> Channels:
-    """The colour of class ``index`` mixed with white: 0 is white, 1 the colour itself.
-
-    Examples
-    --------
-    >>> from exactfit.plots.style import tint
-    >>> tint(7, 0.25)
-    (0.75, 0.75, 0.75)
-    """
+    """The colour of class ``index`` mixed with white: 0 is white, 1 the colour itself."""
     return _towards(_channels(color(index)), 1.0, 1 - strength)
 
 
 def shade(index: int, strength: float = 0.6) -> Channels:
-    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself.
-
-    Examples
-    --------
-    >>> from exactfit.plots.style import shade
-    >>> shade(0, 0.0)
-    (0.0, 0.0, 0.0)
-    """
+    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
     return _towards(_channels(color(index)), 0.0, 1 - strength)
 
 
@@ -202,16 +188,6 @@ def check_axes(ax: Any) -> None:
 
 
 def check_kind(value: Any, kind: type, maker: str) -> None:
-    """Refuse a picture of anything but what it is made for.
-
-    Examples
-    --------
-    >>> from exactfit import Suspects
-    >>> from exactfit.plots.style import check_kind
-    >>> check_kind(3, Suspects, "find_suspects")
-    Traceback (most recent call last):
-    ...
-    exactfit.exceptions.ParameterError: this picture is of a Suspects, as find_suspects makes it, got int
-    """
+    """Refuse a picture of anything but what it is made for."""
     if not isinstance(value, kind):
         raise ParameterError(f"this picture is of a {kind.__name__}, as {maker} makes it, got {type(value).__name__}")
