@@ -57,7 +57,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     {options}
     random_state : int, RandomState, Generator or None, default=None
     verbose : int, default=0
-        1 shows a progress bar.
+        1 shows a progress bar, of tasks that are done.
     client : distributed.Client or None, default=None
         None: the current client; without any, Dask's local scheduler, which takes data larger than memory too.
     memory_limit : int or None, default=None

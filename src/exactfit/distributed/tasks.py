@@ -6,7 +6,7 @@ go in batches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -210,7 +210,7 @@ def lowest_of_part(groups: Groups, masks: Words, pieces: Pieces) -> tuple[NDArra
 
 def claims_of_part(groups: Groups, masks: Words, limits: NDArray[np.int64], places: Columns) -> NDArray[np.uint8]:
     """Whom of some places each detector claims, packed."""
-    words = np.ascontiguousarray(groups.words[:, places])
+    words = words_of_part(groups, places)
     heights = np.empty((len(masks), len(places)), dtype=np.int32)
     count_all(words, 0, len(places), masks, 0, heights)
     return np.packbits(heights < limits[:, None], axis=1)
@@ -246,15 +246,19 @@ class KeptCounts:
         """Bits are exact: what may be on is what is on."""
         return self
 
+    def _at_home(self, columns: Columns) -> Iterator[tuple[Any, Columns, Columns]]:
+        """Every part that holds some of the columns, with where these are among all, and where in the part."""
+        homes = self.homes[columns]
+        for part in np.unique(homes).tolist():
+            own = np.flatnonzero(homes == part)
+            yield self.parts[part], own, np.searchsorted(self.columns[part], columns[own])
+
     def take(self, columns: Columns) -> BitMatrix:
         """The patterns of some columns."""
         words = np.empty((n_words(self.n_bits), len(columns)), dtype=np.uint64)
-        homes = self.homes[columns]
-        there = np.unique(homes).tolist()
-        where = [np.flatnonzero(homes == part) for part in there]
-        places = [np.searchsorted(self.columns[k], columns[own]) for k, own in zip(there, where, strict=True)]
-        tasks = [delayed(words_of_part)(self.parts[k], own) for k, own in zip(there, places, strict=True)]
-        for own, found in zip(where, self.runner.run(tasks, "candidates"), strict=True):
+        homes = list(self._at_home(columns))
+        tasks = [delayed(words_of_part)(part, places) for part, _, places in homes]
+        for (_, own, _), found in zip(homes, self.runner.run(tasks, "candidates"), strict=True):
             words[:, own] = found
         return BitMatrix(words, self.n_bits)
 
@@ -285,13 +289,13 @@ class KeptCounts:
         if not len(anchors):
             return out
         known = np.flatnonzero(np.isin(self.asked, anchors))
-        masks, limits, homes = delayed(self.masks[known]), delayed(self.limited[known]), self.homes[selected]
-        where = [np.flatnonzero(homes == part) for part in range(len(self.parts))]
-        places = [np.searchsorted(own, selected[at]) for own, at in zip(self.columns, where, strict=True)]
-        tasks = [delayed(claims_of_part)(part, masks, limits, at) for part, at in zip(self.parts, places, strict=True)]
+        masks, limits = delayed(self.masks[known]), delayed(self.limited[known])
+        homes = list(self._at_home(selected))
+        tasks = [delayed(claims_of_part)(part, masks, limits, places) for part, _, places in homes]
         for at, found in self.runner.stream(tasks, "claims"):
-            claimed = np.unpackbits(found, axis=1, count=len(where[at])).astype(bool)
-            out[:, where[at]] = np.where(claimed, 0, NOT_CLAIMED)
+            own = homes[at][1]
+            claimed = np.unpackbits(found, axis=1, count=len(own)).astype(bool)
+            out[:, own] = np.where(claimed, 0, NOT_CLAIMED)
         return out
 
     def stored_limits(self, limits: NDArray[np.int64], _highest: NDArray[np.int32]) -> list[int]:

@@ -16,12 +16,11 @@ from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.covering_build import ClassCover
 from ..geometry.report import Description
+from .plane import Floats, draw_balls
 from .style import GREY, INK, LINES, axes_for, check_kind, color, documented, marker, need_matplotlib, shade, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 4000  # more would only hide one another
 MOST_BALLS = 60  # the largest ones; more would hide the points
@@ -136,12 +135,9 @@ def _draw_points(ax: Axes, problem: Labelled, middle: Floats, directions: Floats
 
 
 def _draw_balls(ax: Axes, radii: Floats, centers: Floats, k: int) -> None:
-    from matplotlib.patches import Circle
-
     alpha = min(BALL_ALPHA, 0.6 / max(len(radii), 1))
-    for (across, up), radius in zip(centers.tolist(), radii.tolist(), strict=True):
-        ax.add_patch(Circle((across, up), radius, facecolor=color(k), alpha=alpha, linewidth=0, zorder=0.5))
-        ax.add_patch(Circle((across, up), radius, fill=False, edgecolor=color(k), linewidth=0.7, zorder=1))
+    draw_balls(ax, centers, radii, facecolors=color(k), alpha=alpha, linewidths=0, zorder=0.5)
+    draw_balls(ax, centers, radii, facecolors="none", edgecolors=color(k), linewidths=0.7, zorder=1)
     ax.scatter(centers[:, 0], centers[:, 1], s=30, marker="*", color=INK, linewidths=0, zorder=4)
     ax.autoscale_view()
 
