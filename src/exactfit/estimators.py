@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
-from ._support.parameters import Unweighted, refuse_weights
+from ._support.parameters import Unweighted, fill_docstring, refuse_weights
 from .certificate import Certificate, certify
 from .construct import Construction
 from .construct.build import build
@@ -37,6 +37,7 @@ def has_votes(model: Any) -> bool:
     return (len(model.networks_) if hasattr(model, "networks_") else count_networks(model)) > 1
 
 
+@fill_docstring(options=options_text(ACCURATE))
 @dataclass(eq=False, repr=False)
 class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
     """A classifier that fits every training point, by construction.
@@ -386,6 +387,3 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         if self.network_.widths[-1] == 1:
             raise ParameterError('only one class has detectors, the other claims nothing: fit with target="all"')
         return np.asarray(np.count_nonzero(self.claims(X), axis=1) != 1)
-
-
-InterpolatingClassifier.__doc__ = (InterpolatingClassifier.__doc__ or "").replace("{options}", options_text(ACCURATE))

@@ -63,6 +63,17 @@ class Labelled:
         return cls(points, labels, codes.astype(np.int64, copy=False), classes)
 
     @classmethod
+    def of_targets(cls, points: Matrix, labels: NDArray[Any]) -> Labelled:
+        """Points that have passed the gate, with labels that scikit-learn has to take for classes too."""
+        from sklearn.utils.multiclass import check_classification_targets
+
+        try:
+            check_classification_targets(labels)
+        except TypeError as error:
+            raise DataError(f"y must hold labels of one kind: {error}") from error
+        return cls.checked(points, labels)
+
+    @classmethod
     def of_codes(cls, X: Any, y: Any) -> Labelled:
         """Check points, and labels that are class codes 0..K-1 already."""
         points, codes = as_points(X), np.asarray(y)
@@ -139,14 +150,7 @@ def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
 
 def labelled_for(estimator: Any, X: Any, y: Any) -> Labelled:
     """Points and labels for an estimator's ``fit``, whose feature names scikit-learn checks."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    points, labels = validated(estimator, X, y=without_mask(y))
-    try:
-        check_classification_targets(labels)
-    except TypeError as error:
-        raise DataError(f"y must hold labels of one kind: {error}") from error
-    return Labelled.checked(points, labels)
+    return Labelled.of_targets(*validated(estimator, X, y=without_mask(y)))
 
 
 def without_mask(y: Any) -> Any:

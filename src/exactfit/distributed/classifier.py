@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -92,7 +91,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         with progress_bar(bool(self.verbose)) as progress:
             runner = Runner(self.client, progress)
             with Shards.of(X, runner, self.memory_limit) as points:
-                data = Labelled.checked(points, _labels(gathered_labels(y, runner), len(points)))
+                data = Labelled.of_targets(points, as_labels(gathered_labels(y, runner), len(points)))
                 points.labels = data.y
                 made = build(data, self, self.random_state, progress)
             digest = points.digest(data.y)
@@ -267,15 +266,3 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         if not parts:
             raise DataError("X must have at least one row")
         return local.explain(joined_rows(parts), radii=radii)
-
-
-def _labels(y: Any, n_samples: int) -> NDArray[Any]:
-    """Labels as the ordinary estimator takes them."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    labels = as_labels(y, n_samples)
-    try:
-        check_classification_targets(labels)
-    except TypeError as error:
-        raise DataError(f"y must hold labels of one kind: {error}") from error
-    return labels
