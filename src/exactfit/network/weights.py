@@ -256,8 +256,11 @@ def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: T
     planes = np.empty((PLANES, len(words)), dtype=np.uint64)
     weight_planes(weights, planes)
     out = np.empty(words.shape[1], dtype=np.int32)
-    parts = split(0, len(out), threads.count if words.size > WORTH_THREADS else 1)
-    threads.map(lambda part: weigh(words, *part, planes, out[slice(*part)]), parts)
+    if words.size <= WORTH_THREADS:
+        weigh(words, 0, len(out), planes, out)
+    else:
+        parts = split(0, len(out), threads.count)
+        threads.map(lambda part: weigh(words, *part, planes, out[slice(*part)]), parts)
     return out
 
 
