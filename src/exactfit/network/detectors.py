@@ -7,7 +7,7 @@ decisions are not: a certificate takes the numbers from here, and proves with co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -313,7 +313,7 @@ def _slacks(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads)
         return out
     found = [(one.limits, one.spans, one.owners) for one in each]
     counters = [one.weights.planes if isinstance(one.weights, WeightedMasks) else one.counters for one in each]
-    count = [best_slack_weights if one.are_weighted else best_slack_counts for one in each]
+    count: list[Callable[..., None]] = [best_slack_weights if one.are_weighted else best_slack_counts for one in each]
     is_threshold = each[0].activation.is_threshold
     words = _words_of_each(each, X, rows, threads) if is_threshold else []
 

@@ -126,12 +126,19 @@ WORTH_THREADS = 2**19  # words; fewer are weighed faster than they are shared ou
 
 
 class _Matrix:
-    """A matrix of weights that shows its size, not its numbers."""
+    """A matrix of weights, in an array of its numbers unless it says otherwise; shows its size, not its numbers."""
+
+    values: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
         """Units and inputs."""
-        raise NotImplementedError
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(np.count_nonzero(self.values))
 
     def __repr__(self) -> str:
         units, inputs = self.shape
@@ -152,16 +159,6 @@ class Dense(_Matrix):
 
     values: NDArray[Any]
     kind = "dense"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.count_nonzero(self.values))
 
     def take(self, units: NDArray[Any]) -> Dense:
         """Some of the units."""
@@ -223,16 +220,6 @@ class WeightedMasks(_Matrix):
     values: NDArray[np.int8]
     sign: int
     kind = "weighted"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.count_nonzero(self.values))
 
     @cached_property
     def planes(self) -> NDArray[np.uint64]:
@@ -324,16 +311,6 @@ class Integers(_Matrix):
 
     values: NDArray[np.object_]
     kind = "integers"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return sum(bool(value) for value in self.values.flat)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The numbers, for a digest or a file."""
