@@ -121,11 +121,13 @@ class Construction:
     errors: Rows = field(default_factory=_no_rows)
     given_up: Rows = field(default_factory=_no_rows)
     overruled: Rows = field(default_factory=_no_rows)
-    parts: tuple[Network, ...] = ()
+    parts: tuple[Network, ...] = field(default=(), compare=False)
 
     @property
     def networks(self) -> tuple[Network, ...]:
         """The networks that the one network holds side by side: itself, if it was built alone."""
+        if not len(self.trace.hyperplane_starts):
+            return (self.network,)
         return self.parts or parts_of(self.network, self.trace.hyperplane_starts, self.trace.detector_starts)
 
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, is_whole
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, check_whole_or, is_whole
 from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import ParameterError, TooLargeError
@@ -58,7 +58,6 @@ class Recipe(Options):
     def __post_init__(self) -> None:
         self.s = as_activation(self.activation)
         _check_kinds(self)
-        _check_widths(self)
         _check_max_bias(self.max_bias)
         _check_image_shape(self)
         _check_noise(self.noise)
@@ -109,20 +108,12 @@ def _check_kinds(options: Options) -> None:
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
-    if options.n_networks != "auto":
-        check_whole("n_networks", options.n_networks, at_least=1)
+    check_whole_or("auto", "n_networks", options.n_networks, at_least=1)
+    check_whole_or("adaptive", "width", options.width, at_least=1)
+    check_whole_or("auto", "min_width", options.min_width, at_least=0)
+    if options.max_width is not None:
+        check_whole("max_width", options.max_width, at_least=1)
     check_n_jobs(options.n_jobs)
-
-
-def _check_widths(options: Options) -> None:
-    width, smallest, largest = options.width, options.min_width, options.max_width
-    if not (isinstance(width, str) and width == "adaptive") and not (is_whole(width) and int(width) >= 1):
-        raise ParameterError(f"width must be 'adaptive' or a whole number >= 1, got {width!r}")
-    is_auto = isinstance(smallest, str) and smallest == "auto"
-    if not is_auto and not (is_whole(smallest) and int(smallest) >= 0):
-        raise ParameterError(f"min_width must be 'auto' or a whole number >= 0, got {smallest!r}")
-    if largest is not None and check_whole("max_width", largest, at_least=1) < (0 if is_auto else int(smallest)):
-        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
 
 
 def _check_image_shape(options: Options) -> None:
@@ -176,6 +167,9 @@ def _distance(margin: Any) -> float:
 
 def _check_agreement(recipe: Recipe) -> None:
     """Options that do not go together."""
+    smallest, largest = recipe.min_width, recipe.max_width
+    if largest is not None and not isinstance(smallest, str) and largest < smallest:
+        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
     activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
     if weighted and recipe.selection == "greedy":
         raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')

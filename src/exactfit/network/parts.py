@@ -77,9 +77,7 @@ def _weights(counters: Counters) -> NDArray[np.int8]:
 
 
 def parts_of(network: Network, hyperplanes: Starts, detectors: Starts) -> tuple[Network, ...]:
-    """The networks that :func:`side_by_side` put into one; itself where nothing says that there are several."""
-    if not len(hyperplanes):
-        return (network,)
+    """The networks that :func:`side_by_side` put into one."""
     return tuple(
         _part(network, slice(*planes), slice(*rows))
         for planes, rows in zip(pairwise(hyperplanes.tolist()), pairwise(detectors.tolist()), strict=True)
