@@ -153,7 +153,7 @@ def test_modules_that_docstrings_name_are_there() -> None:
         if not (SOURCE / room / f"{name}.py").is_file() and not hasattr(import_module(f"exactfit.{room}"), name)
     ]
     assert len(named) > 10
-    assert missing == []
+    assert missing == ["certificate.errors"]  # no module: a tensor in model files
 
 
 def test_importing_exactfit_loads_nothing_heavy() -> None:
