@@ -11,7 +11,7 @@
 # make fuzz   changed model files, tables, sweeps, stores and ONNX models for SECONDS=600 seconds: any crash or hang is a finding
 # make bench-weighted   the same for weighted detectors beside masks
 #
-# All set up .venv on the first run, and again when pyproject.toml has changed.
+# All set up .venv on the first run, and again when pyproject.toml or the version has changed.
 # Another Python: make test PYTHON=python3.12. More test processes: make test JOBS=auto
 
 .POSIX:
@@ -63,12 +63,12 @@ docs-quick: .venv/.installed-docs
 fuzz: .venv/.installed-test fresh-kernels
 	$(RUN) tests/fuzz.py --seconds $(SECONDS)
 
-.venv/.installed-demo: .venv/bin/pip pyproject.toml
+.venv/.installed-demo: .venv/bin/pip pyproject.toml src/exactfit/_version.py
 	@echo "Installing exactfit into .venv; the first time may take minutes ..."
 	$(INSTALL) ".[plot]"
 	@touch $@
 
-.venv/.installed-test: .venv/bin/pip pyproject.toml
+.venv/.installed-test: .venv/bin/pip pyproject.toml src/exactfit/_version.py
 	@echo "Installing exactfit and its test tools into .venv; the first time may take minutes ..."
 	$(INSTALL) ".[test]"
 	@touch $@
@@ -79,7 +79,7 @@ fuzz: .venv/.installed-test fresh-kernels
 		echo "TypeScript is not to be had here: the test of types is skipped"
 	@touch $@
 
-.venv/.installed-docs: .venv/bin/pip pyproject.toml
+.venv/.installed-docs: .venv/bin/pip pyproject.toml src/exactfit/_version.py
 	@echo "Installing exactfit and what its site is made with into .venv; the first time may take minutes ..."
 	$(INSTALL) ".[test,docs]"
 	@touch $@

@@ -45,6 +45,8 @@ Points = NDArray[np.float64]
 
 # Their last bits come from LAPACK, whose answers differ between builds.
 WITHOUT_DIGEST = ("random-features", "random-features-one-layer")
+# Numbers of these come from matrix products, QR or least squares, whose last bits depend on the processor's BLAS.
+BY_LINEAR_ALGEBRA = ("baum", "baum-sum", "bubeck", "caps", "lifted-baum", "vershynin")
 
 
 def moons() -> tuple[Points, NDArray[Any], Points]:
@@ -92,9 +94,14 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
     "hyperplanes": "gaussian", "rescue": True, "activation": "threshold", "selection": "random",
-    "detectors": "mask", "n_networks": 1,
+    "detectors": "mask", "n_networks": 1, "margin": 0.0, "image_shape": None,
     "greedy_memory": 2**28, "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
+}  # fmt: skip
+
+# The estimator's defaults, written out as well.
+ACCURATE: dict[str, Any] = {
+    "min_width": "auto", "hyperplanes": "near-bisector", "detectors": "auto", "n_networks": "auto", "target": "all",
 }  # fmt: skip
 
 
@@ -219,6 +226,19 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("weighted", "digits", {"detectors": "weighted"}),
         ("weighted-fixed", "moons", {"detectors": "weighted", "width": 300, "target": "all"}),
         ("weighted-float32", "iris", {"detectors": "weighted", "exact_in": "float32"}),
+        ("near-bisector", "digits", {"hyperplanes": "near-bisector", "min_width": 200}),
+        ("near-bisector-fixed", "cancer", {"hyperplanes": "near-bisector", "width": 150}),
+        ("local", "digits", {"hyperplanes": "local", "image_shape": (8, 8)}),
+        ("margin", "digits", {"margin": "10%", "hyperplanes": "bisector"}),
+        ("margin-fixed", "cancer", {"margin": 0.2, "width": 300}),
+        ("margin-weighted", "moons", {"margin": "5%", "detectors": "weighted", "target": "all"}),
+        ("networks", "iris", {"n_networks": 3}),
+        ("networks-fixed", "digits", {"n_networks": 2, "width": 150}),
+        ("networks-margin", "cancer", {"n_networks": 2, "margin": "5%", "exact_in": "float32"}),
+        ("networks-relu", "iris", {"n_networks": 2, "activation": "relu"}),
+        ("accurate-moons", "moons", ACCURATE),
+        ("accurate-digits", "digits", ACCURATE),
+        ("accurate-noise", "noisy", ACCURATE | {"noise": 0.1}),
     ]
 }
 CASES: dict[str, Callable[[], Built]] = {
@@ -241,12 +261,25 @@ def stream_print() -> str:
     return kept(np.r_[rng.normal(size=8), rng.uniform(size=8), rng.permutation(100), rng.integers(1000, size=8)])
 
 
+def algebra_print() -> str:
+    """What BLAS and LAPACK give here: their kernels are the processor's, and are outside the promise."""
+    A = np.random.Generator(np.random.PCG64(1)).normal(size=(40, 24))
+    basis, triangle = np.linalg.qr(A)
+    found = np.linalg.lstsq(A, A[:, 0] ** 2, rcond=None)[0]
+    return kept(np.concatenate([(A @ A.T).ravel(), basis.ravel(), triangle.ravel(), found]))
+
+
+def is_by_linear_algebra(name: str) -> bool:
+    return name.removeprefix("construction-") in BY_LINEAR_ALGEBRA
+
+
 def facts(name: str) -> Facts:
     return CASES[name]().facts(digest=name.removeprefix("construction-") not in WITHOUT_DIGEST)
 
 
 def main() -> None:
-    table = {"streams": stream_print(), "networks": {name: facts(name) for name in CASES}}
+    networks = {name: facts(name) for name in CASES}
+    table = {"streams": stream_print(), "algebra": algebra_print(), "networks": networks}
     FACTS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -136,6 +138,22 @@ def test_an_import_that_does_not_point_down_is_seen(module: str, statement: str)
 )
 def test_an_import_that_points_down_passes(module: str, statement: str) -> None:
     assert list(upward_imports(ast.parse(statement), module)) == []
+
+
+def test_modules_that_docstrings_name_are_there() -> None:
+    named = {
+        (room, name)
+        for path in SOURCE.rglob("*.py")
+        for room, name in re.findall(r"``(?:exactfit\.)?(\w+)\.(\w+)[\w.]*``", path.read_text(encoding="utf-8"))
+        if (SOURCE / room).is_dir()
+    }
+    missing = [
+        f"{room}.{name}"
+        for room, name in sorted(named)
+        if not (SOURCE / room / f"{name}.py").is_file() and not hasattr(import_module(f"exactfit.{room}"), name)
+    ]
+    assert len(named) > 10
+    assert missing == ["certificate.errors"]  # no module: a tensor in model files
 
 
 def test_importing_exactfit_loads_nothing_heavy() -> None:

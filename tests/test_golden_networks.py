@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from golden_networks import CASES, FACTS, GOLDEN, facts, kept, stream_print
+from golden_networks import CASES, FACTS, GOLDEN, algebra_print, facts, is_by_linear_algebra, kept, stream_print
 
 import exactfit
 
@@ -20,7 +20,10 @@ def test_every_case_is_in_the_table() -> None:
 @pytest.mark.skipif(stream_print() != TABLE["streams"], reason="NumPy's random streams are those of another version")
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_network_is_what_it_was(name: str) -> None:
-    assert facts(name) == TABLE["networks"][name]
+    found, expected = facts(name), TABLE["networks"][name]
+    if is_by_linear_algebra(name) and algebra_print() != TABLE["algebra"]:
+        found, expected = found | {"digest": None}, expected | {"digest": None}
+    assert found == expected
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

@@ -18,7 +18,7 @@ from strategies import FOR_VALUES, problems, recipes, seeds
 
 from exactfit import Outcome
 from exactfit.construct import Recipe, adaptive_width, algorithms, cover, fixed_width
-from exactfit.construct.memory import Memory
+from exactfit.construct.recipe import Memory
 from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
 from exactfit.network import sides as _sides
 

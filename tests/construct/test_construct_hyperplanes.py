@@ -15,7 +15,7 @@ from strategies import problems, seeds
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Recipe
-from exactfit.construct.algorithms import hyperplane_source
+from exactfit.construct.algorithms import Setup
 from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream
 from exactfit.data import mean
 from exactfit.exceptions import DataError, ParameterError
@@ -32,7 +32,7 @@ LAWS["local with channels"] = Recipe(hyperplanes="local", image_shape=(1, 2, 3))
 
 
 def drawn(X, y, targets, recipe, seed, count):
-    return hyperplane_source(X, y, tuple(targets), recipe, seed_sequence(seed)).first(count)
+    return Setup.of(X, y, tuple(targets), recipe).source(seed_sequence(seed)).first(count)
 
 
 def gaussian_source(X, seed=0, max_bias="radius", center=True):
@@ -122,7 +122,7 @@ def test_sparse_and_float32_data_give_the_same_hyperplanes(recipe):
 def test_the_first_are_the_same_whatever_comes_after(recipe):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((20, 6)), np.arange(20) % 2
-    source = hyperplane_source(X, y, (0,), recipe, seed_sequence(3))
+    source = Setup.of(X, y, (0,), recipe).source(seed_sequence(3))
     many = source.first(300)
     for count in (1, 63, 64, 65, 128, 299):
         few = source.first(count)

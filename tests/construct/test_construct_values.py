@@ -17,7 +17,7 @@ from strategies import FOR_VALUES, problems, seeds
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Recipe, adaptive_width, fixed_width, values
-from exactfit.construct.algorithms import hyperplane_source
+from exactfit.construct.algorithms import Setup
 from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.values import Values, exact_rows, roundest
@@ -33,7 +33,7 @@ def evidence_for(X, y, planes, activation=RELU, n_jobs=1):
 
 
 def drawn(X, y, width, seed=0, **options):
-    return hyperplane_source(X, y, tuple(range(y.max() + 1)), Recipe(**options), seed_sequence(seed)).first(width)
+    return Setup.of(X, y, tuple(range(y.max() + 1)), Recipe(**options)).source(seed_sequence(seed)).first(width)
 
 
 def twin_of(X, planes, activation=RELU):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "exactfit"
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
 WITH_SESSIONS = [name for name, text in PAGES.items() if SESSION.search(text)]
@@ -36,3 +37,11 @@ def test_links_between_pages_lead_somewhere(name: str) -> None:
     made = re.compile(r"^(gallery|api)/")  # written when the site is built
     missing = [link for link in links if not made.match(link) and not (DOCS / link).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("path", [*sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
+def test_files_that_a_page_names_are_there(path: Path) -> None:
+    named = set(re.findall(r"`([\w/]+\.(?:py|js|toml))`", path.read_text(encoding="utf-8")))
+    places = (ROOT, SOURCE, DOCS)
+    missing = [name for name in named if not any((place / name).is_file() for place in places)]
+    assert [name for name in missing if "/" in name or not list(SOURCE.rglob(name))] == []

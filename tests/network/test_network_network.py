@@ -158,8 +158,10 @@ def test_integers_too_large_for_float64_are_not_rounded_on_the_way(activation):
 
 
 def test_a_bias_of_the_wrong_size_is_refused():
-    with pytest.raises(ValueError, match=r"bias of shape \(3,\) for weights of shape \(2, 3\)"):
-        Layer(Dense(np.ones((2, 3))), np.zeros(3), None)
+    fine = Layer(Dense(np.ones((3, 4))), np.zeros(3), THRESHOLD)
+    wrong = Layer(Dense(np.ones((2, 3))), np.zeros(3), None)
+    with pytest.raises(ValueError, match=r"layer 1 has a bias of shape \(3,\) for weights of shape \(2, 3\)"):
+        Network((fine, wrong), Decoder("one_hot", (0, 1)))
 
 
 @given(st.lists(st.integers(-(2**300), 2**300), max_size=6))

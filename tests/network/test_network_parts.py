@@ -36,12 +36,6 @@ def test_the_one_network_adds_up_what_fires_in_any(detectors) -> None:
     np.testing.assert_array_equal(side_by_side(networks)(X), sum(one(X) for one in networks))
 
 
-def test_a_network_by_itself_has_no_parts() -> None:
-    _, (network,) = some_networks(1, "mask")
-    nothing = np.empty(0, dtype=np.int64)
-    assert parts_of(network, nothing, nothing) == (network,)
-
-
 def test_detectors_that_reach_into_another_part_are_seen() -> None:
     _, networks = some_networks(2, "mask")
     joint, (planes, detectors) = side_by_side(networks), places(networks)

@@ -87,6 +87,12 @@ def check_whole(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
+def check_whole_or(word: str, name: str, value: Any, *, at_least: int) -> None:
+    """Refuse anything but a word and whole numbers that are large enough."""
+    if not (isinstance(value, str) and value == word) and not (is_whole(value) and int(value) >= at_least):
+        raise ParameterError(f"{name} must be {word!r} or a whole number >= {at_least}, got {value!r}")
+
+
 def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
     """Refuse anything but some whole numbers that are large enough.
 

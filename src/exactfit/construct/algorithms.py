@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,63 +25,60 @@ from .hyperplanes import (
     Hyperplanes,
     Law,
     Source,
-    bisector,
-    gaussian,
     in_format_of,
-    local,
-    near_bisector,
+    law_of,
     nearest_bisectors,
     stream,
 )
-from .margins import claim_without_margin, open_bisectors
-from .memory import Memory, Widths
 from .patterns import FORMATS, Line, Patterns, SurePairs, patterns_of
-from .recipe import Recipe
-from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
+from .recipe import Recipe, Widths
+from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
 from .separation import OpenPairs
 from .values import Values
 
 BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make the way to them shorter
 
 
-def hyperplane_source(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence
-) -> Source:
-    """The supply of hyperplanes that the options ask for."""
-    waits = isinstance(X, PartedPoints) and options.hyperplanes != "gaussian"
-    return Source(root, _law(X, y, targets, options), options.exact_in, BLOCKS_AT_ONCE if waits else 1)
-
-
-def _law(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> Law:
-    if options.hyperplanes == "local":
-        return local(X, y, targets, tuple(options.image_shape or ()))
-    if options.hyperplanes == "near-bisector":
-        return near_bisector(X, y, targets)
-    if options.hyperplanes == "bisector":
-        return bisector(X, y, targets)
-    return gaussian(X, max_bias=options.max_bias, center=options.center)
-
-
-def goes_by_parts(X: Matrix, options: Recipe) -> bool:
-    """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
-    return isinstance(X, PartedPoints) and not options.has_open_bits
-
-
-def algorithm_2(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
-    given: Given | None = None,
-) -> Construction:  # fmt: skip
-    """Draw ``options.width`` hyperplanes, if they are not given, and cover each target class as far as they allow.
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What all networks of one fit share.
 
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """
-    width = int(options.width)
-    Memory.for_layer(X, options).refuse_too_large(width)
+
+    X: Matrix
+    y: Codes
+    targets: tuple[int, ...]
+    options: Recipe
+    order: ClassOrder
+    widths: Widths
+    law: Law | None  # None: the hyperplanes are given
+
+    @classmethod
+    def of(cls, X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, given: Given | None = None) -> Setup:
+        """Look at the points as far as options and law of hyperplanes ask for it."""
+        law = None if given and given.planes else law_of(X, y, targets, options)
+        return cls(X, y, targets, options, ClassOrder.of(y), Widths.of(X, options), law)
+
+    def source(self, root: np.random.SeedSequence) -> Source:
+        """The supply of hyperplanes that the options ask for."""
+        assert self.law is not None
+        waits = isinstance(self.X, PartedPoints) and self.options.hyperplanes != "gaussian"
+        return Source(root, self.law, self.options.exact_in, BLOCKS_AT_ONCE if waits else 1)
+
+    @property
+    def goes_by_parts(self) -> bool:
+        """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
+        return isinstance(self.X, PartedPoints) and not self.options.has_open_bits
+
+
+def algorithm_2(setup: Setup, root: np.random.SeedSequence, work: Work, given: Given | None = None) -> Construction:
+    """Draw ``options.width`` hyperplanes, if they are not given, and cover each target class as far as they allow."""
+    X, targets, options, order = setup.X, setup.targets, setup.options, setup.order
     given = given or Given()
-    planes = given.planes or hyperplane_source(X, y, targets, options, root).first(width)  # line 1
+    planes = given.planes or setup.source(root).first(setup.widths.largest)  # line 1
     turns = root if given.order is None else given.order
-    order = ClassOrder.of(y)
-    if goes_by_parts(X, options):
+    if setup.goes_by_parts:
         candidates = candidates_of(order, targets, turns)
         refuse_small_pool(candidates, options)
         distinct = X.distinct(planes, order, candidates, work.threads)
@@ -108,36 +105,31 @@ LARGEST_BATCH = 16  # blocks at a time, where the least width asks for so many a
 GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as large as the gaps
 
 
-def algorithm_1(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work
-) -> Construction:
-    """Draw hyperplanes until no pair is open, and cover each target class.
-
-    X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
-    """
-    source = hyperplane_source(X, y, targets, options, root)
-    order = ClassOrder.of(y)
-    layer = GrowingLayer(X, options, work)
-    layer.separate(y, targets, source)  # lines 1-8
-    covers, patterns = _cover(layer, order, targets, root)  # lines 9-14
-    return assemble(layer.planes, patterns.maybe, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
+def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
+    """Draw hyperplanes until no pair is open, and cover each target class."""
+    layer = GrowingLayer(setup, work)
+    layer.separate(setup.source(root))  # lines 1-8
+    covers, patterns = _cover(layer, root)  # lines 9-14
+    return assemble(
+        layer.planes, patterns.maybe, setup.order, setup.targets, covers, setup.options.s, layer.n_rescued
+    )  # lines 15-16
 
 
 class GrowingLayer:
     """Hyperplanes and patterns (points in row order) as they grow."""
 
-    def __init__(self, X: Matrix, options: Recipe, work: Work) -> None:
-        self.X, self.options, self.widths = X, options, Widths.of(X, options)
+    def __init__(self, setup: Setup, work: Work) -> None:
+        self.setup, self.X, self.options, self.widths = setup, setup.X, setup.options, setup.widths
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes
         self.patterns: Patterns
         self.n_rescued = 0
 
-    def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
+    def separate(self, source: Source) -> None:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
         make = SurePairs if self.options.has_open_bits else OpenPairs
-        pairs = make(y, targets, threads=self.threads)
-        batches = Batches(self.X, source, self.options, self.threads, self.widths.smallest)
+        pairs = make(self.setup.y, self.setup.targets, threads=self.threads)
+        batches = Batches(self.setup, source, self.threads)
         blocks, lines = self._draw(pairs, batches.take)
         n_drawn = WORD_BITS * len(lines)
         if self.options.has_margin:
@@ -278,10 +270,10 @@ class Batches:
     is drawn in any case comes in larger batches.
     """
 
-    def __init__(self, X: Matrix, source: Source, options: Recipe, threads: Threads, least_width: int) -> None:
-        self.X, self.source, self.options, self.threads = X, source, options, threads
-        self.least = -(-least_width // WORD_BITS)
-        self.follow = options.hyperplanes == FOLLOWING
+    def __init__(self, setup: Setup, source: Source, threads: Threads) -> None:
+        self.X, self.source, self.options, self.threads = setup.X, source, setup.options, threads
+        self.least = -(-setup.widths.smallest // WORD_BITS)
+        self.follow = self.options.hyperplanes == FOLLOWING
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
@@ -307,14 +299,12 @@ class Batches:
         return in_format_of(drawn, self.options.exact_in)
 
 
-def _cover(
-    layer: GrowingLayer, order: ClassOrder, targets: tuple[int, ...], root: np.random.SeedSequence
-) -> tuple[list[Cover], Patterns]:
+def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], Patterns]:
     """Lines 9-14, and the patterns in class order that they go by.
 
     Where rounding leaves a point without a gap, cuts widen it and the cover is made anew.
     """
-    options = layer.options
+    options, order, targets = layer.options, layer.setup.order, layer.setup.targets
     for _ in range(GAP_ROUNDS):
         patterns = layer.patterns.take(order.rows)
         evidence = gather_evidence(layer.X, order, layer.planes, patterns, options, layer.threads)

@@ -28,14 +28,14 @@ from ..exceptions import DataError, ParameterError
 from ..network.parts import side_by_side, starts_of
 from ..options import Options
 from ..outcome import Outcome
-from .algorithms import algorithm_1, algorithm_2, goes_by_parts
+from .algorithms import Setup, algorithm_1, algorithm_2
 from .construction import Construction, Trace
 from .hyperplanes import NETWORKS, Given
-from .margins import margin_of
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
 from .recipe import Recipe, recipe_of, settled
+from .rescue import margin_of
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
@@ -180,7 +180,7 @@ def _over_present_classes(
     made = _networks(data.X, compact, tuple(range(len(present))), options, root, work, given)
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
-    return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
+    return replace(made, network=replace(made.network, decoder=decoder), trace=trace, parts=())
 
 
 def _networks(
@@ -188,15 +188,15 @@ def _networks(
     given: Given | None,
 ) -> Construction:  # fmt: skip
     """The network, or several side by side in one: the first is the one that there would be alone."""
-    adaptive = algorithm_1_by_parts if goes_by_parts(X, options) else algorithm_1
+    setup, count = Setup.of(X, y, targets, options, given), options.network_count
+    adaptive = algorithm_1_by_parts if setup.goes_by_parts else algorithm_1
     algorithm = adaptive if options.is_adaptive else partial(algorithm_2, given=given)
-    count = options.network_count
     if count == 1:
-        return algorithm(X, y, targets, options, root, work)
+        return algorithm(setup, root, work)
     steps, alone = Steps(work.progress, "networks", count), Work(work.threads, silent)
 
     def build_one(seed: np.random.SeedSequence) -> Construction:
-        made = algorithm(X, y, targets, options, seed, alone)
+        made = algorithm(setup, seed, alone)
         steps.add(1)
         return made
 
@@ -274,7 +274,8 @@ def side_by_side_constructions(made: Sequence[Construction]) -> Construction:
         n_rescued=sum(trace.n_rescued for trace in traces),
     )
     outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
-    return Construction(side_by_side([one.network for one in made]), outcome, trace)
+    networks = tuple(one.network for one in made)
+    return Construction(side_by_side(networks), outcome, trace, parts=networks)
 
 
 def _support_starts(traces: Sequence[Trace]) -> NDArray[np.int64]:

@@ -103,6 +103,8 @@ class Construction:
         Rows that the network gets wrong knowingly: those that lost to a majority, and those that ``noise`` gave up.
     overruled : ndarray of int64
         Those of them that equal a kept row of another label.
+    parts : tuple of Network
+        The networks that the one network holds side by side, where they are still at hand.
 
     Examples
     --------
@@ -119,11 +121,14 @@ class Construction:
     errors: Rows = field(default_factory=_no_rows)
     given_up: Rows = field(default_factory=_no_rows)
     overruled: Rows = field(default_factory=_no_rows)
+    parts: tuple[Network, ...] = field(default=(), compare=False)
 
     @property
     def networks(self) -> tuple[Network, ...]:
         """The networks that the one network holds side by side: itself, if it was built alone."""
-        return parts_of(self.network, self.trace.hyperplane_starts, self.trace.detector_starts)
+        if not len(self.trace.hyperplane_starts):
+            return (self.network,)
+        return self.parts or parts_of(self.network, self.trace.hyperplane_starts, self.trace.detector_starts)
 
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
         """What the cover step's own numbers prove of all points but those given up: nothing is computed again.

@@ -8,7 +8,7 @@ walking once through a uniform permutation and skipping what is covered meanwhil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -57,7 +57,9 @@ def _worth_grouping(counts: Counts, candidates: Turns, options: Recipe) -> bool:
     """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
     if options.detectors == "weighted":
         return True
-    return counts.patterns.words.size > SMALL and (options.selection == "random" or all_at_once(candidates, options))
+    return counts.patterns.words.size > SMALL and (
+        options.selection == "random" or all_at_once(candidates.values(), options)
+    )
 
 
 def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
@@ -66,11 +68,11 @@ def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = sil
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
     """
-    evidence, shares = distinct.evidence, distinct.shares()
+    evidence, shares = distinct.evidence, distinct.shares
     sizes = [int(share.sizes.sum()) for share in shares]
     tally = _Tally(progress, evidence.threads, sum(sizes))
     weighted = options.detectors == "weighted"
-    cover = weighted_covers(distinct) if weighted else _mask_covers(distinct, shares, options, progress)
+    cover = weighted_covers(distinct) if weighted else _mask_covers(distinct, options, progress)
     anchors = distinct.order.rows if weighted or options.selection == "greedy" else distinct.leaders
     queue = sorted(range(len(shares)), key=lambda place: -sizes[place])
     heavy = evidence.cost(shares[queue[0]].rest) >= WORTH_A_THREAD
@@ -79,13 +81,12 @@ def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = sil
     return [distinct.in_points(covers[place], anchors) for place in range(len(shares))]
 
 
-def _mask_covers(
-    distinct: Distinct, shares: list[Share], options: Recipe, progress: Progress
-) -> Callable[[Share, Progress], Cover]:
+def _mask_covers(distinct: Distinct, options: Recipe, progress: Progress) -> Callable[[Share, Progress], Cover]:
     """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
-    evidence, turns = distinct.evidence, distinct.turns
-    if len(turns) == len(distinct.order.starts) - 1:
-        orders = None if options.selection == "greedy" and all_at_once(turns, options) else list(turns.values())
+    evidence, shares = distinct.evidence, distinct.shares
+    if len(shares) == len(distinct.order.starts) - 1:
+        turns = [share.turns for share in shares]
+        orders = None if options.selection == "greedy" and all_at_once(turns, options) else turns
         evidence = foresee(evidence, [share.target for share in shares], progress, orders)
 
     def cover(share: Share, tell: Progress) -> Cover:
@@ -96,15 +97,15 @@ def _mask_covers(
     return cover
 
 
-def all_at_once(candidates: Turns, options: Recipe) -> bool:
+def all_at_once(candidates: Iterable[Columns], options: Recipe) -> bool:
     """Whether greed may look at all candidates of every class together."""
-    largest = max(map(len, candidates.values()))
+    largest = max(map(len, candidates))
     return largest <= pool_capacity(options.greedy_memory, largest)
 
 
 def refuse_small_pool(candidates: Turns, options: Recipe) -> None:
     """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
-    if options.selection == "greedy" and not all_at_once(candidates, options):
+    if options.selection == "greedy" and not all_at_once(candidates.values(), options):
         largest = max(map(len, candidates.values()))
         raise ParameterError(
             f'selection="greedy" takes {largest * 8 * n_words(largest):,} bytes for a class of {largest} points that '

@@ -236,6 +236,11 @@ class Share(NamedTuple):
     turns: Columns
     sizes: Ints
 
+    @classmethod
+    def of_each(cls, order: ClassOrder, turns: Turns, sizes: Ints) -> list[Share]:
+        """What each target class has of all columns."""
+        return [cls(order.target(k), order.rest(k), own, sizes[slice(*order.target(k))]) for k, own in turns.items()]
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
@@ -246,10 +251,8 @@ class Distinct:
     evidence : Evidence
     order : ClassOrder
         Of the evidence's columns; their ``rows`` are their first points, numbered class by class.
-    sizes : ndarray of int64
-        How many points each column stands for.
-    turns : dict
-        The columns of each target class in the order in which they become candidates.
+    shares : list of Share
+        What each target class has of the columns.
     leaders : ndarray of int64
         The point of each that becomes a candidate first.
     members : callable
@@ -258,8 +261,7 @@ class Distinct:
 
     evidence: Evidence
     order: ClassOrder
-    sizes: Ints
-    turns: Turns
+    shares: list[Share]
     leaders: Ints
     members: Callable[[Columns], Columns]
 
@@ -267,8 +269,8 @@ class Distinct:
     def alone(cls, evidence: Evidence, order: ClassOrder, candidates: Turns) -> Distinct:
         """Every point is a column of its own."""
         everyone = np.arange(int(order.starts[-1]))
-        alone = ClassOrder(everyone, order.starts)
-        return cls(evidence, alone, np.ones(len(everyone), np.int64), candidates, everyone, lambda columns: columns)
+        shares = Share.of_each(order, candidates, np.ones(len(everyone), np.int64))
+        return cls(evidence, ClassOrder(everyone, order.starts), shares, everyone, lambda columns: columns)
 
     @classmethod
     def of(cls, counts: Counts, order: ClassOrder, candidates: Turns) -> Distinct:
@@ -297,7 +299,8 @@ class Distinct:
             own = slice(starts[k], starts[k + 1])
             turns[k] = starts[k] + np.argsort(groups.ranks[own], kind="stable")
             leaders[own] = points[groups.ranks[own]]
-        return cls(evidence, ClassOrder(groups.firsts, starts), groups.sizes, turns, leaders, members)
+        order = ClassOrder(groups.firsts, starts)
+        return cls(evidence, order, Share.of_each(order, turns, groups.sizes), leaders, members)
 
     @property
     def n_bits(self) -> int:
@@ -310,14 +313,6 @@ class Distinct:
         by_point = np.argsort(named, kind="stable")
         found = np.concatenate([columns, columns])[by_point][np.searchsorted(named[by_point], points)]
         return self.evidence.highest.take(found)  # type: ignore[attr-defined, no-any-return]
-
-    def shares(self) -> list[Share]:
-        """What each target class has of the columns."""
-        ends = [self.order.target(k) for k in self.turns]
-        return [
-            Share(target, self.order.rest(k), self.turns[k], self.sizes[slice(*target)])
-            for k, target in zip(self.turns, ends, strict=True)
-        ]
 
     def in_points(self, cover: Cover, anchors: Columns) -> Cover:
         """A cover of columns as one of points; ``anchors`` says which point stands for a column as anchor."""

@@ -78,7 +78,10 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
     """Largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
     if isinstance(X, PartedPoints):
         return X.radius(origin)
-    return float(max((largest_norm(dense_rows(X, tile), origin) for tile in row_tiles(X)), default=0.0))
+    largest = 0.0
+    for tile in row_tiles(X):
+        largest = max(largest, largest_norm(dense_rows(X, tile), origin))
+    return largest
 
 
 class Law(NamedTuple):
@@ -112,6 +115,17 @@ class Source:
     def first(self, count: int) -> Hyperplanes:
         """The first ``count`` hyperplanes."""
         return self.blocks(0, -(-count // WORD_BITS)).head(count)
+
+
+def law_of(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Recipe) -> Law:
+    """The law that the options ask for, over these points."""
+    if options.hyperplanes == "local":
+        return local(X, y, targets, tuple(options.image_shape or ()))
+    if options.hyperplanes == "near-bisector":
+        return near_bisector(X, y, targets)
+    if options.hyperplanes == "bisector":
+        return bisector(X, y, targets)
+    return gaussian(X, max_bias=options.max_bias, center=options.center)
 
 
 def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:

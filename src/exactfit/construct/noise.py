@@ -29,7 +29,7 @@ from ..network.sides import sides
 from .distinct import ClassOrder
 from .evidence import Columns, Counts, Evidence, foresee
 from .hyperplanes import Source, gaussian
-from .memory import Memory
+from .recipe import Memory
 
 Codes = NDArray[np.int64]
 Rows = NDArray[np.int64]

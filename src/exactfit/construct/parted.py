@@ -5,30 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from .._support.threads import Work
-from ..data import Codes, Matrix, PartedPoints, Rows
+from ..data import Rows
 from ..exceptions import WidthLimitError
 from ..network.bits import WORD_BITS
-from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Take, hyperplane_source
+from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
 from .cover import cover_distinct, refuse_small_pool
-from .distinct import ClassOrder, Crowds, Groups, Turns, candidates_of
+from .distinct import Crowds, Groups, Turns, candidates_of
 from .hyperplanes import Hyperplanes, Source
 from .patterns import Line
-from .recipe import Recipe
 from .rescue import coordinate_cuts
 from .separation import OpenPairs
 
 
-def algorithm_1_by_parts(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work
-) -> Construction:
+def algorithm_1_by_parts(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
     """As ``algorithm_1``, and the same network."""
-    source, order = hyperplane_source(X, y, targets, options, root), ClassOrder.of(y)
+    order, targets, options = setup.order, setup.targets, setup.options
     candidates = candidates_of(order, targets, root)
     refuse_small_pool(candidates, options)
-    layer = _PartedLayer(X, options, work, order, candidates)
-    layer.separate(y, targets, source)  # lines 1-8
-    distinct = X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
+    layer = _PartedLayer(setup, work, candidates)
+    layer.separate(setup.source(root))  # lines 1-8
+    distinct = setup.X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
     covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
     return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
 
@@ -40,14 +37,14 @@ class _Drained(Exception):  # noqa: N818  (a finding, not an error)
 class _PartedLayer(GrowingLayer):
     """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
 
-    def __init__(self, X: PartedPoints, options: Recipe, work: Work, order: ClassOrder, candidates: Turns) -> None:
-        super().__init__(X, options, work)
-        self.order, self.candidates = order, candidates
+    def __init__(self, setup: Setup, work: Work, candidates: Turns) -> None:
+        super().__init__(setup, work)
+        self.order, self.candidates = setup.order, candidates
         self.groups: Groups
 
-    def separate(self, y: Codes, targets: tuple[int, ...], source: Source) -> None:
+    def separate(self, source: Source) -> None:
         """Algorithm 1, lines 3-7."""
-        batches = Batches(self.X, source, self.options, self.threads, self.widths.smallest)
+        targets, batches = self.setup.targets, Batches(self.setup, source, self.threads)
         planes = source.blocks(0, 1 if batches.follow else BATCH_BLOCKS)
         while True:
             self._look(planes)

@@ -1,4 +1,4 @@
-"""Recipes: options of the paper's constructions that were checked, each and together."""
+"""Recipes: options of the paper's constructions, checked, and how wide a first layer they and memory allow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, is_whole
-from ..exceptions import ParameterError
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, check_whole_or, is_whole
+from .._support.threads import usable_memory
+from ..data import Matrix, PartedPoints
+from ..exceptions import ParameterError, TooLargeError
 from ..network.activations import as_activation
+from ..network.bits import WORD_BITS
 from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, SELECTIONS, Options
 
 # What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.
 AUTO_NETWORKS = 5
+WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
+# Hyperplanes that min_width="auto" draws at least, of one network alone and in each of several: twice as many win
+# nothing that is worth the time, except for one network of few rows, which has twice as many (docs/accuracy.md).
+AUTO_ALONE, AUTO_EACH = 2048, 512
+AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows have few bisectors
 FEW_ROWS = 1024  # rows up to which weighted detectors are found in a second or so, and answer better than masks
 
 
@@ -50,7 +58,6 @@ class Recipe(Options):
     def __post_init__(self) -> None:
         self.s = as_activation(self.activation)
         _check_kinds(self)
-        _check_widths(self)
         _check_max_bias(self.max_bias)
         _check_image_shape(self)
         _check_noise(self.noise)
@@ -101,20 +108,12 @@ def _check_kinds(options: Options) -> None:
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
     check_whole("greedy_memory", options.greedy_memory, at_least=1)
-    if options.n_networks != "auto":
-        check_whole("n_networks", options.n_networks, at_least=1)
+    check_whole_or("auto", "n_networks", options.n_networks, at_least=1)
+    check_whole_or("adaptive", "width", options.width, at_least=1)
+    check_whole_or("auto", "min_width", options.min_width, at_least=0)
+    if options.max_width is not None:
+        check_whole("max_width", options.max_width, at_least=1)
     check_n_jobs(options.n_jobs)
-
-
-def _check_widths(options: Options) -> None:
-    width, smallest, largest = options.width, options.min_width, options.max_width
-    if not (isinstance(width, str) and width == "adaptive") and not (is_whole(width) and int(width) >= 1):
-        raise ParameterError(f"width must be 'adaptive' or a whole number >= 1, got {width!r}")
-    is_auto = isinstance(smallest, str) and smallest == "auto"
-    if not is_auto and not (is_whole(smallest) and int(smallest) >= 0):
-        raise ParameterError(f"min_width must be 'auto' or a whole number >= 0, got {smallest!r}")
-    if largest is not None and check_whole("max_width", largest, at_least=1) < (0 if is_auto else int(smallest)):
-        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
 
 
 def _check_image_shape(options: Options) -> None:
@@ -168,6 +167,9 @@ def _distance(margin: Any) -> float:
 
 def _check_agreement(recipe: Recipe) -> None:
     """Options that do not go together."""
+    smallest, largest = recipe.min_width, recipe.max_width
+    if largest is not None and not isinstance(smallest, str) and largest < smallest:
+        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
     activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
     if weighted and recipe.selection == "greedy":
         raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
@@ -189,3 +191,96 @@ def _check_agreement(recipe: Recipe) -> None:
             f"exact_in={exact_in!r} needs an activation whose rounding is known: "
             f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"
         )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a first layer takes, and what there is for it.
+
+    Attributes
+    ----------
+    there : int
+        Bytes that this process may use, or that points elsewhere allow.
+    shape : tuple of int
+        Points and features.
+    n_here : int
+        Points whose patterns are all in this memory: of points in parts only distinct ones are, and counted later.
+    open_bits, weighted : bool
+        Whether bits may be open, and detectors have weights.
+    """
+
+    there: int
+    shape: tuple[int, int]
+    n_here: int
+    open_bits: bool = False
+    weighted: bool = False
+
+    @classmethod
+    def for_layer(cls, X: Matrix, options: Recipe | None = None) -> Memory:
+        """For a first layer over these points; without options, of bits that are never open, for masks."""
+        parted = isinstance(X, PartedPoints)
+        there, n_here = (X.memory, 0) if parted else (usable_memory(), int(X.shape[0]))
+        if options is None:
+            return cls(there, X.shape, n_here)
+        return cls(there, X.shape, n_here, options.has_open_bits, options.detectors == "weighted")
+
+    def taken_by(self, width: int) -> int:
+        """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
+
+        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. Weighted
+        detectors need all of them once more, each pattern once, and again as rows for those that a fit looks at.
+        """
+        filtered, matrices = (8, 2) if self.open_bits else (4, 1)
+        if self.weighted:
+            matrices = 2 * matrices + 1
+        words = -(-width // WORD_BITS)
+        return width * ((4 + filtered) * self.shape[1] + 8) + matrices * 8 * words * self.n_here
+
+    def largest_width(self) -> int:
+        """The width beyond which a first layer would fill half of the memory, or weights would all be zero."""
+        words = max(1, self.there // 2 // self.taken_by(WORD_BITS))
+        return min(WIDEST_WEIGHTED if self.weighted else self.there, WORD_BITS * words)
+
+    def refuse_too_large(self, width: int) -> None:
+        """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
+        if self.weighted and width > WIDEST_WEIGHTED:
+            raise TooLargeError(
+                f'width={width} leaves no room for detectors="weighted", whose sums stay within 2^24: '
+                f'at most {WIDEST_WEIGHTED} hyperplanes, or detectors="mask"'
+            )
+        needed = self.taken_by(width)
+        if needed > self.there:
+            raise TooLargeError(
+                f"width={width} needs {needed:,} bytes for {self.shape[0]} points of {self.shape[1]} features, "
+                f"there are {self.there:,}: choose a smaller width"
+            )
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Between what widths a first layer may end, and whether the largest one was asked for."""
+
+    smallest: int
+    largest: int
+    asked: bool
+
+    @classmethod
+    def of(cls, X: Matrix, options: Recipe) -> Widths:
+        """The widths that options and memory allow."""
+        asked, memory = options.max_width is not None, Memory.for_layer(X, options)
+        if not options.is_adaptive:
+            memory.refuse_too_large(int(options.width))
+            return cls(int(options.width), int(options.width), True)
+        room = memory.largest_width()
+        largest = int(options.max_width) if options.max_width is not None else room
+        auto = min(_auto_width(X.shape[0], options.network_count), largest, room)
+        smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
+        if smallest:
+            memory.refuse_too_large(smallest)
+        return cls(smallest, largest if asked else max(smallest, largest), asked)
+
+
+def _auto_width(n_points: int, n_networks: int) -> int:
+    """The least width that is meant by ``min_width="auto"``, where there is room for it."""
+    alone = 2 * AUTO_ALONE if n_points <= FEW_ROWS else AUTO_ALONE
+    return min(AUTO_PER_ROW * n_points, alone if n_networks == 1 else AUTO_EACH)

@@ -21,7 +21,7 @@ from .._support.parameters import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
 from ..construct import Recipe
 from ..construct.build import build
-from ..construct.memory import Memory
+from ..construct.recipe import Memory
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other

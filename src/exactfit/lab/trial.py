@@ -263,7 +263,7 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
     distinct = Distinct.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
     cover = weighted_covers(distinct)
-    covers = [cover(share, silent) for share in distinct.shares()]
+    covers = [cover(share, silent) for share in distinct.shares]
     return [_named(distinct.in_points(made, distinct.order.rows), everyone) for made in covers]
 
 

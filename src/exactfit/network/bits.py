@@ -7,7 +7,9 @@ block of 64 hyperplanes is one more line of memory. Bits beyond ``n_bits`` are z
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,15 +92,24 @@ class BitMatrix:
             words[-1] &= last_word(n_bits)
         return BitMatrix(words, n_bits)
 
+    def cut(self, start: int, stop: int) -> BitMatrix:
+        """The bits from ``start`` to ``stop`` of every row."""
+        first, shift = divmod(start, WORD_BITS)
+        words = self.words[first : first + n_words(stop - start)]
+        if shift:
+            following = self.words[first + 1 : first + 1 + len(words)] << np.uint64(WORD_BITS - shift)
+            words = words >> np.uint64(shift)
+            words[: len(following)] |= following
+        return BitMatrix(words, WORD_BITS * len(words)).head(stop - start)
+
+    def split(self, sizes: Sequence[int]) -> list[Words]:
+        """The words of so many bits of every row, and of so many after them, and so on; each part packed for itself."""
+        starts = np.cumsum([0, *sizes]).tolist()
+        return [self.cut(start, stop).words for start, stop in pairwise(starts)]
+
     def complement(self) -> BitMatrix:
         """Every bit turned."""
         words = ~self.words
         if self.n_bits % WORD_BITS:
             words[-1] &= last_word(self.n_bits)
         return BitMatrix(words, self.n_bits)
-
-    def append(self, other: BitMatrix) -> BitMatrix:
-        """The bits of ``other`` after those of each row; this one must fill its words."""
-        if self.n_bits % WORD_BITS:
-            raise ValueError(f"cannot append to a matrix of {self.n_bits} bits: not a multiple of {WORD_BITS}")
-        return BitMatrix(np.concatenate([self.words, other.words]), self.n_bits + other.n_bits)

@@ -37,6 +37,7 @@ UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the
 LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
 WIDEST, EXACT_FLOAT32 = 128, 2**24  # the largest weight; float32 holds all whole numbers up to this one
 CHUNK_ROWS = 2**16  # points whose bits are held at a time: 16 MB for 2,000 hyperplanes
+SLACKS_AT_ONCE = 2**24  # of all classes in all networks: 128 MB
 TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the cache while all detectors pass
 
 
@@ -281,54 +282,65 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     >>> (class_slack(network, X)[:, 0] > 0) == (y == 1)
     array([ True,  True,  True])
     """
-    detectors = Detectors.of(network)
-    slack = np.full((len(detectors.classes), X.shape[0]), LOWEST)
+    return mean_slack([network], X, n_jobs=n_jobs)
+
+
+def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Floats:
+    """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
+    each = [Detectors.of(network) for network in networks]
+    mean = np.empty((len(each[0].classes), X.shape[0]))
+    step = max(1, min(CHUNK_ROWS, SLACKS_AT_ONCE // (len(each) * max(1, len(mean)))))
     with Threads(n_jobs) if X.shape[0] > TILE_ROWS else nullcontext(SERIAL) as threads:
-        for start in range(0, X.shape[0], CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, X.shape[0])
-            _slack_of_chunk(detectors, X, start, slack[:, start:stop], threads)
-    return np.ascontiguousarray(slack.T)
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, min(start + step, X.shape[0]))
+            total = np.zeros((len(mean), rows.stop - rows.start))
+            with np.errstate(over="ignore"):  # shares of LOWEST may add up to a little less
+                for own in _slacks(each, X, rows, threads):
+                    total += own / len(each)
+            np.maximum(total, LOWEST, out=mean[:, rows])
+    return np.ascontiguousarray(mean.T)
 
 
-def _slack_of_chunk(detectors: Detectors, X: Matrix, start: int, out: Floats, threads: Threads) -> None:
-    n = out.shape[1]
-    if detectors.is_small(n):
-        slack = detectors.slack(dense_rows(X, slice(start, start + n)))
-        np.maximum.at(out, detectors.owners, slack)
-        return
-    found = detectors.limits, detectors.spans, detectors.owners
-    best_slack: Callable[..., None] = best_slack_counts
-    counters = detectors.counters
-    if isinstance(detectors.weights, WeightedMasks):
-        best_slack, counters = best_slack_weights, detectors.weights.planes
-    is_threshold = detectors.activation.is_threshold
-    if is_threshold:
-        rows = np.arange(start, start + n)
-        words = sides(X, detectors.planes, detectors.first.bias, rows=rows, threads=threads).words
+def _slacks(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads) -> Floats:
+    """The slack of every output in each of some networks, shape (n_networks, n_outputs, n_points)."""
+    n = rows.stop - rows.start
+    out = np.full((len(each), len(each[0].classes), n), LOWEST)
+    if all(one.is_small(n) for one in each):
+        points = dense_rows(X, rows)
+        for one, own in zip(each, out, strict=True):
+            np.maximum.at(own, one.owners, one.slack(points))
+        return out
+    found = [(one.limits, one.spans, one.owners) for one in each]
+    counters = [one.weights.planes if isinstance(one.weights, WeightedMasks) else one.counters for one in each]
+    count: list[Callable[..., None]] = [best_slack_weights if one.are_weighted else best_slack_counts for one in each]
+    is_threshold = each[0].activation.is_threshold
+    words = _words_of_each(each, X, rows, threads) if is_threshold else []
 
     def work(low: int) -> None:
         high = min(low + TILE_ROWS, n)
         if is_threshold:
-            best_slack(words, low, high, counters, *found, out)
-        else:
-            values = detectors.values(dense_rows(X, slice(start + low, start + high)))
-            best_slack_sums(values, counters, *found, out[:, low:high])
+            for best_slack, bits, lines, facts, own in zip(count, words, counters, found, out, strict=True):
+                best_slack(bits, low, high, lines, *facts, own)
+            return
+        points = dense_rows(X, slice(rows.start + low, rows.start + high))
+        for one, lines, facts, own in zip(each, counters, found, out, strict=True):
+            best_slack_sums(one.values(points), lines, *facts, own[:, low:high])
 
     if n <= TILE_ROWS:
         work(0)
     else:
         threads.map(work, range(0, n, TILE_ROWS))
+    return out
 
 
-def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Floats:
-    """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
-    if len(networks) == 1:
-        return class_slack(networks[0], X, n_jobs=n_jobs)
-    total = np.zeros((X.shape[0], networks[0].widths[-1]))
-    with np.errstate(over="ignore"):  # shares of LOWEST may add up to a little less
-        for network in networks:
-            total += class_slack(network, X, n_jobs=n_jobs) / len(networks)
-    return np.maximum(total, LOWEST)
+def _words_of_each(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads) -> list[NDArray[np.uint64]]:
+    """The bits of points in each of some networks: points are read once for all of them."""
+    some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
+    if len(each) == 1:
+        return [sides(X, each[0].planes, each[0].first.bias, rows=some, threads=threads).words]
+    planes = np.concatenate([one.planes for one in each])
+    biases = [one.first.bias for one in each]
+    return sides(X, planes, np.concatenate(biases), rows=some, threads=threads).split(list(map(len, biases)))
 
 
 def by_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Codes:

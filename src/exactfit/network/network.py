@@ -72,10 +72,6 @@ class Layer:
     bias: NDArray[Any]
     activation: Activation | None
 
-    def __post_init__(self) -> None:
-        if self.bias.shape != self.weights.shape[:1]:
-            raise ValueError(f"bias of shape {self.bias.shape} for weights of shape {self.weights.shape}")
-
     def __repr__(self) -> str:
         units, inputs = self.weights.shape
         name = "linear" if self.activation is None else self.activation.name
@@ -217,7 +213,11 @@ class Network:
     input_map: InputMap = "identity"
 
     def __post_init__(self) -> None:
-        for (units, _), (_, inputs) in pairwise([layer.weights.shape for layer in self.layers]):
+        shapes = [layer.weights.shape for layer in self.layers]
+        for number, (layer, shape) in enumerate(zip(self.layers, shapes, strict=True)):
+            if layer.bias.shape != shape[:1]:
+                raise ValueError(f"layer {number} has a bias of shape {layer.bias.shape} for weights of shape {shape}")
+        for (units, _), (_, inputs) in pairwise(shapes):
             if inputs != units:
                 raise ValueError(f"a layer of {inputs} inputs follows one of {units} units")
 

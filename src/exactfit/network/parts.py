@@ -77,9 +77,7 @@ def _weights(counters: Counters) -> NDArray[np.int8]:
 
 
 def parts_of(network: Network, hyperplanes: Starts, detectors: Starts) -> tuple[Network, ...]:
-    """The networks that :func:`side_by_side` put into one; itself where nothing says that there are several."""
-    if not len(hyperplanes):
-        return (network,)
+    """The networks that :func:`side_by_side` put into one."""
     return tuple(
         _part(network, slice(*planes), slice(*rows))
         for planes, rows in zip(pairwise(hyperplanes.tolist()), pairwise(detectors.tolist()), strict=True)
@@ -90,7 +88,7 @@ def _part(network: Network, planes: slice, rows: slice) -> Network:
     first, second, last = network.layers
     assert isinstance(second.weights, Masks | WeightedMasks)
     assert isinstance(last.weights, Masks)
-    claims = BitMatrix.from_bool(last.weights.bits.to_bool()[:, rows])
+    claims = last.weights.bits.cut(rows.start, rows.stop)
     layers = (
         replace(first, weights=Dense(_dense(first)[planes]), bias=first.bias[planes]),
         replace(second, weights=_cut(second.weights, planes, rows), bias=second.bias[rows]),
@@ -102,7 +100,7 @@ def _part(network: Network, planes: slice, rows: slice) -> Network:
 def _cut(counters: Counters, planes: slice, rows: slice) -> Counters:
     if isinstance(counters, WeightedMasks):
         return WeightedMasks(np.ascontiguousarray(counters.values[rows, planes]), counters.sign)
-    return Masks(BitMatrix.from_bool(counters.bits.take(rows).to_bool()[:, planes]), counters.sign)
+    return Masks(counters.bits.take(rows).cut(planes.start, planes.stop), counters.sign)
 
 
 def are_apart(network: Network, hyperplanes: Starts, detectors: Starts) -> bool:

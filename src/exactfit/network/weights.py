@@ -126,12 +126,19 @@ WORTH_THREADS = 2**19  # words; fewer are weighed faster than they are shared ou
 
 
 class _Matrix:
-    """A matrix of weights that shows its size, not its numbers."""
+    """A matrix of weights, in an array of its numbers unless it says otherwise; shows its size, not its numbers."""
+
+    values: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
         """Units and inputs."""
-        raise NotImplementedError
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def n_nonzero(self) -> int:
+        """Weights other than zero."""
+        return int(np.count_nonzero(self.values))
 
     def __repr__(self) -> str:
         units, inputs = self.shape
@@ -152,16 +159,6 @@ class Dense(_Matrix):
 
     values: NDArray[Any]
     kind = "dense"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.count_nonzero(self.values))
 
     def take(self, units: NDArray[Any]) -> Dense:
         """Some of the units."""
@@ -224,16 +221,6 @@ class WeightedMasks(_Matrix):
     sign: int
     kind = "weighted"
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return int(np.count_nonzero(self.values))
-
     @cached_property
     def planes(self) -> NDArray[np.uint64]:
         """The weights bit by bit, packed as patterns are: shape (units, 8, words)."""
@@ -256,8 +243,11 @@ def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: T
     planes = np.empty((PLANES, len(words)), dtype=np.uint64)
     weight_planes(weights, planes)
     out = np.empty(words.shape[1], dtype=np.int32)
-    parts = split(0, len(out), threads.count if words.size > WORTH_THREADS else 1)
-    threads.map(lambda part: weigh(words, *part, planes, out[slice(*part)]), parts)
+    if words.size <= WORTH_THREADS:
+        weigh(words, 0, len(out), planes, out)
+    else:
+        parts = split(0, len(out), threads.count)
+        threads.map(lambda part: weigh(words, *part, planes, out[slice(*part)]), parts)
     return out
 
 
@@ -321,16 +311,6 @@ class Integers(_Matrix):
 
     values: NDArray[np.object_]
     kind = "integers"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
-        return self.values.shape[0], self.values.shape[1]
-
-    @property
-    def n_nonzero(self) -> int:
-        """Weights other than zero."""
-        return sum(bool(value) for value in self.values.flat)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The numbers, for a digest or a file."""

@@ -20,9 +20,8 @@ from ..construct.cover import cover_classes, random_cover
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns, Counts, Pieces
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
-from ..construct.memory import Memory
 from ..construct.patterns import Patterns, norms_above, patterns_of
-from ..construct.recipe import Recipe
+from ..construct.recipe import Memory, Recipe
 from ..construct.rescue import coordinate_cuts
 from ..data import Codes, Floats, Matrix, Rows
 from ..exceptions import NoGapError

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from exactfit import Recipe, adaptive_width, fixed_width
-from exactfit.construct import memory as memory_module
-from exactfit.construct.memory import Memory, Widths
+from exactfit.construct import recipe as recipe_module
+from exactfit.construct.recipe import Memory, Widths
 from exactfit.exceptions import TooLargeError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -31,7 +31,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried():
 
 def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
     assert memory(10, 3).taken_by(65) >= 65 * (4 * 3 + 8) + 2 * 8 * 10
-    monkeypatch.setattr(memory_module, "usable_memory", lambda: 100_000)
+    monkeypatch.setattr(recipe_module, "usable_memory", lambda: 100_000)
     found = Memory.for_layer(X)
     width = found.largest_width()
     assert width % 64 == 0
@@ -45,7 +45,7 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
     both = memory(1000, 1, open_bits=True).taken_by(64) - memory(1000, 1).taken_by(64)
     assert both == 8 * 1000 + 64 * 4
     room = memory(*X.shape).taken_by(640)
-    monkeypatch.setattr(memory_module, "usable_memory", lambda: room)
+    monkeypatch.setattr(recipe_module, "usable_memory", lambda: room)
     Memory.for_layer(X).refuse_too_large(640)
     assert Memory.for_layer(X, Recipe(exact_in="float32")).largest_width() < Memory.for_layer(X).largest_width()
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
@@ -56,11 +56,11 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
 def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
     plain = memory(1000, 1).taken_by(64)
     assert memory(1000, 1, weighted=True).taken_by(64) - plain == 2 * 8 * 1000
-    monkeypatch.setattr(memory_module, "usable_memory", lambda: memory(*X.shape).taken_by(640))
+    monkeypatch.setattr(recipe_module, "usable_memory", lambda: memory(*X.shape).taken_by(640))
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError, match="choose a smaller width"):
             build(Recipe(detectors="weighted"))
-    monkeypatch.setattr(memory_module, "usable_memory", lambda: 2**50)
+    monkeypatch.setattr(recipe_module, "usable_memory", lambda: 2**50)
     with pytest.raises(TooLargeError, match='at most 8388608 hyperplanes, or detectors="mask"'):
         fixed_width(X, Y, 2**23 + 1, Recipe(detectors="weighted"))
     assert Memory.for_layer(X, Recipe(detectors="weighted")).largest_width() == 2**23
