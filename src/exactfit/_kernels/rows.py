@@ -298,15 +298,17 @@ def expand(words):
 
 
 @inlined
-def one_round(constant, words, va, vb, vc, vd, ve, vf, vg, vh):
-    """A round: what the standard moves along its eight variables stays in place, and the caller renames them."""
+def one_round(constant, words, v, first):
+    """A round: what the standard moves along its eight variables stays in place; they are named from ``first`` on."""
+    va, vb, vc, vd = v[first], v[(first + 1) % 8], v[(first + 2) % 8], v[(first + 3) % 8]
+    ve, vf, vg, vh = v[(first + 4) % 8], v[(first + 5) % 8], v[(first + 6) % 8], v[(first + 7) % 8]
     for lane in range(LANES):
         a, b, c, e = va[lane], vb[lane], vc[lane], ve[lane]
         s1 = np.uint32(turned(e, 6) ^ turned(e, 11) ^ turned(e, 25))
-        first = np.uint32(vh[lane] + s1 + np.uint32((e & vf[lane]) ^ (~e & vg[lane])) + constant + words[lane])
+        new = np.uint32(vh[lane] + s1 + np.uint32((e & vf[lane]) ^ (~e & vg[lane])) + constant + words[lane])
         s0 = np.uint32(turned(a, 2) ^ turned(a, 13) ^ turned(a, 22))
-        vd[lane] = np.uint32(vd[lane] + first)
-        vh[lane] = np.uint32(first + s0 + np.uint32((a & b) ^ (a & c) ^ (b & c)))
+        vd[lane] = np.uint32(vd[lane] + new)
+        vh[lane] = np.uint32(new + s0 + np.uint32((a & b) ^ (a & c) ^ (b & c)))
 
 
 @compiled
@@ -315,9 +317,7 @@ def compress(state, words, v):
     expand(words)
     v[:] = state
     for t in range(64):
-        a = -t % 8
-        b, c, d, e, f, g, h = (a + 1) % 8, (a + 2) % 8, (a + 3) % 8, (a + 4) % 8, (a + 5) % 8, (a + 6) % 8, (a + 7) % 8
-        one_round(ROUNDS[t], words[t], v[a], v[b], v[c], v[d], v[e], v[f], v[g], v[h])
+        one_round(ROUNDS[t], words[t], v, -t % 8)
     for k in range(8):
         for lane in range(LANES):
             state[k, lane] = np.uint32(state[k, lane] + v[k, lane])

@@ -16,14 +16,12 @@ from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
 from ..geometry.neighbours import NOBODY
 from ..suspects import Suspects
-from .plane import check_fitted
+from .plane import Floats, check_fitted
 from .regions import plot_regions
 from .style import GREY, INK, axes_for, check_kind, color, documented, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 Shape = tuple[int, int]
 
