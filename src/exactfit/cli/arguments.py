@@ -178,7 +178,7 @@ class Output:
 
     def write(self, text: str, what: str) -> None:
         """Print the text, or write the file."""
-        from .._support.files import write_whole
+        from .._support.processes import write_whole
 
         if self.output is None:
             typer.echo(text, nl=not text.endswith("\n"))
@@ -208,7 +208,7 @@ class Report(Output):
 
     def write_page(self, page: Callable[[tuple[int, ...] | None], str]) -> None:
         """Write the page, if one was asked for."""
-        from .._support.files import write_whole
+        from .._support.processes import write_whole
 
         if self.report is not None:
             write_whole(self.report, page(shape_of(self.image_shape)).encode(), "the report")

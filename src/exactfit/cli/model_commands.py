@@ -239,7 +239,7 @@ def encode_command(
     """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
 
-    from .._support.files import write_whole
+    from .._support.processes import write_whole
 
     new.check()
     if labels is not None:
