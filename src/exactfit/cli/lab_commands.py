@@ -1,23 +1,23 @@
-"""Commands to see and try: ``reproduce``, ``sweep``, ``trials``, ``demo``, ``playground``, ``warm-up``."""
+"""Commands to measure, compare and try: ``describe``, ``compare``, ``evaluate``, ``reproduce``, ``demo`` and others."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._support.console import tell
+from .._support.console import harmless, tell
 from ..exceptions import ParameterError
-from .output import ExitCode, notify, print_exhibit, telling_of_compiling
+from .arguments import Estimator, Jobs, Json, LabelledSource, as_label, as_number, option
+from .output import ExitCode, json_text, notify, print_exhibit, show_progress, telling_of_compiling
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
     from ..lab.option_sweep import OptionSweep
-    from ..lab.reproducing import Reproduced, SweepOptions
+    from ..lab.reproducing import SweepOptions
 
 Extent = Annotated[
     str | None,
@@ -27,6 +27,94 @@ Extent = Annotated[
     ),
 ]
 DEMO = Path("exactfit-demo")
+
+
+def describe_command(
+    source: LabelledSource,
+    target_class: Annotated[str | None, typer.Option(metavar="LABEL", help="The class that gets detectors.")] = None,
+    max_bias: Annotated[str, option("max_bias")] = "radius",
+    center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = True,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, help="Seconds; what is not done in time is left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Measure what the size of a network for this table depends on, and forecast that size."""
+    from ..geometry.report import describe as described
+    from ..tables.table import speaking_of
+
+    given = source.encoded()
+    with speaking_of(given.table):
+        description = described(
+            given.X,
+            given.labels,
+            max_bias=as_number("--max-bias", max_bias, float, ("radius",)),
+            target=as_label(target_class, given.labels),
+            center=center,
+            time_limit=time_limit,
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=show_progress(),
+        )
+    typer.echo(json_text(description.to_dict()) if json else harmless(str(description)))
+
+
+def compare_command(
+    source: LabelledSource,
+    construction: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="One of the rows, or several by repeating; all by default.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each.")] = 60.0,
+    conflicts: Annotated[str, option("conflicts")] = "raise",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of every construction.")] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="How many to run at a time.")] = None,
+    json: Json = False,
+) -> None:
+    """Build networks for this table by every published construction, and put them side by side."""
+    from ..lab import compare as compared
+    from ..tables.table import speaking_of
+
+    given = source.encoded()
+    with speaking_of(given.table):
+        comparison = compared(
+            given.X, given.labels, construction or "all", time_limit,
+            conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(comparison.to_dict()) if json else harmless(str(comparison)))
+    if comparison.missing:
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
+
+
+def evaluate_command(
+    source: LabelledSource,
+    estimator: Estimator,
+    folds: Annotated[int, typer.Option(min=2, help="Stratified folds.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, help="Seconds for all; what is done by then counts.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how often a model is right on new rows, beside its settings and the usual classifiers.
+
+    Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
+    """
+    from ..lab.evaluating import evaluate
+    from ..tables.table import speaking_of
+
+    table, labels = source.labelled()
+    model = estimator.classifier(labels).set_params(verbose=0)
+    seed = 0 if estimator.seed is None else estimator.seed
+    with speaking_of(table):
+        found = evaluate(
+            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale == "standard",
+            time_limit=time_limit, random_state=seed, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(found.to_dict()) if json else str(found))
+    if found.end == "interrupted":
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
 
 
 @dataclass(frozen=True)
@@ -131,17 +219,13 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
         done = reproduce(experiment, options, notify)
     else:
         done = sweep_options(experiment, options, notify)
-    _print_files(done)
+    for path in [*([done.summary] if done.summary else []), *done.figures]:
+        tell(str(path))
     if done.report.failed:
         notify(
             f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red"
         )
     return done.report.failed
-
-
-def _print_files(done: Reproduced) -> None:
-    for path in [*([done.summary] if done.summary else []), *done.figures]:
-        tell(str(path))
 
 
 def merge_command(
@@ -241,19 +325,3 @@ def warm_up_command() -> None:
         words = ", ".join(f"{name} {value}" for name, value in options.items())
         notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
     tell("ready")
-
-
-# Each with an example, which ends its help.
-COMMANDS: dict[Callable[..., None], str] = {
-    reproduce_command: "exactfit reproduce two-moons",
-    sweep_command: "exactfit sweep my.toml",
-    demo_command: "exactfit demo -o pictures --seed 3",
-    playground_command: "exactfit playground --port 8000 --no-browser",
-    warm_up_command: "exactfit warm-up",
-}
-TRIALS: dict[Callable[..., None], str] = {
-    merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",
-    summary_command: "exactfit trials summary results/mnist.trials.csv.gz",
-    cost_command: "exactfit trials cost results/*.trials.csv.gz",
-    published_command: "exactfit trials published results/*.trials.csv.gz",
-}
