@@ -234,8 +234,8 @@ def test_shells_complete_values_and_names(
 def test_offered_words_are_those_that_the_library_takes() -> None:
     from exactfit.certificate.record import ARITHMETICS
     from exactfit.lab import experiment
-    from exactfit.tables.dialect import MISSING, PARTS
     from exactfit.tables.encoding import SCALINGS
+    from exactfit.tables.table import MISSING, PARTS
 
     assert set(program.CHOICES["arithmetic"]) == set(ARITHMETICS)
     assert set(program.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}

@@ -11,7 +11,7 @@ from table_files import cells, error_of, table_of
 import exactfit
 from exactfit import DataError, InterpolatingClassifier, TableModel, read_table
 from exactfit.tables import Encoding
-from exactfit.tables.columns import described
+from exactfit.tables.explained import described
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])

@@ -218,8 +218,7 @@ class LabelledSource(TableSource):
     def labelled(self) -> tuple[Table, NDArray[Any]]:
         """The table and its labels, read once."""
         from .._support.parameters import check_choice
-        from ..tables.columns import refuse_measure
-        from ..tables.encoding import SCALINGS
+        from ..tables.encoding import SCALINGS, refuse_measure
 
         check_choice("scale", self.scale, SCALINGS)
         form = replace(self.form(), date_parts=tuple(self.date_part or ()))

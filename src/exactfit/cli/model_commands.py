@@ -66,7 +66,7 @@ def fit_command(
     from ..demo import Exhibit
     from ..persistence import save
     from ..tables import TableModel
-    from ..tables.columns import described
+    from ..tables.explained import described
     from ..tables.table import speaking_of
 
     new = _model_file(output, dry_run)

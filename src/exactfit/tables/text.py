@@ -1,4 +1,4 @@
-"""Text with separators: CSV and its kin, without further packages.
+"""Text with separators, CSV and its kin: how a file is written, and what it holds, without further packages.
 
 Blocks of plain numbers are parsed at once by compiled code; from the first block on that holds
 anything else (text, quotes, empty cells, blank lines), the csv module reads record by record.
@@ -10,34 +10,161 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._kernels.compile import is_loaded
 from .._kernels.decimals import parse_decimals
 from .._support.console import Progress
-from ..exceptions import DataError
-from .cells import EXACT_INTEGERS, Cells, labels_of
-from .dialect import SAMPLE_BYTES, Dialect, ReadOptions, Writing, detect, missing_words
-from .table import Choice, Choose, Raw, place
+from ..exceptions import DataError, ParameterError
+from .columns import COMMA_NUMBER, EXACT_INTEGERS, Cells, Writing, labels_of, missing_words
+from .table import Choice, Choose, Floats, Missing, Raw, place
 
-Floats = NDArray[np.float64]
-
+AUTO = "auto"
+NO_SEPARATOR = '0123456789+-.eE"\r\n'
+SEPARATORS = ("\t", ";", "|", ",")  # tried in this order: a comma may stand within a cell of any of the others
+SAMPLE_BYTES = 2**20  # 1 MiB of a file decides how it is written: thousands of rows, read in milliseconds
+SAMPLE_RECORDS = 1000  # of the sample that are split once for every separator
+POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]+\.[0-9]+\s*")
 BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
 SMALL_TEXT = 2**17  # bytes that are read record by record before the compiler would be loaded
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file is to be read, whatever is wanted from it.
+
+    Attributes
+    ----------
+    separator : str
+        Between the cells of a text file; "tab" is one too, and "auto" finds it out.
+    header : bool
+        Whether the first line of a text file holds names.
+    missing : {"error", "drop-rows", "impute", "indicator"}
+        What becomes of empty cells.
+    verbose : bool
+        Whether to show progress.
+    decimal : {"auto", ".", ","}
+        Between the digits of a number.
+    missing_values : tuple of str
+        Words that count as empty cells beside the usual ones; the empty word leaves those out.
+    date_parts : tuple of str
+        Parts of dates that become numbers of their own beside the days.
+    """
+
+    separator: str = AUTO
+    header: bool = True
+    missing: Missing = "error"
+    verbose: bool = False
+    decimal: str = AUTO
+    missing_values: tuple[str, ...] = ()
+    date_parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Separator and decimal sign of a file, and what to tell about them."""
+
+    separator: str
+    decimal: str
+    notes: tuple[str, ...] = ()
+
+
+def detect(sample: bytes, separator: str, decimal: str, header: bool) -> Dialect:
+    r"""What a file is written with, from its beginning; what is given stays.
+
+    Examples
+    --------
+    >>> from exactfit.tables.text import detect
+    >>> detect(b"a;b\n1,5;x\n2,5;y\n", "auto", "auto", header=True)
+    Dialect(separator=';', decimal=',', notes=("cells are separated by ';', numbers have decimal commas",))
+    """
+    separator = check_separator(separator)
+    if decimal not in (AUTO, ".", ","):
+        raise ParameterError(f"decimal must be '.', ',' or 'auto', got {decimal!r}")
+    lines = sample.decode("utf-8", errors="replace").splitlines(keepends=True)
+    lines = lines[:-1] if len(sample) >= SAMPLE_BYTES else lines  # the last one may be cut
+    found, notes = _likely_separator(lines, header), []
+    if separator != AUTO:
+        _refuse_one_column(lines, separator, found)
+    else:
+        separator = found or ","
+        shown = "tabs" if separator == "\t" else repr(separator)
+        notes += [f"cells are separated by {shown}"] if separator != "," else []
+    sign = decimal if decimal != AUTO else _likely_decimal(lines, separator, header)
+    notes += ["numbers have decimal commas"] if decimal == AUTO and sign == "," else []
+    return Dialect(separator, sign, (", ".join(notes),) if notes else ())
+
+
+def check_separator(separator: str) -> str:
+    """The separator, as one character; "tab" is one too, and "auto" leaves it to the file."""
+    if not isinstance(separator, str):
+        raise ParameterError(f"the separator must be one character, got {type(separator).__name__}")
+    separator = "\t" if separator in ("tab", "\\t") else separator
+    if separator == AUTO:
+        return separator
+    if len(separator) != 1 or separator in NO_SEPARATOR or not separator.isascii():
+        raise ParameterError(f"the separator must be one character, such as , or ; or tab, got {separator!r}")
+    return separator
+
+
+def _records(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The first records, as far as they can be split at all."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # reading will say where
+        for record in csv.reader(lines, delimiter=separator, strict=True):
+            if record:
+                records.append(record)
+            if len(records) == SAMPLE_RECORDS:
+                break
+    return records
+
+
+def _likely_separator(lines: list[str], header: bool) -> str | None:
+    """The first separator that splits every record into the same number of cells, more than one."""
+    fitting = []
+    for separator in SEPARATORS:
+        sizes = {len(record) for record in _records(lines, separator)}
+        if len(sizes) == 1 and sizes.pop() > 1:
+            fitting.append(separator)
+    if "," in fitting and not header and fitting[0] != ",":  # 1,5;2,5 can be split at either
+        cells = (cell for record in _records(lines, fitting[0]) for cell in record)
+        return fitting[0] if any(map(COMMA_NUMBER.fullmatch, cells)) else ","
+    return fitting[0] if fitting else None
+
+
+def _refuse_one_column(lines: list[str], separator: str, found: str | None) -> None:
+    records = _records(lines, separator)
+    if records and len(records[0]) == 1 and found not in (None, separator):
+        name = "tab" if found == "\t" else found
+        raise ParameterError(
+            f"there is one column only with the separator {separator!r}: did you mean --separator {name!r}?"
+        )
+
+
+def _likely_decimal(lines: list[str], separator: str, header: bool) -> str:
+    """A comma, where more numbers are written with a comma than with a point; never beside separating commas."""
+    if separator == ",":  # "1,234" in quotes is more likely one thousand and so on
+        return "."
+    cells = [cell for record in _records(lines, separator)[header:] for cell in record]
+    commas, points = (sum(1 for cell in cells if form.fullmatch(cell)) for form in (COMMA_NUMBER, POINT_NUMBER))
+    return "," if commas > points else "."
+
+
 def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, progress: Progress) -> Raw:
     """Read the chosen columns of a text file."""
     file = file if file.seekable() else io.BytesIO(file.read())
     total = file.seek(0, os.SEEK_END)
-    start = len(BOM) if _has_bom(file) else 0
+    file.seek(0)
+    start = len(BOM) if file.read(len(BOM)) == BOM else 0
     file.seek(start)
     dialect = detect(file.read(SAMPLE_BYTES), form.separator, form.decimal, form.header)
     file.seek(start)
@@ -50,11 +177,6 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, prog
         raise DataError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
     except csv.Error as error:
         raise DataError(f"{name}: line {reader.line} cannot be read as separated text: {error}") from error
-
-
-def _has_bom(file: BinaryIO) -> bool:
-    file.seek(0)
-    return file.read(len(BOM)) == BOM
 
 
 @dataclass
@@ -106,7 +228,9 @@ class _Reader:
     def _meet(self, record: Sequence[str]) -> None:
         """Choose among the columns that the first record shows."""
         self.names = tuple(record) if self.header else tuple(str(k) for k in range(len(record)))
-        _refuse_twice(self.name, self.names)
+        for column, count in Counter(self.names).items():
+            if count > 1:
+                raise DataError(f"{self.name} has more than one column {column!r}: give each column its own name")
         self.choice = self.choose(self.names, self.header)
         kinds = self.choice.kinds
         self.cells = [Cells(self.names[k], k, kinds[k], self._place, self.writing) for k in sorted(kinds)]
@@ -127,7 +251,7 @@ class _Reader:
             if numbers is None:
                 self.file.seek(start)
                 return
-            self._count(range(self.line, self.line + len(numbers)))
+            self.lines.extend(range(self.line, self.line + len(numbers)))
             for cells in self.cells:
                 cells.add_numbers(numbers[:, cells.position])
             if self.label is not None:
@@ -143,9 +267,6 @@ class _Reader:
                 return None
             block = block if self.separator == "," else block.replace(b",", b".")
         return plain_numbers(block, self.separator, len(self.names))
-
-    def _count(self, lines: Sequence[int]) -> None:
-        self.lines.extend(lines)
 
     def _read_records(self) -> None:
         """The rest, record by record."""
@@ -201,15 +322,7 @@ class _Reader:
         )
 
 
-def _refuse_twice(name: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for column in names:
-        if column in seen:
-            raise DataError(f"{name} has more than one column {column!r}: give each column its own name")
-        seen.add(column)
-
-
-def plain_numbers(block: bytes, separator: str, width: int) -> NDArray[np.float64] | None:
+def plain_numbers(block: bytes, separator: str, width: int) -> Floats | None:
     """Rows of numbers, if every line holds ``width`` plain numbers and nothing else; otherwise None."""
     block = block.replace(b"\r\n", b"\n")
     block = block if block.endswith(b"\n") else block + b"\n"
