@@ -34,39 +34,40 @@ def readable(path: Path | None) -> Path | None:
     return path
 
 
-def option(name: str, **settings: Any) -> Any:
+def argument(told: str, **settings: Any) -> Any:
+    """An argument of a command, with what its help says."""
+    return typer.Argument(help=told, **settings)
+
+
+def option(told: str, *flags: str, **settings: Any) -> Any:
+    """An option of a command, with what its help says."""
+    return typer.Option(*flags, help=told, **settings)
+
+
+def record_option(name: str, **settings: Any) -> Any:
     """An option of the constructions, as their record tells it."""
     shell: Shell = Options.__dataclass_fields__[name].metadata["shell"]
-    told: dict[str, Any] = {"help": shell.help, **shell.settings, **settings}
-    return typer.Option(*shell.flags, **told)
+    return option(shell.help, *shell.flags, **{**shell.settings, **settings})
 
 
-DataFile = Annotated[
-    Path,
-    typer.Argument(
-        callback=readable, metavar="DATA",
-        help="A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input.",
-    ),
-]  # fmt: skip
-ModelFile = Annotated[
-    Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="A file that exactfit fit wrote.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Jobs = Annotated[int | None, option("n_jobs")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same result; another one each time by default.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="NAME", help="A column to leave out; may be repeated.")]
+EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False}  # of a file that is read
+A_TABLE = "A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input."
+DataFile = Annotated[Path, argument(A_TABLE, callback=readable, metavar="DATA")]
+ModelFile = Annotated[Path, argument("A file that exactfit fit wrote.", metavar="MODEL", **EXISTING)]
+Json = Annotated[bool, option("Print JSON, for programs.", "--json")]
+Jobs = Annotated[int | None, record_option("n_jobs")]
+Seed = Annotated[int | None, option("Same seed, same result; another one each time by default.", min=0)]
+Force = Annotated[bool, option("Replace the file if it exists.", "--force", "-f")]
+Drop = Annotated[list[str] | None, option("A column to leave out; may be repeated.", metavar="NAME")]
 BACKENDS = ("local", "dask")
-Preset = Annotated[
-    str, typer.Option(help="Where options start from: accurate (measured), or paper (as it is published).")
-]
+Preset = Annotated[str, option("Where options start from: accurate (measured), or paper (as it is published).")]
 
 
 @dataclass(frozen=True)
 class NewFile:
     """A file that a command must write."""
 
-    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The file to write.")]
+    output: Annotated[Path, option("The file to write.", "--output", "-o", dir_okay=False)]
     force: Force = False
 
     def check(self) -> None:
@@ -84,9 +85,9 @@ class NewFile:
 class Output:
     """Where data go, if not to standard output."""
 
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file, in place of standard output.")
-    ] = None
+    output: Annotated[Path | None, option("A file, in place of standard output.", "--output", "-o", dir_okay=False)] = (
+        None
+    )
     force: Force = False
 
     def check(self) -> None:
@@ -107,12 +108,10 @@ class Output:
 class Report(Output):
     """Where data go, and a page beside them."""
 
-    report: Annotated[
-        Path | None, typer.Option("--report", dir_okay=False, help="Also write a page (HTML, one file) to look at.")
-    ] = None
-    image_shape: Annotated[
-        str | None, typer.Option(metavar="H,W[,C]", help="In the page, rows are images: 28,28 or 32,32,3.")
-    ] = None
+    report: Annotated[Path | None, option("Also write a page (HTML, one file) to look at.", dir_okay=False)] = None
+    image_shape: Annotated[str | None, option("In the page, rows are images: 28,28 or 32,32,3.", metavar="H,W[,C]")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse to overwrite, and a shape without a page, before any work is done."""
@@ -149,19 +148,15 @@ class TableSource:
     """A table, and how its cells are to be read."""
 
     data: DataFile
-    separator: Annotated[str, typer.Option(help="Between the cells: a character, tab, or auto.")] = "auto"
-    decimal: Annotated[str, typer.Option(help="In numbers: a point, a comma, or auto.")] = "auto"
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are 0, 1, ...")] = (
-        False
-    )
-    missing: Annotated[
-        str, typer.Option(help="Empty cells: error, drop-rows, impute, or indicator (impute and mark).")
-    ] = "error"
+    separator: Annotated[str, option("Between the cells: a character, tab, or auto.")] = "auto"
+    decimal: Annotated[str, option("In numbers: a point, a comma, or auto.")] = "auto"
+    no_header: Annotated[bool, option("The first line is data; columns are 0, 1, ...", "--no-header")] = False
+    missing: Annotated[str, option("Empty cells: error, drop-rows, impute, or indicator (impute and mark).")] = "error"
     missing_values: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            'Counts as an empty cell beside NA, N/A, ?, null, nan; may be repeated; "" leaves those out.',
             metavar="WORD",
-            help='Counts as an empty cell beside NA, N/A, ?, null, nan; may be repeated; "" leaves those out.',
         ),
     ] = None
 
@@ -196,24 +191,20 @@ class TableSource:
 class LabelledSource(TableSource):
     """A table with labels, and what its columns are."""
 
-    label: Annotated[
-        str | None, typer.Option(help="The column that holds the labels; y for .npz, where it need not be said.")
-    ] = None
+    label: Annotated[str | None, option("The column that holds the labels; y for .npz, where it need not be said.")] = (
+        None
+    )
     drop: Drop = None
     categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A column of categories that look like numbers; may be repeated."),
+        list[str] | None, option("A column of categories that look like numbers; may be repeated.", metavar="NAME")
     ] = None
     date_part: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help="Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.",
+        option(
+            "Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.", metavar="PART"
         ),
     ] = None
-    scale: Annotated[
-        str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")
-    ] = "standard"
+    scale: Annotated[str, option("standard: centre numeric columns, divide by their deviation; or none.")] = "standard"
 
     def labelled(self) -> tuple[Table, NDArray[Any]]:
         """The table and its labels, read once."""
@@ -286,9 +277,9 @@ def _argument(one: Field[Any]) -> tuple[str, Any, Any]:
     """
     kind, default = _shell(one).kind, ACCURATE.get(one.name, one.default)
     if one.name not in PAPER:
-        return _name(one), Annotated[kind, option(one.name)], default
+        return _name(one), Annotated[kind, record_option(one.name)], default
     shown = one.name if default is True else f"{default:g}" if default == 0 else default
-    return _name(one), Annotated[kind | None, option(one.name, show_default=shown)], None
+    return _name(one), Annotated[kind | None, record_option(one.name, show_default=shown)], None
 
 
 def _shell(one: Field[Any]) -> Shell:
@@ -339,11 +330,9 @@ class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
 class Cluster:
     """Where a fit runs."""
 
-    backend: Annotated[
-        str, typer.Option("--backend", help="local, or dask: Parquet of numeric columns, in parts of any size.")
-    ] = "local"
+    backend: Annotated[str, option("local, or dask: Parquet of numeric columns, in parts of any size.")] = "local"
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, with --backend dask; without it, this machine.")
+        str | None, option("Address of a Dask scheduler, with --backend dask; without it, this machine.")
     ] = None
 
     @property

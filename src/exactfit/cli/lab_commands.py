@@ -11,7 +11,18 @@ import typer
 
 from .._support.console import harmless, tell
 from ..exceptions import ParameterError
-from .arguments import Estimator, Jobs, Json, LabelledSource, as_label, as_number, option
+from .arguments import (
+    EXISTING,
+    Estimator,
+    Jobs,
+    Json,
+    LabelledSource,
+    argument,
+    as_label,
+    as_number,
+    option,
+    record_option,
+)
 from .output import ExitCode, json_text, notify, print_exhibit, show_progress, telling_of_compiling
 
 if TYPE_CHECKING:
@@ -21,8 +32,8 @@ if TYPE_CHECKING:
 
 Extent = Annotated[
     str | None,
-    typer.Option(
-        help="quick (the default), paper, or committed: the part whose results are kept in results/, and the default "
+    option(
+        "quick (the default), paper, or committed: the part whose results are kept in results/, and the default "
         "with --start-from."
     ),
 ]
@@ -31,13 +42,11 @@ DEMO = Path("exactfit-demo")
 
 def describe_command(
     source: LabelledSource,
-    target_class: Annotated[str | None, typer.Option(metavar="LABEL", help="The class that gets detectors.")] = None,
-    max_bias: Annotated[str, option("max_bias")] = "radius",
-    center: Annotated[bool, typer.Option(help="Measure from the mean of the data.")] = True,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0, help="Seconds; what is not done in time is left out.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    target_class: Annotated[str | None, option("The class that gets detectors.", metavar="LABEL")] = None,
+    max_bias: Annotated[str, record_option("max_bias")] = "radius",
+    center: Annotated[bool, option("Measure from the mean of the data.")] = True,
+    time_limit: Annotated[float | None, option("Seconds; what is not done in time is left out.", min=0)] = None,
+    seed: Annotated[int, option("Seed of all that is random.", min=0)] = 0,
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
@@ -64,12 +73,12 @@ def describe_command(
 def compare_command(
     source: LabelledSource,
     construction: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="One of the rows, or several by repeating; all by default.")
+        list[str] | None, option("One of the rows, or several by repeating; all by default.", metavar="NAME")
     ] = None,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for each.")] = 60.0,
-    conflicts: Annotated[str, option("conflicts")] = "raise",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of every construction.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="How many to run at a time.")] = None,
+    time_limit: Annotated[float, option("Seconds for each.", min=0)] = 60.0,
+    conflicts: Annotated[str, record_option("conflicts")] = "raise",
+    seed: Annotated[int, option("Seed of the split and of every construction.", min=0)] = 0,
+    jobs: Annotated[int | None, option("How many to run at a time.", "--jobs", "-j")] = None,
     json: Json = False,
 ) -> None:
     """Build networks for this table by every published construction, and put them side by side."""
@@ -90,11 +99,9 @@ def compare_command(
 def evaluate_command(
     source: LabelledSource,
     estimator: Estimator,
-    folds: Annotated[int, typer.Option(min=2, help="Stratified folds.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0, help="Seconds for all; what is done by then counts.")
-    ] = None,
+    folds: Annotated[int, option("Stratified folds.", min=2)] = 5,
+    repeats: Annotated[int, option("How often folds are drawn.", min=1)] = 2,
+    time_limit: Annotated[float | None, option("Seconds for all; what is done by then counts.", min=0)] = None,
     json: Json = False,
 ) -> None:
     """Measure how often a model is right on new rows, beside its settings and the usual classifiers.
@@ -121,33 +128,20 @@ def evaluate_command(
 class Sweeping:
     """How trials are run, and where they go."""
 
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs of every cell, in place of the experiment's own.")] = (
-        None
-    )
-    store: Annotated[
-        Path | None, typer.Option("--store", dir_okay=False, help="Trials; exactfit-results/NAME.jsonl by default.")
-    ] = None
+    runs: Annotated[int | None, option("Runs of every cell, in place of the experiment's own.", min=1)] = None
+    store: Annotated[Path | None, option("Trials; exactfit-results/NAME.jsonl by default.", dir_okay=False)] = None
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", file_okay=False, help="Summary and figures; exactfit-results/NAME by default."),
+        Path | None, option("Summary and figures; exactfit-results/NAME by default.", "--output", "-o", file_okay=False)
     ] = None
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default."),
+        Path | None, option("Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.")
     ] = None
-    start_from: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Trials (.csv.gz, .jsonl) to start a new store from."),
-    ] = None
-    independent: Annotated[
-        bool, typer.Option("--independent", help="Draw anew for every cell: slow, nothing is shared.")
-    ] = False
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes (or threads) at a time; -1 for all cores.")] = -1
-    backend: Annotated[str, typer.Option("--backend", help="processes, threads or dask.")] = "processes"
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, with --backend dask.")] = None
-    shard: Annotated[
-        str | None, typer.Option("--shard", metavar="I/K", help="Run the I-th of K parts only, for array jobs.")
-    ] = None
+    start_from: Annotated[Path | None, option("Trials (.csv.gz, .jsonl) to start a new store from.", **EXISTING)] = None
+    independent: Annotated[bool, option("Draw anew for every cell: slow, nothing is shared.", "--independent")] = False
+    jobs: Annotated[int, option("Processes (or threads) at a time; -1 for all cores.", "--jobs", "-j")] = -1
+    backend: Annotated[str, option("processes, threads or dask.")] = "processes"
+    scheduler: Annotated[str | None, option("Address of a Dask scheduler, with --backend dask.")] = None
+    shard: Annotated[str | None, option("Run the I-th of K parts only, for array jobs.", metavar="I/K")] = None
 
     def options(self) -> SweepOptions:
         """As the library takes it."""
@@ -171,7 +165,7 @@ class Sweeping:
 
 
 def reproduce_command(
-    experiment: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
+    experiment: Annotated[str, argument("An experiment of the paper, or all.")],
     sweeping: Sweeping,
     extent: Extent = None,
 ) -> None:
@@ -196,9 +190,9 @@ def reproduce_command(
 
 
 def sweep_command(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="An experiment as TOML.")],
+    file: Annotated[Path, argument("An experiment as TOML.", **EXISTING)],
     sweeping: Sweeping,
-    extent: Annotated[str, typer.Option(help="An extent that the file has; paper stands for all of it.")] = "paper",
+    extent: Annotated[str, option("An extent that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
     """Run an experiment of your own, on your own data, and draw its figures; run again to continue.
 
@@ -229,8 +223,8 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
 
 
 def merge_command(
-    output: Annotated[Path, typer.Argument(dir_okay=False, help="A store (.jsonl), or packed (.csv.gz); replaced.")],
-    inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+    output: Annotated[Path, argument("A store (.jsonl), or packed (.csv.gz); replaced.", dir_okay=False)],
+    inputs: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
     from ..lab.trials import merge_trials, read_trials, write_trials
@@ -241,8 +235,8 @@ def merge_command(
 
 
 def summary_command(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A store or packed trials.")],
-    output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
+    file: Annotated[Path, argument("A store or packed trials.", **EXISTING)],
+    output: Annotated[Path | None, argument("CSV; standard output by default.", dir_okay=False)] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
     from ..lab.statistics import summary_text, write_summary
@@ -255,7 +249,7 @@ def summary_command(
 
 
 def cost_command(
-    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+    files: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
 ) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
     from ..lab.reproducing import cost_text
@@ -266,7 +260,7 @@ def cost_command(
 
 
 def published_command(
-    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+    files: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
     from ..lab.reproducing import agreements, pair_texts
@@ -279,8 +273,8 @@ def published_command(
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+    output: Annotated[Path, option("Folder for the picture.", "--output", "-o", file_okay=False)] = DEMO,
+    seed: Annotated[int, option("Seed of the hyperplanes.", min=0)] = 0,
 ) -> None:
     """Fit Two Moons and handwritten digits; print sizes and certificates, draw a picture."""
     from .. import demo as show
@@ -298,8 +292,8 @@ def demo_command(
 
 
 def playground_command(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    port: Annotated[int, option("Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, option("Open the page in the browser.")] = True,
 ) -> None:
     """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
     from ..playground import serve

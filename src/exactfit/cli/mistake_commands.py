@@ -10,11 +10,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .._support.console import tell, text_table
 from ..exceptions import ContradictoryLabelsError, DataError
 from .arguments import (
+    EXISTING,
     Drop,
     Encoded,
     Jobs,
@@ -24,7 +23,9 @@ from .arguments import (
     Report,
     Seed,
     TableSource,
+    argument,
     as_number,
+    option,
     readable,
 )
 from .output import json_text, notify, print_certificate, print_json, print_rows, show_progress
@@ -37,18 +38,17 @@ if TYPE_CHECKING:
     from ..suspects import Suspects
     from ..tables import Encoding, Table
 
-OnnxFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="An ONNX model.")]
+OnnxFile = Annotated[Path, argument("An ONNX model.", metavar="MODEL", **EXISTING)]
 
 
 @dataclass(frozen=True)
 class Failures(TableSource):
     """Rows that a model must get right: those that it gets wrong, and those that it has to keep."""
 
-    label: Annotated[str | None, typer.Option(help="The column that holds the labels; y for .npz.")] = None
+    label: Annotated[str | None, option("The column that holds the labels; y for .npz.")] = None
     drop: Drop = None
     keep: Annotated[
-        Path | None,
-        typer.Option(callback=readable, metavar="DATA", help="A further table: rows that must stay right."),
+        Path | None, option("A further table: rows that must stay right.", callback=readable, metavar="DATA")
     ] = None
 
     def read(self) -> RepairData:
@@ -98,10 +98,10 @@ class RepairData:
 class PatchOptions:
     """Options of ``RepairedClassifier``."""
 
-    patches: Annotated[str, typer.Option(help="ball, mask, or weighted (fewer, less local).")] = "ball"
-    reach: Annotated[str, typer.Option(help="How far patches go: least, full, or a share up to 1.")] = "least"
+    patches: Annotated[str, option("ball, mask, or weighted (fewer, less local).")] = "ball"
+    reach: Annotated[str, option("How far patches go: least, full, or a share up to 1.")] = "least"
     exact_in: Annotated[
-        str, typer.Option(metavar="FORMAT", help="Right in every evaluation in float32 or float64; model: as it takes.")
+        str, option("Right in every evaluation in float32 or float64; model: as it takes.", metavar="FORMAT")
     ] = "model"
     jobs: Jobs = None
     seed: Seed = None
@@ -165,16 +165,15 @@ class Rater(StrEnum):
 class Looking:
     """Who is asked about a label."""
 
-    model: Annotated[
-        Rater, typer.Option(help="Also ask a model about every row, cross-validated; slower, and finds more.")
-    ] = Rater.NONE
+    model: Annotated[Rater, option("Also ask a model about every row, cross-validated; slower, and finds more.")] = (
+        Rater.NONE
+    )
     pred_probs: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Out-of-sample probabilities: NPY or CSV, a column a label."),
+        Path | None, option("Out-of-sample probabilities: NPY or CSV, a column a label.", **EXISTING)
     ] = None
-    width: Annotated[int, typer.Option(min=1, help="Hyperplanes.")] = 512
-    k: Annotated[int, typer.Option(min=1, help="How many neighbours to compare with.")] = 10
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes and of the folds.")] = 0
+    width: Annotated[int, option("Hyperplanes.", min=1)] = 512
+    k: Annotated[int, option("How many neighbours to compare with.", min=1)] = 10
+    seed: Annotated[int, option("Seed of the hyperplanes and of the folds.", min=0)] = 0
     jobs: Jobs = None
 
     def at(self, given: Encoded) -> Suspects:
@@ -192,7 +191,7 @@ def suspects_command(
     source: LabelledSource,
     output: Report,
     looking: Looking,
-    top: Annotated[int, typer.Option(min=1, help="How many rows to show, most suspicious first.")] = 20,
+    top: Annotated[int, option("How many rows to show, most suspicious first.", min=1)] = 20,
     json: Json = False,
 ) -> None:
     """List the rows whose labels look wrong, most suspicious first, with the rows that they contradict.

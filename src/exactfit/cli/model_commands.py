@@ -15,6 +15,7 @@ import typer
 from .._support.console import tell
 from ..exceptions import DataError, ExactfitError, ModelFileError, ParameterError
 from .arguments import (
+    EXISTING,
     Cluster,
     Estimator,
     Jobs,
@@ -25,6 +26,7 @@ from .arguments import (
     Output,
     Report,
     TableSource,
+    option,
     refuse_existing,
     write_file,
 )
@@ -51,10 +53,8 @@ if TYPE_CHECKING:
     from ..tables import Table, TableModel
 
 SHOWN_ROWS = 100  # of a file in parts, from which its columns are known
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how each column is read; build and write nothing.")]
-Rows = Annotated[
-    list[int] | None, typer.Option("--row", min=0, help="A row of the table, from 0; may be repeated; all by default.")
-]
+DryRun = Annotated[bool, option("Only say how each column is read; build and write nothing.", "--dry-run")]
+Rows = Annotated[list[int] | None, option("A row of the table, from 0; may be repeated; all by default.", min=0)]
 
 
 def fit_command(
@@ -195,10 +195,10 @@ def predict_command(
     source: TableSource,
     output: Output,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Also how clearly each class claims the row: above zero if it does.")
+        bool, option("Also how clearly each class claims the row: above zero if it does.", "--scores")
     ] = False,
     claims: Annotated[
-        bool, typer.Option("--claims", help="Also the class whose detectors claim the row; or none, or several.")
+        bool, option("Also the class whose detectors claim the row; or none, or several.", "--claims")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -239,10 +239,8 @@ def _claim_text(labels: list[Any]) -> str:
 def certify_command(
     model: ModelFile,
     source: TableSource,
-    arithmetic: Annotated[str, typer.Option(help="exact, or in every evaluation in float64 or float32.")] = "exact",
-    by: Annotated[
-        str, typer.Option(help="What decides the exit code: output (the network's own), or predict.")
-    ] = "output",
+    arithmetic: Annotated[str, option("exact, or in every evaluation in float64 or float32.")] = "exact",
+    by: Annotated[str, option("What decides the exit code: output (the network's own), or predict.")] = "output",
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
@@ -281,9 +279,7 @@ def encode_command(
     model: ModelFile,
     source: TableSource,
     new: NewFile,
-    labels: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Also write the labels: one to a line, as CSV.")
-    ] = None,
+    labels: Annotated[Path | None, option("Also write the labels: one to a line, as CSV.", dir_okay=False)] = None,
 ) -> None:
     """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
@@ -307,11 +303,10 @@ def explain_command(
     output: Report,
     row: Rows = None,
     training: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="What the model was fitted to: shows the cells of its rows."),
+        Path | None, option("What the model was fitted to: shows the cells of its rows.", **EXISTING)
     ] = None,
     radii: Annotated[
-        bool, typer.Option("--radii", help="Also prove how far each row may move without changing its answer.")
+        bool, option("Also prove how far each row may move without changing its answer.", "--radii")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -346,9 +341,7 @@ def _training_table(fitted: TableModel, source: TableSource, asked: Table, named
 def export_command(
     model: ModelFile,
     new: NewFile,
-    dtype: Annotated[
-        str, typer.Option(help="float64, or float32 (exact if fitted with --exact-in float32).")
-    ] = "float64",
+    dtype: Annotated[str, option("float64, or float32 (exact if fitted with --exact-in float32).")] = "float64",
 ) -> None:
     """Write a model as an ONNX graph, scaling inside, columns and categories in its metadata."""
     from ..export import to_onnx

@@ -20,6 +20,7 @@ from ..options import Options
 from . import lab_commands as lab
 from . import mistake_commands as mistakes
 from . import model_commands as models
+from .arguments import option
 from .output import MEANINGS, ExitCode, State, begin, notify, state
 
 # Every command with an example, which ends its help, in the order of the list of commands.
@@ -97,12 +98,8 @@ def _remember_quiet(value: bool) -> bool:
     return value
 
 
-Debug = Annotated[
-    bool, typer.Option("--debug", callback=_remember_debug, is_eager=True, help="Show where an error arose.")
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_remember_quiet, is_eager=True, help="No messages but errors.")
-]
+Debug = Annotated[bool, option("Show where an error arose.", "--debug", callback=_remember_debug, is_eager=True)]
+Quiet = Annotated[bool, option("No messages but errors.", "--quiet", "-q", callback=_remember_quiet, is_eager=True)]
 
 
 def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
@@ -173,9 +170,7 @@ def _print_version(value: bool) -> None:
 def _options(
     quiet: Quiet = False,
     debug: Debug = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Options that stand before a command; their callbacks do the work."""
 
