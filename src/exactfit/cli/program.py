@@ -7,8 +7,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -51,7 +51,7 @@ TRIALS: dict[Callable[..., None], str] = {
 }
 # Words that options and arguments of a name take, for shells to offer; what checks them is the library.
 CHOICES: dict[str, tuple[str, ...]] = {
-    **{option.name: option.metadata["shell"].words for option in fields(Options)},
+    **{one.name: one.metadata["shell"].words for one in fields(Options)},
     "arithmetic": ("exact", "float64", "float32"),
     "backend": ("processes", "threads", "dask"),
     "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
@@ -113,13 +113,7 @@ def _spread(function: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     given = inspect.signature(function).parameters
     records = {name: hints[name] for name in given if is_dataclass(hints[name])}
-    parameters = []
-    for name, parameter in given.items():
-        if name in records:
-            parameters += _of_record(records[name])
-        else:
-            parameters.append(_keyword(name, hints[name], parameter.default))
-    parameters += [_keyword("quiet", Quiet, False), _keyword("debug", Debug, False)]
+    parameters = [*_parameters(function), _keyword("quiet", Quiet, False), _keyword("debug", Debug, False)]
 
     def run(**values: Any) -> None:
         grouped = {
@@ -134,12 +128,14 @@ def _spread(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _of_record(record: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(record, include_extras=True)
-    return [
-        _keyword(field.name, hints[field.name], inspect.Parameter.empty if field.default is MISSING else field.default)
-        for field in fields(record)
-    ]
+def _parameters(of: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    """Those of a function or a record; fields of each record in place of the record."""
+    hints = get_type_hints(of, include_extras=True)
+    for name, parameter in inspect.signature(of).parameters.items():
+        if is_dataclass(hints[name]):
+            yield from _parameters(hints[name])
+        else:
+            yield _keyword(name, hints[name], parameter.default)
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
