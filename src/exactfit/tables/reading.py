@@ -121,15 +121,13 @@ def all_but(
 
 def no_column(name: str, names: Sequence[str]) -> str:
     """That there is no such column, and what the user may have meant."""
-    near = difflib.get_close_matches(name, names, n=1)
-    shown = ", ".join(names[:SHOWN_NAMES]) + (
-        f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    )
     if len(names) == 1:
         return f"there is no column {name!r}: {names[0]!r} is the only one. Is the separator another one (--separator)?"
+    near = difflib.get_close_matches(name, names, n=1)
     if near:
         return f"there is no column {name!r}: did you mean {near[0]!r}?"
-    return f"there is no column {name!r}: the columns are {shown}"
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return f"there is no column {name!r}: the columns are {', '.join(names[:SHOWN_NAMES])}{more}"
 
 
 def refuse_old(function: str, old: Collection[str]) -> None:
@@ -224,10 +222,9 @@ def read_npz(path: Path, choose: Choose, writing: Writing) -> Raw:
     choice = choose(names if y is None else (*names, LABELS), False)
     kinds = sorted(choice.kinds.items())
     columns = tuple(_typed(names[k], k, X[:, k], kind, writing) for k, kind in kinds if k < len(names))
-    wanted = y if choice.label is not None else None
-    labels, unlabelled = (None, None) if wanted is None else typed_labels(wanted, path.name)
-    label = None if labels is None else LABELS
-    return Raw(names, False, columns, len(X), None, label, labels, unlabelled)
+    if y is None or choice.label is None:
+        return Raw(names, False, columns, len(X))
+    return Raw(names, False, columns, len(X), None, LABELS, *typed_labels(y, path.name))
 
 
 def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -318,19 +315,14 @@ def read_frame(frame: Any, name: str, choose: Choose, writing: Writing) -> Raw:
         raise DataError(f"{name} has no rows")
     choice = choose(names, True)
     columns = tuple(_from_series(frame.iloc[:, k], k, choice.kinds[k], writing) for k in sorted(choice.kinds))
-    label, labels, unlabelled = _series_labels(frame, choice, names, name)
-    return Raw(names, True, columns, len(frame), None, label, labels, unlabelled)
-
-
-def _series_labels(frame: Any, choice: Choice, names: Sequence[str], name: str) -> tuple[Any, Any, Any]:
     if choice.label is None:
-        return None, None, None
+        return Raw(names, True, columns, len(frame))
     series = frame.iloc[:, choice.label]
     empty = series.isna().to_numpy()
-    labels, _ = typed_labels(series[~empty].to_numpy(), name)
-    spread = np.zeros(len(frame), dtype=labels.dtype)
-    spread[~empty] = labels
-    return names[choice.label], spread, empty
+    filled, _ = typed_labels(series[~empty].to_numpy(), name)
+    labels = np.zeros(len(frame), dtype=filled.dtype)
+    labels[~empty] = filled
+    return Raw(names, True, columns, len(frame), None, names[choice.label], labels, empty)
 
 
 def whole_labels(y: NDArray[Any], name: str) -> NDArray[Any]:

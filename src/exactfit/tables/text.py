@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -40,25 +40,7 @@ BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read, whatever is wanted from it.
-
-    Attributes
-    ----------
-    separator : str
-        Between the cells of a text file; "tab" is one too, and "auto" finds it out.
-    header : bool
-        Whether the first line of a text file holds names.
-    missing : {"error", "drop-rows", "impute", "indicator"}
-        What becomes of empty cells.
-    verbose : bool
-        Whether to show progress.
-    decimal : {"auto", ".", ","}
-        Between the digits of a number.
-    missing_values : tuple of str
-        Words that count as empty cells beside the usual ones; the empty word leaves those out.
-    date_parts : tuple of str
-        Parts of dates that become numbers of their own beside the days.
-    """
+    """How a file is to be read, whatever is wanted from it: options of :func:`~exactfit.read_table`, by their names."""
 
     separator: str = AUTO
     header: bool = True
@@ -69,39 +51,31 @@ class ReadOptions:
     date_parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """Separator and decimal sign of a file, and what to tell about them."""
-
-    separator: str
-    decimal: str
-    notes: tuple[str, ...] = ()
-
-
-def detect(sample: bytes, separator: str, decimal: str, header: bool) -> Dialect:
-    r"""What a file is written with, from its beginning; what is given stays.
+def detect(sample: bytes, form: ReadOptions) -> tuple[str, str, tuple[str, ...]]:
+    r"""Separator and decimal sign of a file, from its beginning, and what to tell of them; what is given stays.
 
     Examples
     --------
-    >>> from exactfit.tables.text import detect
-    >>> detect(b"a;b\n1,5;x\n2,5;y\n", "auto", "auto", header=True)
-    Dialect(separator=';', decimal=',', notes=("cells are separated by ';', numbers have decimal commas",))
+    >>> from exactfit.tables.text import ReadOptions, detect
+    >>> detect(b"a;b\n1,5;x\n2,5;y\n", ReadOptions())
+    (';', ',', ("cells are separated by ';', numbers have decimal commas",))
     """
-    separator = check_separator(separator)
+    separator, decimal = check_separator(form.separator), form.decimal
     if decimal not in (AUTO, ".", ","):
         raise ParameterError(f"decimal must be '.', ',' or 'auto', got {decimal!r}")
     lines = sample.decode("utf-8", errors="replace").splitlines(keepends=True)
     lines = lines[:-1] if len(sample) >= SAMPLE_BYTES else lines  # the last one may be cut
-    found, notes = _likely_separator(lines, header), []
+    found, notes = _likely_separator(lines, form.header), []
     if separator != AUTO:
         _refuse_one_column(lines, separator, found)
     else:
         separator = found or ","
         shown = "tabs" if separator == "\t" else repr(separator)
         notes += [f"cells are separated by {shown}"] if separator != "," else []
-    sign = decimal if decimal != AUTO else _likely_decimal(lines, separator, header)
-    notes += ["numbers have decimal commas"] if decimal == AUTO and sign == "," else []
-    return Dialect(separator, sign, (", ".join(notes),) if notes else ())
+    if decimal == AUTO:
+        decimal = _likely_decimal(lines, separator, form.header)
+        notes += ["numbers have decimal commas"] if decimal == "," else []
+    return separator, decimal, (", ".join(notes),) if notes else ()
 
 
 def check_separator(separator: str) -> str:
@@ -166,13 +140,13 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, prog
     file.seek(0)
     start = len(BOM) if file.read(len(BOM)) == BOM else 0
     file.seek(start)
-    dialect = detect(file.read(SAMPLE_BYTES), form.separator, form.decimal, form.header)
+    separator, decimal, notes = detect(file.read(SAMPLE_BYTES), form)
     file.seek(start)
-    writing = Writing(dialect.decimal, missing_words(form.missing_values))
-    reader = _Reader(file, name, dialect, writing, form.header, choose)
+    writing = Writing(decimal, missing_words(form.missing_values))
+    reader = _Reader(file, name, separator, writing, form.header, choose)
     reader.progress = lambda done: progress(f"reading {name}", done, total)
     try:
-        return reader.read()
+        return replace(reader.read(), notes=notes)
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
     except csv.Error as error:
@@ -185,7 +159,7 @@ class _Reader:
 
     file: BinaryIO
     name: str
-    dialect: Dialect
+    separator: str
     writing: Writing
     header: bool
     choose: Choose
@@ -197,10 +171,6 @@ class _Reader:
     lines: list[int] = field(default_factory=list)
     progress: Any = None
 
-    @property
-    def separator(self) -> str:
-        return self.dialect.separator
-
     def read(self) -> Raw:
         self._read_first_line()
         if self.choice is not None:
@@ -210,7 +180,12 @@ class _Reader:
             raise DataError(f"{self.name} is empty")
         if not self.lines:
             raise DataError(f"{self.name} has a header, but no rows")
-        return self._finish()
+        raw = Raw(self.names, self.header, tuple(cells.column() for cells in self.cells), len(self.lines))
+        raw = replace(raw, lines=np.array(self.lines, dtype=np.int64))
+        if self.label is None:
+            return raw
+        label = self.label.column()
+        return replace(raw, label=label.name, labels=labels_of(label), unlabelled=label.empty)
 
     def _read_first_line(self) -> None:
         """Learn the columns from a first line that is one record; otherwise the csv module will."""
@@ -262,7 +237,7 @@ class _Reader:
     def _plain_numbers(self, block: bytes) -> Floats | None:
         if len(block) <= SMALL_TEXT and not is_loaded():
             return None
-        if self.dialect.decimal == ",":
+        if self.writing.decimal == ",":
             if b"." in block:
                 return None
             block = block if self.separator == "," else block.replace(b",", b".")
@@ -305,20 +280,6 @@ class _Reader:
         return (
             f"{self.name}: {place(len(self.lines), line)} has {count} cells, and {first} has {len(self.names)}: "
             f"correct the line, or say what stands between the cells with --separator (now {self.separator!r})"
-        )
-
-    def _finish(self) -> Raw:
-        label = self.label.column() if self.label else None
-        return Raw(
-            names=self.names,
-            header=self.header,
-            columns=tuple(cells.column() for cells in self.cells),
-            n_rows=len(self.lines),
-            lines=np.array(self.lines, dtype=np.int64),
-            label=label.name if label else None,
-            labels=labels_of(label) if label else None,
-            unlabelled=label.empty if label else None,
-            notes=self.dialect.notes,
         )
 
 
