@@ -180,11 +180,15 @@ class Suspects:
 
     def listing(self, m: int, columns: int | None = None) -> list[list[str]]:
         """The blocks of the ``m`` most suspicious rows as a table, names first, with cells of so many columns."""
+        stop = None if columns is None else len(HEAD) + columns
+        return [line[:stop] for line in self._lines(m)]
+
+    def _lines(self, m: int, image_shape: Shape | None = None) -> list[list[Any]]:
         lines = [line for row in self.top(m).tolist() for line in self.block(row)]
         if self.table is None:
             return [list(HEAD), *lines]
-        shown = RowCells.of(self.table)
-        return [[*HEAD, *shown.names[:columns]], *([*line, *shown.cells(int(line[0]))[:columns]] for line in lines)]
+        shown = RowCells.of(self.table, image_shape)
+        return [[*HEAD, *shown.names], *([*line, *shown.cells(int(line[0]))] for line in lines)]
 
     def notices(self, m: int = SHOWN) -> list[tuple[str, list[str]]]:
         """What else there is to look at: a headline, and the first ``m`` cases of each kind."""
@@ -264,15 +268,9 @@ class Suspects:
         return page(f"Labels worth checking: {name}", *parts)
 
     def _html_table(self, m: int, image_shape: Shape | None) -> Markup:
-        """The blocks of the ``m`` most suspicious rows, each with its cells or its picture."""
-        shown = None if self.table is None else RowCells.of(self.table, image_shape)
-        lines: list[list[Any]] = []
-        classes: list[str] = []
-        for row in self.top(m).tolist():
-            block = self.block(row)
-            lines += [[*line, *(shown.cells(int(line[0])) if shown else [])] for line in block]
-            classes += ["strong apart", *[""] * (len(block) - 1)]
-        return html_table([*HEAD, *(shown.names if shown else [])], lines, classes)
+        header, *lines = self._lines(m, image_shape)
+        scored = [line[HEAD.index("score")] for line in lines]  # the first of a block only
+        return html_table(header, lines, ["strong apart" if score else "" for score in scored])
 
     def to_frame(self) -> Any:
         """A pandas frame with a line for every row, in the order of the rows."""
