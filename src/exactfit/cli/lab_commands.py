@@ -57,16 +57,10 @@ def describe_command(
     given = source.encoded()
     with speaking_of(given.table):
         description = described(
-            given.X,
-            given.labels,
-            max_bias=as_number("--max-bias", max_bias, float, ("radius",)),
-            target=as_label(target_class, given.labels),
-            center=center,
-            time_limit=time_limit,
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=show_progress(),
-        )
+            given.X, given.labels, max_bias=as_number("--max-bias", max_bias, float, ("radius",)),
+            target=as_label(target_class, given.labels), center=center, time_limit=time_limit, random_state=seed,
+            n_jobs=jobs, verbose=show_progress(),
+        )  # fmt: skip
     typer.echo(json_text(description.to_dict()) if json else harmless(str(description)))
 
 
@@ -152,13 +146,9 @@ class Sweeping:
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
+        alike = ("store", "output", "data", "start_from", "runs", "independent")
         return SweepOptions(
-            store=self.store,
-            output=self.output,
-            data=self.data,
-            start_from=self.start_from,
-            runs=self.runs,
-            independent=self.independent,
+            **{name: getattr(self, name) for name in alike},
             backend=Backend(self.backend, n_threads(self.jobs), self.scheduler),
             shard=None if self.shard is None else Shard.parse(self.shard),
         )

@@ -250,8 +250,6 @@ def certify_command(
     may be right where none or several claim a row; how many it gets wrong is told beside it. Exit code 1: some row is
     wrong, by what --by says.
     """
-    import numpy as np
-
     if by not in ("output", "predict"):
         raise ParameterError(f"--by must be output or predict, got {by!r}")
     fitted = _load(model)
@@ -262,14 +260,14 @@ def certify_command(
     else:
         print_certificate(certificate)
     own = fitted.certificate_
-    if own.data_digest == certificate.data_digest and np.isin(own.given_up, certificate.errors).any():
+    if own.data_digest == certificate.data_digest and not set(own.given_up).isdisjoint(certificate.errors):
         rows = ", ".join(map(str, own.given_up[:SHOWN].tolist())) + (" ..." if len(own.given_up) > SHOWN else "")
         notify(
             f"given up or overruled in fitting: {rows}; the model's own certificate (exactfit info) is about all others"
         )
     wrong = certificate.errors if by == "output" or certificate.mispredicted is None else certificate.mispredicted
     if len(wrong):
-        first = int(np.searchsorted(table.rows, wrong[0]))
+        first = int(table.rows.searchsorted(wrong[0]))
         what = "in error" if by == "output" else "that predict gets wrong"
         notify(f"the first row {what} is {table.place(first)} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
@@ -375,16 +373,14 @@ def _load(path: Path) -> TableModel:
 
 def _chosen_rows(table: Table, rows: list[int] | None) -> Table:
     """The rows that were asked for, or all."""
-    import numpy as np
-
     if not rows:
         return table
-    missing = sorted(set(rows) - set(table.rows.tolist()))
+    missing = sorted(set(rows).difference(table.rows.tolist()))
     if missing:
         if missing[0] < len(table) + table.n_dropped:
             raise ParameterError(f"row {missing[0]} of {table.name} was left out for an empty cell")
         raise ParameterError(f"{table.name} has no row {missing[0]} (rows are counted from 0, after the header)")
-    return table.taken(np.flatnonzero(np.isin(table.rows, rows)))
+    return table.taken(table.rows.searchsorted(sorted(set(rows))))
 
 
 def _as_csv(rows: Iterable[Iterable[Any]]) -> str:

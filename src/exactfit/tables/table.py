@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -82,11 +83,12 @@ class Column(OfAKind):
 
     def text(self, row: int) -> str:
         """A cell as people read it."""
-        if self.empty[row]:
-            return ""
         if self.categories is not None:
-            return self.categories[int(self.values[row])]
+            code = int(self.values[row])
+            return self.categories[code] if code >= 0 else ""
         number = float(self.values[row])
+        if math.isnan(number):
+            return ""
         if self.dates is not None:
             return written(number, self.dates)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
