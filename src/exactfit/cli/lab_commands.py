@@ -37,6 +37,7 @@ Extent = Annotated[
         "with --start-from."
     ),
 ]
+TrialFiles = Annotated[list[Path], argument("Stores and packed files.", **EXISTING)]
 DEMO = Path("exactfit-demo")
 
 
@@ -214,7 +215,7 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
 
 def merge_command(
     output: Annotated[Path, argument("A store (.jsonl), or packed (.csv.gz); replaced.", dir_okay=False)],
-    inputs: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
+    inputs: TrialFiles,
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
     from ..lab.trials import merge_trials, read_trials, write_trials
@@ -238,9 +239,7 @@ def summary_command(
         write_summary(output, read_trials(file))
 
 
-def cost_command(
-    files: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
-) -> None:
+def cost_command(files: TrialFiles) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
     from ..lab.reproducing import cost_text
     from ..lab.trials import read_trials
@@ -249,9 +248,7 @@ def cost_command(
         tell(f"{path.name}: {cost_text(read_trials(path))}")
 
 
-def published_command(
-    files: Annotated[list[Path], argument("Stores and packed files.", **EXISTING)],
-) -> None:
+def published_command(files: TrialFiles) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
     from ..lab.reproducing import agreements, pair_texts
     from ..lab.trials import read_trials
