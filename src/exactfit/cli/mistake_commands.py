@@ -229,19 +229,16 @@ def _print_suspects(found: Suspects, top: int, output: Report, n_columns: int) -
 
 def _rater(name: Rater, seed: int, jobs: int | None) -> Any:
     """The classifier of a name, with scikit-learn's own settings."""
-    if name is Rater.RANDOM_FOREST:
-        from sklearn.ensemble import RandomForestClassifier
+    if name is Rater.NONE:
+        return None
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
 
-        return RandomForestClassifier(random_state=seed, n_jobs=jobs)
-    if name is Rater.LOGISTIC_REGRESSION:
-        from sklearn.linear_model import LogisticRegression
-
-        return LogisticRegression(max_iter=1000)
-    if name is Rater.GRADIENT_BOOSTING:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        return HistGradientBoostingClassifier(random_state=seed)
-    return None
+    return {
+        Rater.RANDOM_FOREST: RandomForestClassifier(random_state=seed, n_jobs=jobs),
+        Rater.LOGISTIC_REGRESSION: LogisticRegression(max_iter=1000),
+        Rater.GRADIENT_BOOSTING: HistGradientBoostingClassifier(random_state=seed),
+    }[name]
 
 
 def _probabilities(path: Path | None, table: Table) -> NDArray[Any] | None:

@@ -198,17 +198,13 @@ class RowExplanations(Explanations):
         asked = RowCells.of(self.asked, image_shape)
         lines = [[row, self.asked.name, f"answer {one.label}", *asked.cells(row)]]
         if self.training is not None:
-            known = RowCells.of(self.training, image_shape)
+            known, labels = RowCells.of(self.training, image_shape), self.training.labels
             order = [known.names.index(name) for name in asked.names]
             for other, part in behind(one):
-                cells, label = known.cells(other), self._label_of(other)
+                label = "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, other)]}"
+                cells = known.cells(other)
                 lines.append([other, self.training.name, f"{part}{label}", *(cells[k] for k in order)])
         return [*HEAD, *asked.names], lines
-
-    def _label_of(self, row: int) -> str:
-        assert self.training is not None
-        labels = self.training.labels
-        return "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, row)]}"
 
     def __str__(self) -> str:
         more = len(self) - SHOWN_POINTS

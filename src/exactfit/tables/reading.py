@@ -151,7 +151,8 @@ def read_chosen(source: Any, form: ReadOptions, chosen: Choose) -> Table:
         known.update(choice.dates)
         return choice
 
-    with progress_bar(form.verbose and _is_large(source)) as progress:
+    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    with progress_bar(form.verbose and is_file and os.path.getsize(source) >= LARGE_BYTES) as progress:
         raw = _open(source, name, form, choose, progress)
     columns, notes = with_roles(raw, known)
     if not columns:
@@ -183,12 +184,6 @@ def name_of(source: Any) -> str:
 
 def _is_frame(source: Any) -> bool:
     return hasattr(source, "columns") or hasattr(source, "to_pandas")
-
-
-def _is_large(source: Any) -> bool:
-    """Whether reading takes so long that somebody may wonder."""
-    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
-    return is_file and os.path.getsize(source) >= LARGE_BYTES
 
 
 def _open(source: Any, name: str, form: ReadOptions, chosen: Choose, progress: Progress) -> Raw:
