@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._support.files import write_whole
 from .._support.parameters import check_whole
+from .._support.processes import write_whole
 from ..exceptions import ParameterError
 from ..network.detectors import Detectors
 from .firing import plot_detector

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exactfit._support.files import write_whole
+from exactfit._support.processes import write_whole
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dask_cluster import dask_cluster
 from sklearn.datasets import make_moons
 
 from exactfit import load
-from exactfit.cli.program import main
+from exactfit.cli import main
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("dask.dataframe")

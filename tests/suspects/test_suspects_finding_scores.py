@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exactfit._support.threads import SERIAL
 from exactfit.geometry.neighbours import nearest_rows
-from exactfit.suspects import scores
-from exactfit.suspects.scores import AT_RANDOM, RIDGE, Neighbourhood, Witnesses, pool_weights, random_share
+from exactfit.suspects import finding
+from exactfit.suspects.finding import AT_RANDOM, RIDGE, Neighbourhood, Witnesses, pool_weights, random_share
 
 
 def around_of(X, y, k):
@@ -59,10 +59,10 @@ def test_tiles_and_samples_do_not_matter_much(monkeypatch: pytest.MonkeyPatch) -
     weights = witnesses.weights()
     whole, _, likeliest = witnesses.probabilities(weights)
     rates = witnesses.mistake_rates(weights)
-    monkeypatch.setattr(scores, "TILE_ENTRIES", 100)
+    monkeypatch.setattr(finding, "TILE_ENTRIES", 100)
     np.testing.assert_array_equal(witnesses.probabilities(weights)[0], whole)
     np.testing.assert_allclose(witnesses.mistake_rates(weights), rates)
-    monkeypatch.setattr(scores, "FIT_ENTRIES", 300)
+    monkeypatch.setattr(finding, "FIT_ENTRIES", 300)
     part, _, labels = witnesses.probabilities(witnesses.weights())
     assert np.abs(part - whole).max() < 0.2
     assert np.mean(labels == likeliest) > 0.95
@@ -139,7 +139,7 @@ def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: p
         (0.0, own, 2, 0, 1 - own),
         (0.0, None, 3, 0, 1 - own),
     ):
-        monkeypatch.setattr(scores, "ENOUGH", enough)
-        monkeypatch.setattr(scores, "random_share", lambda *_, share=share: share)
+        monkeypatch.setattr(finding, "ENOUGH", enough)
+        monkeypatch.setattr(finding, "random_share", lambda *_, share=share: share)
         score, _ = Witnesses(around, best, n_classes, 1, given_probs).suspicion()
         np.testing.assert_array_equal(score, expected)
