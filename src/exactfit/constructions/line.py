@@ -23,18 +23,19 @@ from numpy.typing import NDArray
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
+from ..data import Codes, Floats, Rows
+from ..data.cloud import U64
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer
-from .base import Codes, DistinctPoints, Floats
+from .base import DistinctPoints
 
-Rows = NDArray[np.int64]
 Apart = Literal["labels", "points"]
 
 TRIES = 8  # random directions by default; more find a line with fewer changes of label, at the cost of a sort each
 DIRECTIONS = 2  # the random stream; 0 and 1 are the paper's hyperplanes and orders
 MOST_BITS, FEWEST_BITS = 32, 16
-U64, LEAST = 2.0**-53, 5e-324
+LEAST = 5e-324  # the smallest positive number
 SAMPLE_ROWS, SAMPLE_DIMENSION = 8192, 1024
 NO_EXPONENT = 2000  # above every exponent of float64: of columns that hold zeros only
 
@@ -57,9 +58,9 @@ class Line:
     --------
     >>> import numpy as np
     >>> from exactfit.constructions.base import distinct_points
-    >>> from exactfit.constructions.line import best_line
+    >>> from exactfit.constructions.line import lines
     >>> points = distinct_points(np.array([[3.0], [1.0], [2.0]]), np.array([0, 0, 1]))
-    >>> line = best_line(points, 0)
+    >>> line = lines(points, 0)[0]
     >>> points.y[line.order], line.errors
     (array([0, 1, 0]), array([0., 0., 0.]))
     """
@@ -275,11 +276,6 @@ def lines(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels"
     if not usable:
         raise _meeting(found, points, apart)
     return sorted(usable, key=lambda line: _rank(line, points.y, apart))
-
-
-def best_line(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
-    """The first of :func:`lines`."""
-    return lines(points, random_state, apart=apart, tries=tries)[0]
 
 
 def _places(line: Line, y: Codes, apart: Apart) -> Rows:
