@@ -56,7 +56,7 @@ from ..data import Codes, Floats, Matrix, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
-from ..geometry.neighbours import Balls
+from ..geometry.balls import Balls
 from ..network import Decoder, Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix

@@ -26,8 +26,8 @@ from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import DataError, ParameterError
-from .closest import radius
 from .covering import MutualCovering, cover_in_the_limit
+from .neighbours import radius, shared_words
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 
 ADAPTIVE, FIXED = 2, 3
@@ -155,6 +155,7 @@ def _interval(log_mean: float, error: float, freedom: int, confidence: float, ex
     return Prediction(math.exp(log_mean), max(low, 1), high, extrapolated)
 
 
+@shared_words
 def calibrate(
     X: Any, y: Any, widths: Any = None, *, repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
     covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
@@ -164,8 +165,8 @@ def calibrate(
 
     Parameters
     ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {points}
+    {labels}
     widths : sequence of int, optional
         Widths to build networks of, at least two. By default the typical width that
         interpolates, and its doubles up to eight times that.
@@ -179,10 +180,7 @@ def calibrate(
     confidence : float
         Of the intervals.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -276,9 +274,7 @@ def _limit_forecast(
     """Detectors at great width: those of the limit, or with weights one for each target class."""
     if recipe.detectors == "weighted":
         return len(targets)
-    order, memory = recipe.selection, recipe.greedy_memory
-    found = cover_in_the_limit(problem, targets, nearest, order, options.root, memory, Work(work.threads))
-    return found.n_detectors
+    return cover_in_the_limit(problem, targets, nearest, recipe, options.root, Work(work.threads)).n_detectors
 
 
 def _child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:

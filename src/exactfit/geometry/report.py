@@ -13,15 +13,15 @@ from .._support.console import Progress
 from .._support.html import facts
 from .._support.parameters import Seed, check_number, seed_sequence
 from .._support.threads import Work, at_work
-from ..construct import Recipe, hyperplanes
-from ..data import Labelled, Rows, mean, refuse_conflicts
+from ..construct import Recipe
+from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
+from .balls import CoverOptions
 from .calibration import Calibration, CalibrationOptions, calibrate_problem, calibrate_weights
-from .closest import ClosestPair, narrowest_pair
 from .covering import LimitCover, MutualCovering, check_max_bias, cover_in_the_limit, cover_mutually
-from .covering_build import CoverOptions
+from .neighbours import ClosestPair, narrowest_pair, radius_of, shared_words
 from .theorem import Bounds, Constants, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths
 
@@ -185,6 +185,7 @@ def _quantiles(values: Floats) -> list[float]:
     return [float(value) for value in np.quantile(values, QUANTILES)]
 
 
+@shared_words
 def describe(
     X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True,
     eta: float = 0.05, recipe: Recipe | None = None, time_limit: float | None = None, random_state: Seed = 0,
@@ -194,8 +195,8 @@ def describe(
 
     Parameters
     ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {points}
+    {labels}
     max_bias : "radius" or float
         The paper's lambda, at least the radius of the data.
     target : label, "all" or None
@@ -210,10 +211,7 @@ def describe(
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
         left out, as are those after it, and the report says so.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -327,8 +325,7 @@ class _Maker:
     def _limit(self, nearest: Nearest | None, recipe: Recipe, work: Work) -> LimitCover:
         if nearest is None:
             raise _OutOfTime
-        memory = recipe.greedy_memory
-        return cover_in_the_limit(self.problem, self.targets, nearest, recipe.selection, self.root, memory, work)
+        return cover_in_the_limit(self.problem, self.targets, nearest, recipe, self.root, work)
 
     def _weighted(
         self, calibration: Calibration | None, recipe: Recipe, target: Any, how: CalibrationOptions, work: Work
@@ -353,14 +350,13 @@ class _Maker:
 
     def _basics(self) -> dict[str, Any]:
         X, classes = self.problem.X, self.problem.classes.tolist()
-        origin = mean(X) if self.center else np.zeros(X.shape[1])
         return {
             "n_samples": int(X.shape[0]),
             "n_features": int(X.shape[1]),
             "sizes": dict(zip(classes, np.bincount(self.problem.codes).tolist(), strict=True)),
             "targets": tuple(classes[k] for k in self.targets),
             "max_bias": self.reach,
-            "radius": hyperplanes.largest_distance(X, origin),
+            "radius": radius_of(X, self.center),
         }
 
     def _pair(self, value: float, rows: tuple[int, int], with_labels: bool = True) -> ClosestPair:
