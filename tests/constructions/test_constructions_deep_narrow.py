@@ -125,9 +125,9 @@ def test_the_certificate_is_one_of_whole_numbers(constructor):
 
 
 def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ParameterError, match="group must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match="group must be a whole number >= 1, got 0"):
         Vardi(group=0)
-    with pytest.raises(ParameterError, match="cell must be at least 1, got -1"):
+    with pytest.raises(ParameterError, match="cell must be a whole number >= 1, got -1"):
         Park(cell=-1)
 
 

@@ -33,22 +33,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
-from ..data import Codes, Floats, Matrix, Rows
+from ..data import Floats, Rows
 from ..data.cloud import U64
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU, THRESHOLD, Activation
 from ..outcome import Outcome
-from .base import Constructor, DistinctPoints, distinct_points, nearest_level
+from .base import DistinctPoints, Published, nearest_level
 from .line import TRIES, Line, LineGaps, lines
 
 LARGEST_ERROR = 0.25  # of the distance 1 between levels: half of what would round to another class
 
 
 @dataclass(frozen=True)
-class Huang(Constructor):
+class Huang(Published):
     """A step at every change of label along a line.
 
     Parameters
@@ -77,15 +76,12 @@ class Huang(Constructor):
     activation = "threshold"
     labels = ("binary", "multiclass", "real")
     assumptions = "points of different labels lie apart on some line, as float64 computes it"
-    randomized = True
 
     def __post_init__(self) -> None:
-        check_whole("tries", self.tries, at_least=1)
+        self._check_counts("tries")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
-        line = lines(points, random_state, tries=self.tries)[0]
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        line = lines(points, root, tries=self.tries)[0]
         places = line.changes(points.y)
         labels = points.y[line.order].astype(np.float64)
         middles, heights = line.gaps().take(places).middles, np.diff(labels)[places]
@@ -115,7 +111,7 @@ def _changes_trace(points: DistinctPoints, line: Line) -> Trace:
 
 
 @dataclass(frozen=True)
-class Zhang(Constructor):
+class Zhang(Published):
     """Ramps at the changes of label along a line, or a linear piece from each point to the next.
 
     Parameters
@@ -149,17 +145,14 @@ class Zhang(Constructor):
     activation = "relu"
     labels = ("binary", "multiclass", "real")
     assumptions = "points (with ramps: of different labels) lie apart on some line, as float64 computes it"
-    randomized = True
 
     def __post_init__(self) -> None:
-        check_whole("tries", self.tries, at_least=1)
+        self._check_counts("tries")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         build = _with_ramps if self.ramps else _with_slopes
         rows: list[int] = []
-        for line in lines(points, random_state, apart="labels" if self.ramps else "points", tries=self.tries):
+        for line in lines(points, root, apart="labels" if self.ramps else "points", tries=self.tries):
             network, wrong = build(points, line)
             if not len(wrong):
                 trace = _changes_trace(points, line) if self.ramps else Trace(anchors=points.rows[line.order])

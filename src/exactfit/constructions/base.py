@@ -11,6 +11,7 @@ Float64: always; sides are exact and counts are integers (for ReLU, see ``constr
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._support.parameters import Seed
+from .._support.parameters import Seed, check_whole, seed_sequence
 from ..construct import Construction, Recipe, Trace, adaptive_width, fixed_width
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.rescue import coordinate_cuts
@@ -256,6 +257,25 @@ def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike =
     weights = np.zeros((len(cuts), X.shape[1]), dtype=dtype)
     weights[np.arange(len(cuts)), cuts.feature] = cuts.sign
     return Hyperplanes(weights, -cuts.sign * cuts.threshold)
+
+
+class Published(Constructor):
+    """What the constructions of this folder have in common: they start from distinct points, and one random root."""
+
+    randomized = True
+
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        return self._build(distinct_points(X, y), seed_sequence(random_state))
+
+    def _check_counts(self, *names: str) -> None:
+        """Refuse options that count something and are not at least one, nor None by default."""
+        for name in names:
+            if getattr(self, name) is not getattr(type(self), name):
+                check_whole(name, getattr(self, name), at_least=1)
+
+    @abstractmethod
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction: ...
 
 
 CITATION = "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"

@@ -51,21 +51,21 @@ from typing import Literal
 
 import numpy as np
 
-from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
+from .._support.parameters import check_choice
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import ORDER, stream
-from ..data import Codes, Floats, Matrix, Rows
+from ..data import Codes, Floats, Rows
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU, THRESHOLD
-from .base import Constructor, DistinctPoints, claim_output, distinct_points, nearest_level, spaced_levels, verified
+from .base import DistinctPoints, Published, claim_output, nearest_level, spaced_levels, verified
 from .slabs import NORMALS, ScaledPoints, Slab, next_slab
 
 MODES = ("or", "sum")
 
 
 @dataclass(frozen=True)
-class Baum(Constructor):
+class Baum(Published):
     """Slabs around hyperplanes through groups of points of one class.
 
     Parameters
@@ -94,22 +94,16 @@ class Baum(Constructor):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "general position (repaired where it fails)"
-    randomized = True
 
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, MODES)
-        if self.group_size is not None:
-            check_whole("group_size", self.group_size, at_least=1)
+        self._check_counts("group_size")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
         with single_threaded_blas():
             cloud = ScaledPoints.of(points.X)
-            found = class_slabs(
-                cloud, points, base, self.group_size, exclusive=self.mode == "sum", root=seed_sequence(random_state)
-            )
+            found = class_slabs(cloud, points, base, self.group_size, exclusive=self.mode == "sum", root=root)
         output, decoder = self._output(found.classes, base, points.n_classes)
         network = Network((slab_layer(cloud, found.slabs), output), decoder)
         return verified(network, points, found.trace)
@@ -186,7 +180,7 @@ def slab_claims(classes: Codes, base: int, n_classes: int) -> tuple[Layer, Decod
 
 
 @dataclass(frozen=True)
-class Bubeck(Constructor):
+class Bubeck(Published):
     """Four ReLUs for each group of points on a hyperplane.
 
     Parameters
@@ -215,19 +209,15 @@ class Bubeck(Constructor):
     activation = "relu"
     labels = ("binary", "multiclass", "real")
     assumptions = "general position (repaired where it fails)"
-    randomized = True
 
     def __post_init__(self) -> None:
-        if self.group_size is not None:
-            check_whole("group_size", self.group_size, at_least=1)
+        self._check_counts("group_size")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         levels = spaced_levels(points.n_classes)
         with single_threaded_blas():
             cloud = ScaledPoints.of(points.X)
-            slabs = _all_slabs(cloud, points, self.group_size, seed_sequence(random_state))
+            slabs = _all_slabs(cloud, points, self.group_size, root)
             groups = [_Group.on(slab, cloud, levels[points.y]) for slab in slabs]
         trace = Trace(coverage=np.array([len(slab.inside) for slab in slabs]))
         return verified(Network(_layers(cloud, groups), nearest_level(levels)), points, trace)

@@ -45,12 +45,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed
 from ..construct import Construction, Trace
-from ..data import Codes, Matrix, Rows
-from ..exceptions import ParameterError
+from ..data import Rows
 from ..outcome import Outcome
-from .base import Constructor, distinct_points, nearest_level
+from .base import DistinctPoints, Published, nearest_level
 from .bit_extraction import (
     Registers,
     Sum,
@@ -72,7 +70,7 @@ WINDOW = 4096  # offsets tried at once
 
 
 @dataclass(frozen=True)
-class Vardi(Constructor):
+class Vardi(Published):
     """A deep, narrow ReLU network that reads keys and labels out of long integers.
 
     Parameters
@@ -99,30 +97,22 @@ class Vardi(Constructor):
     activation = "relu"
     labels = ("binary", "multiclass")
     assumptions = "distinct points"
-    randomized = True
 
     def __post_init__(self) -> None:
-        if self.group is not None and self.group < 1:
-            raise ParameterError(f"group must be at least 1, got {self.group}")
+        self._check_counts("group")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
-        found = distant_keys(points, random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        found = distant_keys(points, root)
         size = self.group or _best_group(len(points), found.n_bits)
-        sorted_labels = points.y[found.order].tolist()
-        groups = [slice(start, start + size) for start in range(0, len(points), size)]
-        keys = [_padded(found.keys[part], size, found.keys[part][-1]) for part in groups]
-        codes = [_padded(sorted_labels[part], size, 0) for part in groups]  # a padded key must not count twice
-        program = _Program(size, found.n_bits, label_bits(points.n_classes))
+        missing = -len(points) % size
+        keys = [*found.keys, *found.keys[-1:] * missing]
+        labels = [*points.y[found.order].tolist(), *[0] * missing]  # a padded key must not count twice
+        codes = _Codes(size, found.n_bits, label_bits(points.n_classes))
         tape = Tape(found.weights, found.bias)
-        live = tape.look_up({"key": tape.key}, "key", [group[0] for group in keys], program.tables(keys, codes))
-        network = tape.finish(program.read(tape, live), nearest_level(range(points.n_classes)))
+        tables = {"keys": codes.packed(keys, codes.key_bits), "labels": codes.packed(labels, codes.label_bits)}
+        live = tape.look_up({"key": tape.key}, "key", keys[::size], tables)
+        network = tape.finish(codes.read(tape, live), nearest_level(range(points.n_classes)))
         return Construction(network, Outcome.INTERPOLATES, Trace())
-
-
-def _padded(numbers: Sequence[int], size: int, filler: int) -> list[int]:
-    return [*numbers, *[filler] * (size - len(numbers))]
 
 
 def _best_group(n: int, key_bits: int) -> int:
@@ -132,19 +122,16 @@ def _best_group(n: int, key_bits: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Program:
-    """The bits of a code, and how to read them."""
+class _Codes:
+    """Long numbers, one for the keys and one for the labels of each group, and how to read them."""
 
     group: int
     key_bits: int
     label_bits: int
 
-    def tables(self, keys: list[list[int]], labels: list[list[int]]) -> dict[str, list[int]]:
-        """One long number for each group's keys, one for its labels."""
-        return {
-            "keys": [pack(group, self.key_bits) for group in keys],
-            "labels": [pack(group, self.label_bits) for group in labels],
-        }
+    def packed(self, numbers: list[int], n_bits: int) -> list[int]:
+        """One long number for each group."""
+        return [pack(numbers[at : at + self.group], n_bits) for at in range(0, len(numbers), self.group)]
 
     def read(self, tape: Tape, live: Registers) -> Sum:
         """Compare the key with every key of the code; the sum that becomes the label of the one that it equals."""
@@ -172,7 +159,7 @@ class _Program:
 
 
 @dataclass(frozen=True)
-class Park(Constructor):
+class Park(Published):
     """A deep, narrow ReLU network that reads labels, coded by place, out of long integers.
 
     Parameters
@@ -200,16 +187,12 @@ class Park(Constructor):
     activation = "relu"
     labels = ("binary", "multiclass")
     assumptions = "distinct points"
-    randomized = True
 
     def __post_init__(self) -> None:
-        if self.cell is not None and self.cell < 1:
-            raise ParameterError(f"cell must be at least 1, got {self.cell}")
+        self._check_counts("cell")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
-        found = whole_keys(points, random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        found = whole_keys(points, root)
         borders, folded = fold(found.keys)
         plan = best_plan(folded, label_bits(points.n_classes), self.cell)
         labels = dict(zip(plan.places.tolist(), points.y[found.order].tolist(), strict=True))

@@ -29,12 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
+from .._support.parameters import check_choice
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
-from ..data import Codes, Floats, Matrix, Rows, choose_targets
+from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64
 from ..data.matrices import row_tiles
 from ..exceptions import AssumptionError, TooLargeError
@@ -42,13 +42,13 @@ from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
-from .base import REMEDY, Constructor, DistinctPoints, distinct_points, refuse_large_norms
+from .base import REMEDY, DistinctPoints, Published, refuse_large_norms
 
 BATCH, TILE_ROWS = 32, 512
 
 
 @dataclass(frozen=True)
-class PolytopeCover(Constructor):
+class PolytopeCover(Published):
     """Polytopes that hold points of one class only, found one by one.
 
     Parameters
@@ -77,17 +77,14 @@ class PolytopeCover(Constructor):
     )
     labels = ("binary",)
     assumptions = "points of different labels are farther apart than products are rounded"
-    randomized = True
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ("relu", "threshold"))
-        check_whole("memory", self.memory, at_least=1)
+        self._check_counts("memory")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
-        root, found = seed_sequence(random_state), list[Polytope]()
+        found: list[Polytope] = []
         with single_threaded_blas():
             for code in choose_targets(points.y, None):
                 search = _Search(points, code)

@@ -44,31 +44,31 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._kernels.distances import pair_squares
-from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
-from .._support.threads import Threads, Work, at_work, single_threaded_blas
+from .._support.parameters import check_choice
+from .._support.threads import Threads, at_work, single_threaded_blas
 from ..construct import Construction, Recipe, Trace
 from ..construct.construction import output_layer
 from ..construct.cover import cover_classes
 from ..construct.distinct import ClassOrder, Cover
-from ..construct.evidence import Columns, Pieces
+from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
-from ..data import Codes, Floats, Matrix, Rows, choose_targets
+from ..data import Codes, Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
-from ..geometry.balls import Balls
+from ..geometry.balls import Balls, reaching
 from ..network import Decoder, Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
-from .base import REMEDY, Constructor, DistinctPoints, claim_output, distinct_points, refuse_large_norms
+from .base import REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
 TOO_CLOSE = "points of different labels are farther apart than squared norms are rounded"
 
 
 @dataclass(frozen=True)
-class BallCover(Constructor):
+class BallCover(Published):
     """Balls of each class that reach to the nearest point of another class.
 
     Parameters
@@ -100,20 +100,18 @@ class BallCover(Constructor):
     activation = "threshold"
     labels = ("binary", "multiclass")
     assumptions = TOO_CLOSE
-    randomized = True
 
     def __post_init__(self) -> None:
         check_choice("order", self.order, ("random", "greedy"))
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
         classes = ClassOrder.of(points.y)
         targets = choose_targets(points.y, None)
         with at_work(self.n_jobs, False) as work:
-            balls = _clear_balls(points, classes, work)
-            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), seed_sequence(random_state))
+            nearest = nearest_other(points.X, points.y, work)
+            balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
+            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), root)
             _refuse_uncovered(covers, points, classes)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
         return _ball_network(points, classes, targets, covers, np.concatenate(radii))
@@ -141,13 +139,9 @@ class ClearBalls(Balls):
         vanishing = 8.0 * (cloud.dimension + 4) * 5e-324
         with np.errstate(over="ignore", under="ignore"):
             lost = float(np.ldexp(vanishing, -2 * cloud.exponent)) if cloud.exponent > -500 else np.inf
-            self.margins = 10.1 * (cloud.dimension + 8) * U64 * (norms + squares) + lost
-        self.reach, self.witnesses = squares, witnesses
-        super().__init__(cloud, squares - 4 * self.margins, threads)
-
-    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
-        """What an anchor's ball may claim, as a square, and the column that set it."""
-        return self.squares[anchors], self.witnesses[anchors]
+            margins = 10.1 * (cloud.dimension + 8) * U64 * (norms + squares) + lost
+        self.reach = squares
+        super().__init__(cloud, squares - 4 * margins, threads, witnesses)
 
     def stored_squares(self, cover: Cover, target: tuple[int, int]) -> Floats:
         """Squared radii halfway between the farthest claimed point of the class and the nearest of another."""
@@ -166,15 +160,6 @@ class ClearBalls(Balls):
         squares = np.empty(len(inside))
         pair_squares(self.cloud.take(np.repeat(anchor, len(inside))), self.cloud.take(inside), squares)
         return float(squares.max())
-
-
-def _clear_balls(points: DistinctPoints, classes: ClassOrder, work: Work) -> ClearBalls:
-    nearest = nearest_other(points.X, points.y, work)
-    cloud = Cloud(points.X, classes.rows.astype(np.int64))
-    place = np.empty(len(points), dtype=np.intp)
-    place[classes.rows] = np.arange(len(points))
-    witnesses = place[nearest.rows[classes.rows]]
-    return ClearBalls(cloud, nearest.squares[classes.rows], witnesses, work.threads)
 
 
 def _refuse_uncovered(covers: list[Cover], points: DistinctPoints, classes: ClassOrder) -> None:
@@ -208,7 +193,7 @@ def _ball_network(
 
 
 @dataclass(frozen=True)
-class CondensedNeighbour(Constructor):
+class CondensedNeighbour(Published):
     """Hart's condensed nearest neighbour rule as a network of bisectors.
 
     Parameters
@@ -235,18 +220,15 @@ class CondensedNeighbour(Constructor):
     activation = "threshold"
     labels = ("binary", "multiclass")
     assumptions = TOO_CLOSE
-    randomized = True
 
     def __post_init__(self) -> None:
-        check_whole("memory", self.memory, at_least=1)
+        self._check_counts("memory")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
         with single_threaded_blas():
             condensing = _Condensing(points, self.memory)
-            condensing.visit(stream(seed_sequence(random_state), ORDER).permutation(len(points)))
+            condensing.visit(stream(root, ORDER).permutation(len(points)))
         chosen = np.array(condensing.prototypes, dtype=np.int64)
         trace = Trace(anchors=points.rows[chosen], detector_classes=points.y[chosen])
         return Construction(_prototype_network(points, chosen), Outcome.INTERPOLATES, trace)

@@ -30,16 +30,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, seed_sequence
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
 from ..construct.rescue import Stall
-from ..data import Codes, Matrix, Rows
+from ..data import Codes, Rows
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .base import Constructor, DistinctPoints, claim_output, cut_planes, distinct_points, verified
+from .base import DistinctPoints, Published, claim_output, cut_planes, verified
 
 Bits = NDArray[np.bool_]
 
@@ -47,7 +46,7 @@ PARITIES = 4  # the random stream of subsets
 
 
 @dataclass(frozen=True)
-class Rajput(Constructor):
+class Rajput(Published):
     """A threshold network of six hidden layers: hyperplanes, parities, buckets, products, sets.
 
     Examples
@@ -68,11 +67,8 @@ class Rajput(Constructor):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "points of different labels are some distance apart (small distances cost width)"
-    randomized = True
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         planes, n_drawn = _hyperplanes(points, root)
         bits = sides(points.X, planes.weights, planes.biases).to_bool()
         subsets, codes = _compress(bits, points.y, root)

@@ -49,18 +49,17 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_whole, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, Source, gaussian, stream
-from ..data import Codes, Floats, Matrix, Rows, conflict_pairs, conflicts, mean
+from ..data import Floats, Rows, conflict_pairs, conflicts, mean
 from ..data.cloud import U64
 from ..exceptions import AssumptionError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.bits import WORD_BITS
 from ..network.sides import sides
-from .base import Constructor, DistinctPoints, claim_output, cut_planes, distinct_points, verified
+from .base import DistinctPoints, Published, claim_output, cut_planes, distinct_points, verified
 from .baum import class_slabs, slab_claims, slab_layer
 from .slabs import ScaledPoints
 
@@ -75,7 +74,7 @@ Pairs = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True)
-class Vershynin(Constructor):
+class Vershynin(Published):
     """Sparse random codes, and one threshold unit for each batch of them.
 
     Parameters
@@ -104,14 +103,11 @@ class Vershynin(Constructor):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "a spread that is not tiny beside the distance from the origin"
-    randomized = True
 
     def __post_init__(self) -> None:
-        check_whole("width", self.width, at_least=1)
+        self._check_counts("width")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
         with single_threaded_blas():
             planes, n_cuts = _enrich(points, base, WORD_BITS * -(-self.width // WORD_BITS), root)
@@ -258,7 +254,7 @@ def _batches(within: Overlaps, without: Overlaps) -> Iterator[tuple[list[int], i
 
 
 @dataclass(frozen=True)
-class LiftedBaum(Constructor):
+class LiftedBaum(Published):
     """Slabs around groups of random 0/1 codes.
 
     Parameters
@@ -289,17 +285,11 @@ class LiftedBaum(Constructor):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "none"
-    randomized = True
 
     def __post_init__(self) -> None:
-        if self.width is not None:
-            check_whole("width", self.width, at_least=1)
-        if self.group_size is not None:
-            check_whole("group_size", self.group_size, at_least=1)
+        self._check_counts("width", "group_size")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
         planes, n_cuts = _lift(points, self.width or _balanced_width(points, base), root)
         coded = _coded(points, planes)

@@ -39,17 +39,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
-from .._support.parameters import Seed, seed_sequence
 from .._support.threads import Threads, single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Source, gaussian, largest_distance
-from ..data import Codes, Floats, Matrix, Rows, mean
+from ..data import Floats, Rows, mean
 from ..data.cloud import U64
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
 from ..outcome import Outcome
-from .base import REMEDY, Constructor, DistinctPoints, distinct_points, nearest_level, refuse_large_norms, verified
+from .base import REMEDY, DistinctPoints, Published, nearest_level, refuse_large_norms, verified
 
 FIRST_WIDTH, MODEST_WIDTH = 8, 2048
 RIDGE = 1e-9  # times the number of points: keeps the quadratic problem regular without moving its answer visibly
@@ -60,7 +59,7 @@ SLACK = 0.25  # of the distance 1 between levels: outputs this near their level 
 
 
 @dataclass(frozen=True)
-class RandomFeatures(Constructor):
+class RandomFeatures(Published):
     """Random ReLU features, wide enough that a hyperplane separates each class from the rest.
 
     Parameters
@@ -89,15 +88,12 @@ class RandomFeatures(Constructor):
     activation = "relu"
     labels = ("binary",)
     assumptions = "points of different labels so far apart that float64 tells their features apart"
-    randomized = True
 
     def __post_init__(self) -> None:
         if self.layers not in (1, 2):
             raise ParameterError(f"layers must be 1 or 2, got {self.layers!r}")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         signs = _signs(points)
         unsure = np.ones(len(points), dtype=bool)
         for width in _widths(len(points)):
@@ -203,7 +199,7 @@ def _unsure(network: Network, X: Floats, signs: Floats) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Caps(Constructor):
+class Caps(Published):
     """One cap for each point that the caps of shorter points do not get right already.
 
     Parameters
@@ -234,9 +230,7 @@ class Caps(Constructor):
     assumptions = "points of different labels are farther apart than squared norms are rounded"
     randomized = False
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
         sweep = _Sweep(points)
         with Threads(self.n_jobs) as threads, single_threaded_blas():

@@ -38,13 +38,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
-from ..data import Codes, Floats, Matrix
+from ..data import Floats
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Constructor, distinct_points, nearest_level, spaced_levels, verified
+from .base import DistinctPoints, Published, nearest_level, spaced_levels, verified
 from .line import TRIES, Line, lines
 
 SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 1
@@ -57,7 +56,7 @@ def _shape(n_points: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Yun(Constructor):
+class Yun(Published):
     """Two hidden ReLU layers of about sqrt(N) and 2 sqrt(N) units.
 
     Parameters
@@ -86,16 +85,13 @@ class Yun(Constructor):
     activation = "relu"
     labels = ("binary", "multiclass", "real")
     assumptions = "a direction along which all points lie apart"
-    randomized = True
 
     def __post_init__(self) -> None:
-        check_whole("tries", self.tries, at_least=1)
+        self._check_counts("tries")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         levels = spaced_levels(points.n_classes)
-        found = lines(points, random_state, apart="points", tries=self.tries)
+        found = lines(points, root, apart="points", tries=self.tries)
         plans = [(line, _Zigzags.along(line, levels[points.y])) for line in found]
         line, zigzags = min(plans, key=lambda plan: plan[1].size)
         if not np.isfinite(zigzags.size):

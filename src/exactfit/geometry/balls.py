@@ -26,7 +26,7 @@ from ..construct.evidence import Columns, Pieces
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
-from ..data.pairs import VANISHING, closest_pair, nearest_other
+from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
 from .widths import MeanWidth, mean_widths
 
 COLUMN_TILE = 2048  # columns of one product of balls
@@ -51,13 +51,14 @@ class Balls:
     A point within rounding of the limit counts as outside; subclasses know better.
     """
 
-    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
+    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads, witnesses: Columns | None = None) -> None:
         self.cloud, self.squares, self.threads = cloud, squares, threads
+        self.witnesses = np.full(len(squares), -1) if witnesses is None else witnesses
         self.single = cloud.dimension > DOUBLE_DIMENSION
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
         """Squared radius of every anchor's ball, and the column that set it if one did."""
-        return self.squares[anchors], np.full(len(anchors), -1)
+        return self.squares[anchors], self.witnesses[anchors]
 
     def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
         """The squared radii themselves."""
@@ -117,17 +118,18 @@ class Balls:
         return np.zeros(len(anchors), dtype=bool)
 
 
+def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[Cloud, Floats, Columns]:
+    """Balls that reach to the nearest point of another class: columns in class order, squares, and who set them."""
+    rows = classes.rows.astype(np.int64)
+    return Cloud(X, rows), nearest.squares[rows], np.argsort(rows)[nearest.rows[rows]]
+
+
 class OpenBalls(Balls):
     """Open balls that reach to a witness: decided exactly."""
 
     def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
         # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
-        super().__init__(cloud, np.maximum(squares, TINY / 2), threads)
-        self.witnesses = witnesses
-
-    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
-        """Squared radius of every anchor's ball, and the column that set it."""
-        return self.squares[anchors], self.witnesses[anchors]
+        super().__init__(cloud, np.maximum(squares, TINY / 2), threads, witnesses)
 
     def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
         inside = np.zeros(len(anchors), dtype=bool)
@@ -262,16 +264,13 @@ class PairBuilder:
             scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
             return np.asarray(scaled * scaled * (1.0 - 8.0 * share), dtype=np.float64)
 
-    def balls(self, limits: Floats) -> Balls:
-        """Balls that claim a point only when that is certain."""
-        return Balls(self.cloud, limits, self.work.threads)
-
     def _cover(self, side: int, limits: Floats) -> Rows:
         """Centres of a greedy cover; a ball too small for its own centre still covers that."""
         target = self.order.target(side)
         order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
         tell = self.work.progress
-        cover = greedy_cover(self.balls(limits), target, self.order.rest(side), order, self.options.memory, tell)
+        balls = Balls(self.cloud, limits, self.work.threads)
+        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory, tell)
         return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
 
     def _prune(self, centers: list[Rows]) -> None:
@@ -341,7 +340,7 @@ class _Claims:
         limits = np.zeros(len(builder.order.rows))
         limits[self.centers] = builder.limits(builder.distances(centers, side))
         self.limits = limits
-        self.balls = builder.balls(limits)
+        self.balls = Balls(self.cloud, limits, builder.work.threads)
         self.points = self.balls.select(slice(self.first, stop))
         size = len(self.centers) * -(-self.n_points // 8)
         self.packed: NDArray[np.uint8] | None = None

@@ -30,10 +30,9 @@ from ..construct import Recipe
 from ..construct.cover import cover_classes
 from ..construct.distinct import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
-from ..data.cloud import Cloud
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
-from .balls import ClassCover, CoverOptions, OpenBalls, PairBuilder
+from .balls import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
 from .neighbours import radius_of, shared_words
 
 
@@ -144,10 +143,7 @@ def cover_in_the_limit(
     """The limit's second layer, given every point's nearest point of another class; of the recipe, how to select."""
     recipe = Recipe(selection=recipe.selection, greedy_memory=recipe.greedy_memory)
     classes = ClassOrder.of(problem.codes)
-    column_of = np.empty(len(classes.rows), dtype=np.int64)
-    column_of[classes.rows] = np.arange(len(classes.rows))
-    cloud = Cloud(problem.X, classes.rows)
-    balls = OpenBalls(cloud, nearest.squares[classes.rows], column_of[nearest.rows[classes.rows]], work.threads)
+    balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
     covers = cover_classes(balls, classes, targets, recipe, root, work.progress)
     anchors = classes.rows[np.array([a for cover in covers for a in cover.anchors], dtype=np.int64)]
     codes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])

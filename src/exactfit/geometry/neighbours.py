@@ -6,6 +6,7 @@ again by differences.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -130,20 +131,21 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
     >>> exactfit.geometry.separation(*load_iris(return_X_y=True))
     ClosestPair(value=0.22360679774997896, rows=(70, 138), labels=(1, 2))
     """
-    X, codes, labels = _read(X, y)
     with at_work(n_jobs, verbose) as work:
-        value, rows = closest_pair(X, codes, work)
-    return ClosestPair(value, rows, tuple(labels[list(rows)].tolist()) if len(labels) else ())
+        return _closest(closest_pair, X, y, work)
 
 
-def _read(X: Any, y: Any) -> tuple[Matrix, Codes, NDArray[Any]]:
+def _closest(
+    find: Callable[[Matrix, Codes, Work], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Work
+) -> ClosestPair:
     if y is not None:
         problem = Labelled.of(X, y)
-        return problem.X, problem.codes, problem.classes[problem.codes]
+        value, rows = find(problem.X, problem.codes, work)
+        return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
     matrix = as_points(X)
     if matrix.shape[0] < 2:
         raise DataError("X holds a single point: there is no pair")
-    return matrix, np.arange(matrix.shape[0]), np.empty(0)
+    return ClosestPair(*find(matrix, np.arange(matrix.shape[0]), work))
 
 
 @shared_words
@@ -172,10 +174,8 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     >>> exactfit.geometry.angular_separation(X)
     ClosestPair(value=0.0, rows=(2, 3), labels=())
     """
-    X, codes, labels = _read(X, y)
     with at_work(n_jobs, verbose) as work:
-        value, rows = narrowest_pair(X, codes, work)
-    return ClosestPair(value, rows, tuple(labels[list(rows)].tolist()) if len(labels) else ())
+        return _closest(narrowest_pair, X, y, work)
 
 
 def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
