@@ -54,6 +54,10 @@ def chain_size(n_features, *widths) -> tuple[int, int]:
     return sum(widths), sum((n + 1) * width for n, width in pairwise((n_features, *widths)))
 
 
+def spaced_levels(n_classes):
+    return np.linspace(-1.0, 1.0, n_classes)
+
+
 def n_outputs(n_classes) -> int:
     return 1 if n_classes == 2 else n_classes
 

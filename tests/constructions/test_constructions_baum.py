@@ -15,13 +15,14 @@ from random_problems import (
     grid,
     n_outputs,
     size,
+    spaced_levels,
     wide_labels,
 )
 from sklearn.datasets import load_digits, load_wine
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Baum, Bubeck
-from exactfit.constructions.base import distinct_points, spaced_levels
+from exactfit.constructions.base import distinct_points
 from exactfit.constructions.baum import class_slabs
 from exactfit.constructions.slabs import ScaledPoints
 

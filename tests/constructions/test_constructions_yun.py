@@ -7,12 +7,12 @@ from fractions import Fraction
 import naive_certificate
 import numpy as np
 import pytest
-from random_problems import chain_size, size
+from random_problems import chain_size, size, spaced_levels
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Yun, yun
-from exactfit.constructions.base import distinct_points, spaced_levels
+from exactfit.constructions.base import distinct_points
 from exactfit.constructions.line import lines
 from exactfit.constructions.yun import _Cells, _shape, _Zigzags
 

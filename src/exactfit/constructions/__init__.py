@@ -1,7 +1,10 @@
 """Published constructions of memorizing networks behind one protocol, those of one idea in one file.
 
-``base`` states the protocol. Each file says what is faithful to its sources and what is our own reconstruction; a
-construction's ``citation`` is where it was published.
+``base`` states the protocol. All code is a reconstruction, not the authors'; each file says what is faithful to its
+sources and what is ours, how large the network is, and what float64 can hold. A construction's ``citation`` is where
+it was published. Sizes are widths of layers, hidden ones first, for N points with d features in K classes and with o
+outputs, 1 for two classes and else K, unless said otherwise. A layer of w units over v inputs has w (v + 1) parameters.
+
 ``CONSTRUCTORS`` holds those that fit all points, by name, with their default options and some variants.
 """
 

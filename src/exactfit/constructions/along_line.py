@@ -1,26 +1,25 @@
 """A change of label on a line is a step (Huang and Huang 1991) or a ramp (Zhang et al. 2017); one hidden layer.
 
-Both project all points onto one direction. Ours in both: the code is a reconstruction, not the authors'; the direction
-is the best of several (see ``line``), and computed once, by a linear layer of one unit.
+Both project all points onto one direction. Ours in both: the direction is the best of several (see ``line``), and
+computed once, by a linear layer of one unit.
 
 **Huang and Huang**, threshold. Faithful: a step between two neighbours on the line adds the difference of their labels,
 so N - 1 hidden units fit any N distinct points. Ours: only neighbours of different labels get a step.
 
-Size, with c changes of label along the line: 1 + c + 1 units and (d + 1) + 2 c + (c + 1) parameters; c is at most
-N - 1, and about N (1 - sum of p_k^2) for random labels of frequencies p_k.
+Size, with c changes of label along the line: 1, c, 1; c is at most N - 1, and about N (1 - sum of p_k^2) for random
+labels of frequencies p_k.
 
 Float64: at any size. A direction is taken only if no rounding can swap neighbours of different labels; integer data
 (in any power of two) whose rows sum up to less than 2^37 are projected without rounding. Steps and sums of class
 indices are small whole numbers.
 
-**Zhang et al.**, ReLU, 2 N + d numbers. Faithful (``ramps=False``, Theorem 1): N ReLUs with interleaved biases make a
-triangular system, whose solution fits any labels of N distinct points. With each bias at the point before, it is solved
-in closed form: slopes of the piecewise linear interpolation, and their differences. Ours: by default (``ramps=True``)
-there are two ReLUs for each change of label only, a ramp across the gap: no slopes accumulate, and the error stays
-local.
+**Zhang et al.**, ReLU. Faithful (``ramps=False``, Theorem 1): N ReLUs with interleaved biases make a triangular system,
+whose solution fits any labels of N distinct points. With each bias at the point before, it is solved in closed form:
+slopes of the piecewise linear interpolation, and their differences. Ours: by default (``ramps=True``) there are two
+ReLUs for each change of label only, a ramp across the gap: no slopes accumulate, and the error stays local.
 
-Size, with n = 2 c ReLUs for c changes of label (n = N without ramps): 1 + n + 1 units and (d + 1) + 2 n + (n + 1)
-parameters, of which n + d (directions and biases) and n (outputs) are free: the paper's 2 N + d.
+Size, with n = 2 c ReLUs for c changes of label (n = N without ramps): 1, n, 1, of whose parameters n + d (directions
+and biases) and n (outputs) are free: the paper's 2 N + d.
 
 Float64: output weights are as large as one over a gap, and gaps shrink like 1 / N^2. With ramps, a bound of the error
 below 1/4 is proved at construction for the order of sums that ``Network`` has. Without, the error is measured at all

@@ -1,12 +1,8 @@
 """The protocol that every construction meets, the steps and checks that they share, and the paper's own behind it.
 
-S. Dirksen, P. Finke, M. Genzel, *Memorization With Neural Nets: Going Beyond the Worst Case*, JMLR 25 (2024):
-Algorithm 1 (adaptive width) and Algorithm 2 (fixed width).
-
-Size of the paper's own, with n hyperplanes, m detectors and o outputs (1 for two classes unless ``target="all"``, else
-K): n + m + o units and n (d + 1) + m (n + 1) + o (m + 1) parameters.
-
-Float64: always; sides are exact and counts are integers (for ReLU, see ``construct/values.py``).
+The paper's Algorithm 1 (adaptive width) and Algorithm 2 (fixed width) have n hyperplanes, m detectors and o outputs (1
+for two classes unless ``target="all"``, else K). Float64: always; sides are exact and counts are integers (for ReLU,
+see ``construct/values.py``).
 """
 
 from __future__ import annotations
@@ -205,18 +201,6 @@ def nearest_level(levels: Sequence[float] | Floats) -> Decoder:
     array([1, 0])
     """
     return Decoder("nearest", tuple(range(len(levels))), tuple(float(level) for level in levels))
-
-
-def spaced_levels(n_classes: int) -> Floats:
-    """Evenly spaced numbers from -1 to 1, one for each class, for a network with one real output.
-
-    Examples
-    --------
-    >>> from exactfit.constructions.base import spaced_levels
-    >>> spaced_levels(3)
-    array([-1.,  0.,  1.])
-    """
-    return np.linspace(-1.0, 1.0, n_classes)
 
 
 def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construction:

@@ -1,7 +1,7 @@
 """Slabs around hyperplanes through groups of points: Baum 1988 (threshold), Bubeck et al. 2020 (ReLU).
 
-Ours in both: the code is a reconstruction, not the authors'. General position is not assumed but repaired (see
-``slabs``), and normals are drawn at random where the group leaves a choice. One hidden layer each.
+One hidden layer each. Ours in both: general position is not assumed but repaired (see ``slabs``), and normals are drawn
+at random where the group leaves a choice.
 
 **Baum.** Faithful: for two classes of points in general position in R^d, the smaller class is cut into groups of d
 points, each group lies on a hyperplane of its own, and two threshold units for each hyperplane tell whether a point
@@ -14,8 +14,8 @@ the largest have slabs, and
 - ``mode="sum"``: each slab adds the difference of its class and the largest one to a single real output. A point that
   lay in two slabs would be counted twice, so slabs avoid the points that are already caught as well.
 
-Size, with g slabs and o outputs (o = 1 for two classes and for sums, else K): 2 g + o units and 2 g (d + 1) + o (2 g
-+ 1) parameters. In general position g is at most the sum of ceil(N_k / d) over all classes but the largest.
+Size, with g slabs: 2 g, o (o = 1 for sums). In general position g is at most the sum of ceil(N_k / d) over all classes
+but the largest.
 
 Float64: a slab is accepted only if every point keeps four times the largest possible rounding error from its edges,
 so a running error bound proves the network. Slabs are thin when many points share them: smaller groups have wider
@@ -37,7 +37,7 @@ points class by class, so that most groups have one label, for which v = 0 and t
 in further points of its class that lie in its slab. t is the largest power of two that is at most half of what is
 allowed.
 
-Size, with g groups: 4 g + 1 units and 4 g (d + 1) + 4 g + 1 parameters; g is ceil(N / d) in general position.
+Size, with g groups: 4 g, 1; g is ceil(N / d) in general position.
 
 Float64: an output's error is at most about (number of groups) d 2^-53 max|x| / t. While margins
 stay above 1e-6 that is far below half the distance of two levels for thousands of points. With more points margins
@@ -58,7 +58,7 @@ from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Rows
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU, THRESHOLD
-from .base import DistinctPoints, Published, claim_output, nearest_level, spaced_levels, verified
+from .base import DistinctPoints, Published, claim_output, nearest_level, verified
 from .slabs import NORMALS, ScaledPoints, Slab, next_slab
 
 MODES = ("or", "sum")
@@ -214,7 +214,7 @@ class Bubeck(Published):
         self._check_counts("group_size")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        levels = spaced_levels(points.n_classes)
+        levels = np.linspace(-1.0, 1.0, points.n_classes)
         with single_threaded_blas():
             cloud = ScaledPoints.of(points.X)
             slabs = _all_slabs(cloud, points, self.group_size, root)

@@ -122,14 +122,9 @@ def _integer_directions(direction: Floats, scale: int, more: int) -> Iterator[li
     """Integer vectors ever closer to the direction, each about twice as long as the one before."""
     fixed = [int(value) for value in np.rint(np.ldexp(direction, DIGITS))]
     for power in range(scale, scale + more):
-        weights = [_rounded(value << power, DIGITS) for value in fixed]
+        weights = [((value << power) + (1 << DIGITS - 1)) >> DIGITS for value in fixed]  # to the nearest whole number
         if any(weights):
             yield weights
-
-
-def _rounded(value: int, places: int) -> int:
-    """The value over 2^places, to the nearest whole number."""
-    return (value + (1 << (places - 1))) >> places
 
 
 def _keys(X: Floats, weights: list[int], shift: int) -> Keys:
@@ -249,7 +244,8 @@ class Tape:
         ramps = {f"{name} {k}": ramp for name, bump in bumps.items() for k, (_, ramp) in enumerate(bump)}
         passed = self.carry({**live, **ramps})
         joined = {
-            name: _join([(sign, passed[f"{name} {k}"]) for k, (sign, _) in enumerate(bumps[name])]) for name in bumps
+            name: sum((sign * passed[f"{name} {k}"] for k, (sign, _) in enumerate(bump)), Sum({}))
+            for name, bump in bumps.items()
         }
         return self.carry({**{name: passed[name] for name in live}, **joined})
 
@@ -273,13 +269,6 @@ class Tape:
         """The network whose only output is a sum of the last registers."""
         self._write([output], None)
         return Network(tuple(self._layers), decoder)
-
-
-def _join(ramps: Sequence[tuple[int, Sum]]) -> Sum:
-    total = Sum({})
-    for sign, ramp in ramps:
-        total = total + sign * ramp
-    return total
 
 
 def take_bit(live: Registers, bit: str, source: str, place: int, target: str) -> None:

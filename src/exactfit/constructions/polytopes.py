@@ -12,10 +12,8 @@ the points of the class before it; the points that it cuts off are out of sight,
 left. Faces that others make superfluous are dropped. Each polytope holds at least the points that a ball around its
 first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
 
-Size, with f faces, p polytopes and o outputs (1 for two classes, else K): f + p + o units and
-f (d + 1) + p (f + 1) + o (p + 1) parameters, most of the second layer's being zero.
-
-A face is needed for every few points of the rest in high dimensions: ``memory`` says when to stop.
+Size, with f faces and p polytopes: f, p, o, most weights of the second layer being zero. A face is needed for every few
+points of the rest in high dimensions: ``memory`` says when to stop.
 
 Float64: every face keeps four times the largest rounding error from all points that it decides about. Points of
 different labels must be farther apart than about d 10^-14 of their norm.

@@ -1,6 +1,6 @@
 """Points that speak for those near them: balls (Priebe et al. 2003, Younsi and Bagnall 2016), prototypes (Hart 1968).
 
-Threshold units. Ours in all: the code is a reconstruction, not the authors', and so is the network.
+Threshold units; all networks are ours.
 
 **Balls** around points that reach to the nearest point of another class; units on [x, |x|^2], one hidden layer. Greedy:
 Priebe et al. Random order: Younsi and Bagnall, without pruning.
@@ -13,7 +13,7 @@ Ours: as classifiers, both compare distances to balls of all classes. Here a poi
 around it; of two classes only the rarer one has balls. A ball's radius is stored halfway between the farthest point of
 its class inside and the nearest of another class.
 
-Size, with m balls and o outputs (1 for two classes, else K): m + o units and m (d + 2) + o (m + 1) parameters.
+Size, with m balls: m, o, over d + 1 inputs.
 
 Float64: a point is covered only if the ball's edge is farther away, in squares, than twice all roundings can reach:
 about 5 d 10^-15 (|centre|^2 + radius^2). So points of different labels must be farther apart than about
@@ -26,9 +26,8 @@ Ours: a first-layer unit for every two prototypes of different classes tells whi
 unit for every prototype (of all classes but the one with most) fires where it is nearer than those of all other
 classes. The order of visits is random, and "nearest" means by more than roundings can reach.
 
-Size, with p_k prototypes of class k, s = sum of p_k, B the largest p_k and o outputs (1 for two classes, else K):
-b = sum of p_k p_l over k < l bisectors, i = s - B second-layer units and o outputs, with b (d + 1) + i (b + 1)
-+ o (i + 1) parameters.
+Size, with p_k prototypes of class k: the sum of p_k p_l over k < l bisectors, all prototypes but those of the class
+with most, o.
 
 Float64: points of different labels must be farther apart than about 10^-7 sqrt(d) of the largest norm. The number of
 bisectors is quadratic in the number of prototypes: ``memory`` says when to stop.
@@ -112,7 +111,8 @@ class BallCover(Published):
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
             covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), root)
-            _refuse_uncovered(covers, points, classes)
+            if uncovered := [column for cover in covers for column in cover.uncovered]:
+                raise AssumptionError(f"that {TOO_CLOSE}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
         return _ball_network(points, classes, targets, covers, np.concatenate(radii))
 
@@ -160,13 +160,6 @@ class ClearBalls(Balls):
         squares = np.empty(len(inside))
         pair_squares(self.cloud.take(np.repeat(anchor, len(inside))), self.cloud.take(inside), squares)
         return float(squares.max())
-
-
-def _refuse_uncovered(covers: list[Cover], points: DistinctPoints, classes: ClassOrder) -> None:
-    uncovered = np.concatenate([cover.uncovered for cover in covers])
-    if len(uncovered):
-        rows = np.sort(points.rows[classes.rows[uncovered]])
-        raise AssumptionError(f"that {TOO_CLOSE}", rows, REMEDY)
 
 
 def _ball_network(

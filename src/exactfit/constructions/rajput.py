@@ -14,10 +14,10 @@ Ours: the weights of each layer, which meet the published sizes; several classes
 class but the largest. Points of one label may share a code. Hyperplanes are drawn until codes differ; where 512 more do
 not help, coordinate cuts through the points in question finish, so that any distinct points can be fitted.
 
-Six hidden layers. With n hyperplanes, subsets P_1..P_L, b buckets in use, r bits of rest and s sets:
-n + sum |P_i| + L + (b + r) + b (r + 1) + s units and the outputs. Weights after the first
-layer are -1, 0 or 1 but for one of each stored rest, 1 - (bits that are on), and 1/2 in biases. So signals and sums are
-small: float64 is safe there at any size, and in the first layer as far as points keep off the hyperplanes.
+Size, with n hyperplanes, subsets P_1..P_L, b buckets in use, r bits of rest and s sets: n, sum |P_i|, L, b + r, b (r +
+1), s, o. Weights after the first layer are -1, 0 or 1 but for one of each stored rest, 1 - (bits that are on), and 1/2
+in biases. So signals and sums are small: float64 is safe there at any size, and in the first layer as far as points
+keep off the hyperplanes.
 """
 
 from __future__ import annotations

@@ -8,19 +8,17 @@ largest are claimed, and a point belongs to the class that claims it.
 that the codes of points that are not too close have few bits in common. *Perception*: a unit whose weights are the sum
 of the codes of a batch of points fires on the batch and on no point of another class. The output is an OR.
 
-Ours: the code is a reconstruction with one layer of enrichment, where the paper stacks several and bounds the number
-of connections for points at a given distance; that bound (exponential in the inverse square of the distance) is of no
-use as a size, so the width n doubles from ``width`` until each code has a bit that no code of another class has
-beside the rest of it. Batches are filled greedily in random order. Points need not lie on a sphere: the inverse
-stereographic projection
+Ours: one layer of enrichment, where the paper stacks several and bounds the number of connections for points at a given
+distance; that bound (exponential in the inverse square of the distance) is of no use as a size, so the width n doubles
+from ``width`` until each code has a bit that no code of another class has beside the rest of it. Batches are filled
+greedily in random order. Points need not lie on a sphere: the inverse stereographic projection
 
     x -> (2 z, |z|^2 - 1) / (|z|^2 + 1),    z = (x - mean) / (root mean square distance from the mean),
 
 puts them there, and a half-space of the sphere is one of (x, |x|^2), which is what the network takes as input. A unit
 fires on 5 % of the sphere. Units whose boundary comes so near to a point that rounding could matter are drawn anew.
 
-Size, with n units (cuts included), b batches and o outputs (1 for two classes, else K): n + b + o units and n (d + 2)
-+ b (n + 1) + o (b + 1) parameters; the squared norm is one more input.
+Size, with n units (cuts included) and b batches: n, b, o, over d + 1 inputs.
 
 Float64: after the first layer all is whole numbers below 2^53. The time is about b N times the number of points to be
 claimed, so this is for thousands of points, not for 60,000.
@@ -32,8 +30,7 @@ have Gaussian normals and biases uniform up to the radius, around the mean; thei
 default the square root of twice the number of points to be claimed, and doubles until no two points of different labels
 have equal codes.
 
-Size, with n hyperplanes (cuts included), g slabs and o outputs (1 for two classes, else K): n + 2 g + o units, n (d +
-1) + 2 g (n + 1) + o (2 g + 1) parameters.
+Size, with n hyperplanes (cuts included) and g slabs: n, 2 g, o.
 
 Float64: the codes are exact sides. Slab weights are real, but their inputs are 0 and 1, and every code keeps four
 times the largest possible rounding error from every edge: a running error bound proves the slabs at any size that

@@ -9,9 +9,7 @@ biases are divided by one power of two; widths are not taken from the theorems b
 separated, both layers alike; the separator is the minimum of the squared hinge loss with a slight ridge, by Newton's
 method, with features of unit variance; several classes share the features, each against the rest.
 
-With layers of width w and o outputs (one for two classes): l w + o neurons in l hidden layers, and
-w (d + 1) + (l - 1) w (w + 1) + o (w + 1) parameters of 64 bits, none of them zero as a rule. Random labels on N points
-need w of about N / 2 at least.
+Size: w, o or w, w, o; random labels need w of about N / 2 at least.
 
 Float64: a width is accepted only if every output exceeds four times its running error bound, so that bound proves the
 network. Points that are too close for that end in an :class:`~exactfit.AssumptionError` with their rows.
@@ -22,8 +20,7 @@ point x_k, orthogonal to it, cuts a cap off the ball of all points that are not 
 So ReLUs <x_k, x> - b_k with b_k the maximum of <x_k, x_j> over the points before x_k, in order of norm, make a
 triangular system, which any labels can be fitted with. Points that earlier units get right already need no unit.
 
-Size, with n caps: n + 1 units and n (d + 1) + (n + 1) parameters; n is at most N - 1, since the output's bias fits the
-first point.
+Size, with n caps: n, 1; n is at most N - 1, since the output's bias fits the first point.
 
 Float64: a cap is at least half as high as the squared distance to the nearest point, while gaps on a line shrink like
 1 / N^2. A bound of the error, for sums in any order, is proved below 1/4 at construction. Points of different labels
@@ -32,7 +29,7 @@ must be farther apart than about 10^-7 sqrt(d) of their norm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +91,15 @@ class RandomFeatures(Published):
             raise ParameterError(f"layers must be 1 or 2, got {self.layers!r}")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        signs = _signs(points)
+        classes = np.arange(points.n_classes)[-1 if points.n_classes == 2 else 0 :]  # one output tells two apart
+        signs = np.where(points.y[None, :] == classes[:, None], 1.0, -1.0)
+        decoder = Decoder("sign", (0, 1)) if len(classes) == 1 else Decoder("one_hot", tuple(classes.tolist()))
         unsure = np.ones(len(points), dtype=bool)
         for width in _widths(len(points)):
             hidden, features = _random_layers(points.X, self.layers, width, root)
             with single_threaded_blas():
                 weights, bias = _separators(features, signs)
-            network = _assemble(hidden, weights, bias)
+            network = Network((*hidden, Layer(Dense(weights), bias, None)), decoder)
             unsure = _unsure(network, points.X, signs)
             if not unsure.any():
                 return verified(network, points, Trace(n_drawn=self.layers * width))
@@ -109,12 +108,6 @@ class RandomFeatures(Published):
             points.rows[unsure].tolist(),
             "Centre and scale the data, or use a construction that needs less precision.",
         )
-
-
-def _signs(points: DistinctPoints) -> Floats:
-    """1 for a class and -1 for the rest, a row for each output."""
-    positive = np.arange(1, 2) if points.n_classes == 2 else np.arange(points.n_classes)
-    return np.where(points.y[None, :] == positive[:, None], 1.0, -1.0)
 
 
 def _widths(n: int) -> Iterator[int]:
@@ -179,12 +172,6 @@ def _ridge(rows: Floats, signs: Floats, ridge: float) -> Floats:
     if n < width:
         return np.asarray(rows.T @ solve(rows @ rows.T + ridge * np.eye(n), signs, assume_a="pos"))
     return np.asarray(solve(rows.T @ rows + ridge * np.eye(width), rows.T @ signs, assume_a="pos"))
-
-
-def _assemble(hidden: Sequence[Layer], weights: Floats, bias: Floats) -> Network:
-    outputs = len(weights)
-    decoder = Decoder("sign", (0, 1)) if outputs == 1 else Decoder("one_hot", tuple(range(outputs)))
-    return Network((*hidden, Layer(Dense(weights), bias, None)), decoder)
 
 
 def _unsure(network: Network, X: Floats, signs: Floats) -> NDArray[np.bool_]:

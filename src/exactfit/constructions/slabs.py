@@ -44,13 +44,6 @@ DEPENDENT = 1e-9  # of the group's extent
 NORMALS = 3  # the random stream; 0 to 2 are hyperplanes, orders and directions
 
 
-def as_mask(n: int, positions: Rows) -> Mask:
-    """Positions as a mask of length n."""
-    mask = np.zeros(n, dtype=bool)
-    mask[positions] = True
-    return mask
-
-
 @dataclass(frozen=True, eq=False)
 class ScaledPoints:
     """Points in columns of like ranges: constant ones left out, the others multiplied by powers of two.
@@ -254,10 +247,10 @@ def next_slab(
     AssumptionError
         If no slab sets the first point apart from those that are not free: names it and the nearest of them.
     """
-    may = as_mask(len(points), free)
+    may = np.isin(np.arange(len(points)), free)
     slab = slab_through(cloud, todo[:most], may, rng)
     if slab is not None:
-        return slab, todo[~as_mask(len(points), slab.inside)[todo]]
+        return slab, todo[np.isin(todo, slab.inside, invert=True)]
     gaps = np.abs(cloud.X - cloud.X[todo[0]]).max(axis=1)
     gaps[may] = gaps[todo[0]] = np.inf
     raise AssumptionError(

@@ -6,10 +6,9 @@ Faithful, in kind: points are projected onto a line and cut into p groups of q n
 groups apart, each unit of the second serves one point of every group, and hard tanh functions of two ReLUs each make
 all other points of a group cancel.
 
-Ours: the code and the details below are a reconstruction that meets the published number of units; they are not the
-authors' proof. Along the line z, let B_0 < ... < B_p be borders between the groups. The second layer's unit k sees a
-zigzag: a piecewise linear function of z with kinks at the borders, slope s_g in group g, and value t_g, the label, at
-the one point of group g that it serves, so
+Ours: the details below meet the published number of units; they are not the authors' proof. Along the line z, let B_0 <
+... < B_p be borders between the groups. The second layer's unit k sees a zigzag: a piecewise linear function of z with
+kinks at the borders, slope s_g in group g, and value t_g, the label, at the one point of group g that it serves, so
 
     s_{g+1} (z_{g+1} - B_{g+1}) = t_{g+1} - t_g - s_g (B_{g+1} - z_g).
 
@@ -24,8 +23,7 @@ from the border, which holds them together a little better. Neighbouring groups 
 p + 1 units where two for each group would be 2 p. Labels are evenly spaced levels from -1 to 1, one for each class.
 Of several random directions, the one with the smallest weights is taken.
 
-Size, for N points, q even near sqrt(N) and p = ceil(N / q): p + 2 q + 2 units and
-(p + 1) (d + 1) + 2 q (p + 2) + 2 q + 1 parameters.
+Size, with q even near sqrt(N) and p = ceil(N / q): p + 1, 2 q, 1.
 
 Float64: an output's error stays far below half the distance of two levels for ten thousand points and more. A
 worst-case bound is much larger: large networks may need higher precision for the proof, not for the network.
@@ -43,7 +41,7 @@ from ..data import Floats
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU
-from .base import DistinctPoints, Published, nearest_level, spaced_levels, verified
+from .base import DistinctPoints, Published, nearest_level, verified
 from .line import TRIES, Line, lines
 
 SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 1
@@ -90,7 +88,7 @@ class Yun(Published):
         self._check_counts("tries")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        levels = spaced_levels(points.n_classes)
+        levels = np.linspace(-1.0, 1.0, points.n_classes)
         found = lines(points, root, apart="points", tries=self.tries)
         plans = [(line, _Zigzags.along(line, levels[points.y])) for line in found]
         line, zigzags = min(plans, key=lambda plan: plan[1].size)

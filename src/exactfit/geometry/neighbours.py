@@ -135,13 +135,17 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
         return _closest(closest_pair, X, y, work)
 
 
+def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> ClosestPair:
+    """The pair with its labels."""
+    return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
+
+
 def _closest(
     find: Callable[[Matrix, Codes, Work], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Work
 ) -> ClosestPair:
     if y is not None:
         problem = Labelled.of(X, y)
-        value, rows = find(problem.X, problem.codes, work)
-        return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
+        return labelled_pair(problem, *find(problem.X, problem.codes, work))
     matrix = as_points(X)
     if matrix.shape[0] < 2:
         raise DataError("X holds a single point: there is no pair")
