@@ -159,19 +159,8 @@ def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
 def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tuple[Layer, Decoder]:
     """Read 0/1 units that claim points for classes: who is claimed by nobody belongs to ``base``.
 
-    Parameters
-    ----------
-    classes : ndarray of int64, shape (n_units,)
-        The class that each unit speaks for, never ``base``.
-    signs : ndarray of float64, shape (n_units,)
-        What each unit adds to its class's claims.
-    base : int
-    n_classes : int
-
-    Returns
-    -------
-    Layer, Decoder
-        One output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
+    ``classes`` are those that the units speak for, never ``base``, and ``signs`` what they add to the claims. One
+    output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
 
     Examples
     --------
@@ -262,11 +251,16 @@ class Published(Constructor):
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction: ...
 
 
-CITATION = "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
+class _OfThePaper(Constructor):
+    citation = (
+        "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
+    )
+    labels = ("binary", "multiclass")
+    randomized = True
 
 
 @dataclass(unsafe_hash=True)
-class AdaptiveWidth(Recipe, Constructor):
+class AdaptiveWidth(Recipe, _OfThePaper):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
     Its options are those of :class:`~exactfit.Recipe`, all but ``width``.
@@ -281,10 +275,7 @@ class AdaptiveWidth(Recipe, Constructor):
     """
 
     name = "adaptive-width"
-    citation = CITATION
-    labels = ("binary", "multiclass")
     assumptions = "none"
-    randomized = True
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
@@ -292,7 +283,7 @@ class AdaptiveWidth(Recipe, Constructor):
 
 
 @dataclass(unsafe_hash=True)
-class FixedWidth(Recipe, Constructor):
+class FixedWidth(Recipe, _OfThePaper):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
     Its options are those of :class:`~exactfit.Recipe`. Unlike all others it may miss points;
@@ -308,10 +299,7 @@ class FixedWidth(Recipe, Constructor):
     """
 
     name = "fixed-width"
-    citation = CITATION
-    labels = ("binary", "multiclass")
     assumptions = "the width is large enough"
-    randomized = True
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""

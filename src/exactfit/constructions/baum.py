@@ -139,19 +139,9 @@ def class_slabs(
     exclusive: bool,
     root: np.random.SeedSequence,
 ) -> ClassSlabs:
-    """Slabs that catch every point of every class but ``base``.
+    """Slabs that catch every point of every class but ``base``; exclusive, if a point may lie in one slab only.
 
     Groups are taken from a random order: neighbours in a sorted table often depend on each other.
-
-    Parameters
-    ----------
-    cloud, points : ScaledPoints, DistinctPoints
-        The same points.
-    base : int
-    group_size : int or None
-    exclusive : bool
-        Whether a point may lie in one slab only.
-    root : SeedSequence
     """
     most = cloud.most_in_group(group_size)
     found: list[tuple[Slab, int, int]] = []

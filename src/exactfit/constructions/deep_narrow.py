@@ -206,19 +206,9 @@ class Park(Published):
 
 
 def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
-    """Fold a line that holds the keys, as long as no two of them need to meet.
+    """Fold a line that holds the keys, as long as no two of them need to meet: the borders, and where keys end up.
 
-    Parameters
-    ----------
-    keys : sequence of int
-        Different, zero or more.
-
-    Returns
-    -------
-    borders : list of int
-        Keys from a border on are moved by it towards zero, border after border.
-    folded : ndarray of Python integers
-        Where the keys end up.
+    Keys are different, zero or more; those from a border on are moved by it towards zero, border after border.
 
     Examples
     --------

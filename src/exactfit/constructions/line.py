@@ -220,26 +220,10 @@ def _discriminants(points: DistinctPoints) -> Iterator[Floats]:
 def lines(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
     """Lines along which no rounding can swap points that must stay apart, the best first.
 
-    Parameters
-    ----------
-    points : DistinctPoints
-    random_state : int, Generator, SeedSequence or None
-    apart : {"labels", "points"}
-        Whether points of different labels must stay apart, or all points. The best line has
-        the fewest changes of label, then the largest smallest gap; for "points" only the gap counts.
-    tries : int
-        How many random directions to try. For "labels" there are two informed ones besides
-        (LDA, PCA). Where none will do, features are tried one by one.
-
-    Returns
-    -------
-    list of Line
-        At least one.
-
-    Raises
-    ------
-    AssumptionError
-        If there is none; it names rows that meet along every direction tried, as computed.
+    Points of different labels must stay apart, or all points. The best line has the fewest changes of label, then the
+    largest smallest gap; for "points" only the gap counts. There are ``tries`` random directions, and for "labels" two
+    informed ones besides (LDA, PCA). Where none will do, features are tried one by one, and if none of these will, the
+    error names rows that meet along every direction tried, as computed.
 
     Examples
     --------

@@ -51,12 +51,12 @@ from ..construct.cover import cover_classes
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
-from ..data import Codes, Floats, Rows, choose_targets
+from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
 from ..geometry.balls import Balls, reaching
-from ..network import Decoder, Dense, Layer, Masks, Network, Sparse
+from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
@@ -306,7 +306,10 @@ def _prototype_network(points: DistinctPoints, chosen: Rows) -> Network:
     X, norms = points.X[ranked], (points.X[ranked] ** 2).sum(axis=1)
     bisectors = Layer(Dense(2 * (X[second] - X[first])), norms[first] - norms[second], THRESHOLD)
     inner = int((codes != base).sum())
-    output, decoder = _output(codes[:inner], base, points.n_classes)
+    if points.n_classes == 2:
+        output, decoder = output_layer(codes[:inner], (1 - base,), 2)
+    else:
+        output, decoder = claim_output(codes[:inner], np.ones(inner), base, points.n_classes)
     return Network((bisectors, _nearest(first, second, inner, points.n_classes), output), decoder)
 
 
@@ -320,9 +323,3 @@ def _nearest(first: Any, second: Any, inner: int, n_classes: int) -> Layer:
     places = np.concatenate([first, second[on]]), np.concatenate([bits, bits[on]])
     weights = sp.csr_array((signs, places), shape=(inner, len(first)))
     return Layer(Sparse(weights), 1.0 - np.bincount(second[on], minlength=inner), THRESHOLD)
-
-
-def _output(codes: Codes, base: int, n_classes: int) -> tuple[Layer, Decoder]:
-    if n_classes == 2:
-        return output_layer(codes, (1 - base,), n_classes)
-    return claim_output(codes, np.ones(len(codes)), base, n_classes)

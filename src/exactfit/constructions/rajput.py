@@ -165,22 +165,12 @@ def _parities(subsets: Bits) -> tuple[Layer, Layer]:
 
 @dataclass(frozen=True, eq=False)
 class _Stored:
-    """Codes by bucket and set: no set has two of one bucket, and each set is of one class.
+    """Codes by bucket and set: no set has two of one bucket, and each set is of one class."""
 
-    Attributes
-    ----------
-    heads : ndarray of bool, shape (n_buckets, head_bits)
-        The first bits of a code, for every bucket in use.
-    rests : ndarray of bool, shape (n_codes, rest_bits)
-    bucket, member : ndarray of int64, shape (n_codes,)
-        Each code's bucket and set.
-    set_classes : ndarray of int64, shape (n_sets,)
-    """
-
-    heads: Bits
-    rests: Bits
-    bucket: Rows
-    member: Rows
+    heads: Bits  # the first bits of a code, for every bucket in use
+    rests: Bits  # the others, for every code
+    bucket: Rows  # of every code
+    member: Rows  # the set of every code
     set_classes: Rows
 
     @classmethod

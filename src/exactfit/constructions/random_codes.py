@@ -230,10 +230,7 @@ def _all_batches(
 def _batches(within: Overlaps, without: Overlaps) -> Iterator[tuple[list[int], int, int]]:
     """Batches that cover a class, each with its largest sum over other points, and how many points it covers first.
 
-    Parameters
-    ----------
-    within, without : ndarray of int32
-        Overlaps of the points of a class with each other, and with all other points.
+    Given are overlaps of the points of a class with each other, and with all other points.
     """
     todo = np.arange(len(within))
     while len(todo):
@@ -288,7 +285,7 @@ class LiftedBaum(Published):
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
-        planes, n_cuts = _lift(points, self.width or _balanced_width(points, base), root)
+        planes, n_cuts = _lift(points, self.width or _balanced_width(int((points.y != base).sum())), root)
         coded = _coded(points, planes)
         with single_threaded_blas():
             cloud = ScaledPoints.of(coded.X)
@@ -299,9 +296,8 @@ class LiftedBaum(Published):
         return verified(network, points, replace(found.trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
 
 
-def _balanced_width(points: DistinctPoints, base: int) -> int:
+def _balanced_width(claimed: int) -> int:
     """n + 2 N / n is least for n = sqrt(2 N), with N points to be claimed; whole words."""
-    claimed = int((points.y != base).sum())
     return WORD_BITS * int(np.ceil(np.sqrt(2 * claimed) / WORD_BITS))
 
 

@@ -134,21 +134,9 @@ class Slab:
 
 
 def slab_through(cloud: ScaledPoints, group: Rows, free: Mask, rng: np.random.Generator) -> Slab | None:
-    """A slab around a hyperplane through the first points of a group, as many of them as can be.
+    """A slab around a hyperplane through the first points of a group, as many of them as can be, or not even one.
 
-    Parameters
-    ----------
-    cloud : ScaledPoints
-    group : ndarray of int64
-        Positions of distinct points.
-    free : ndarray of bool, shape (n_points,)
-        Points that may lie in the slab or not; the slab avoids all others but the group's.
-    rng : Generator
-
-    Returns
-    -------
-    Slab or None
-        None if there is not even one around the first point alone.
+    Points that are free may lie in the slab or not; it avoids all others but the group's.
 
     Examples
     --------
@@ -232,20 +220,8 @@ def next_slab(
 ) -> tuple[Slab, Rows]:
     """A slab through the first of the points that are to do, at most ``most``, and those that it leaves to do.
 
-    Parameters
-    ----------
-    cloud, points : ScaledPoints, DistinctPoints
-        The same points, as they lie in space and as they were given.
-    todo : ndarray of int64
-    most : int
-    free : ndarray of int64
-        Points that may lie in the slab or not.
-    rng : Generator
-
-    Raises
-    ------
-    AssumptionError
-        If no slab sets the first point apart from those that are not free: names it and the nearest of them.
+    ``cloud`` holds the points as they lie in space. If no slab sets the first point apart from those that are not free,
+    the error names it and the nearest of them.
     """
     may = np.isin(np.arange(len(points)), free)
     slab = slab_through(cloud, todo[:most], may, rng)

@@ -165,10 +165,7 @@ def calibrate(
 ) -> Calibration:  # fmt: skip
     """Build a few networks on the data, and predict the sizes of others.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
+    {data}
     widths : sequence of int, optional
         Widths to build networks of, at least two. By default the typical width that
         interpolates, and its doubles up to eight times that.

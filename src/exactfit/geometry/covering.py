@@ -95,10 +95,7 @@ def limit_cover(
     great width and max_bias, and without ties in distance, its detectors have the same
     anchors and claim the same points. So the number of balls is a cheap forecast.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
+    {data}
     order : {"random", "greedy"}
         Anchors in the paper's random order, or always the one that claims most.
     target : label, "all" or None
@@ -256,12 +253,8 @@ def mutual_covering(
     The numbers of balls are upper bounds of the smallest ones, which are hard to find. The
     covering itself is admissible for certain; ``is_mutual_covering`` checks it from scratch.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
-    max_bias : "radius" or float
-        The paper's lambda, at least the radius of the data.
+    {data}
+    {max_bias}
     constant : float
         The constant in the condition on the radii, which the paper leaves open.
     target : label, "all" or None

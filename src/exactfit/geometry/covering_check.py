@@ -116,10 +116,7 @@ def is_mutual_covering(
     constant * t / sqrt(log(e max_bias / t)), with t the distance to the nearest centre of the
     other class; the centres of the two classes are ``separation`` apart, if that is claimed.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
+    {data}
     covering : MutualCovering, optional
         One made by ``mutual_covering``; its components and separation are checked too. Or pass:
     target : label

@@ -36,7 +36,14 @@ Ranked = tuple[Rows, Floats]
 # What docstrings of this folder say in the same words.
 shared_words = fill_docstring(
     points="X : array, sparse matrix or frame, shape (n_samples, n_features)",
-    labels="y : sequence of n_samples labels",
+    data="""Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_samples, n_features)
+    y : sequence of n_samples labels""",
+    some_labels="""y : sequence of n_samples labels, optional
+        Without labels: the smallest one between any two points.""",
+    max_bias="""max_bias : "radius" or float
+        The paper's lambda, at least the radius of the data.""",
     work="""n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -114,8 +121,7 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
     Parameters
     ----------
     {points}
-    y : sequence of n_samples labels, optional
-        Without labels: the smallest distance between any two points.
+    {some_labels}
     {work}
 
     Returns
@@ -160,8 +166,7 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     ----------
     {points}
         Points at the origin have no direction and are left out.
-    y : sequence of n_samples labels, optional
-        Without labels: the smallest angle between any two points.
+    {some_labels}
     {work}
 
     Returns

@@ -189,12 +189,8 @@ def describe(
 ) -> Description:  # fmt: skip
     """Measure everything that the size of the network depends on, and predict that size.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
-    max_bias : "radius" or float
-        The paper's lambda, at least the radius of the data.
+    {data}
+    {max_bias}
     target : label, "all" or None
         The class that gets detectors. None: of two classes the rarer one (the last on a tie), else all.
     center : bool

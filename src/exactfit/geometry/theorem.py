@@ -130,10 +130,7 @@ def bounds(
 
     Several classes share one first layer: eta is divided among them.
 
-    Parameters
-    ----------
-    {points}
-    {labels}
+    {data}
     eta : float
         Probability that is given up, between 0 and 1.
     constants : Constants, optional
