@@ -27,6 +27,7 @@ from ..outcome import Outcome
 
 Labels = Literal["binary", "multiclass", "real"]
 
+APART = "points of different labels are farther apart than squared norms are rounded"
 REMEDY = "Centre the data, scale the features, or use a construction that needs less precision."
 
 

@@ -60,10 +60,9 @@ from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
-from .base import REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
+from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
-TOO_CLOSE = "points of different labels are farther apart than squared norms are rounded"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class BallCover(Published):
     )
     activation = "threshold"
     labels = ("binary", "multiclass")
-    assumptions = TOO_CLOSE
+    assumptions = APART
 
     def __post_init__(self) -> None:
         check_choice("order", self.order, ("random", "greedy"))
@@ -112,7 +111,7 @@ class BallCover(Published):
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
             covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), root)
             if uncovered := [column for cover in covers for column in cover.uncovered]:
-                raise AssumptionError(f"that {TOO_CLOSE}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
+                raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
         return _ball_network(points, classes, targets, covers, np.concatenate(radii))
 
@@ -212,7 +211,7 @@ class CondensedNeighbour(Published):
     )
     activation = "threshold"
     labels = ("binary", "multiclass")
-    assumptions = TOO_CLOSE
+    assumptions = APART
 
     def __post_init__(self) -> None:
         self._check_counts("memory")
@@ -276,7 +275,7 @@ class _Condensing:
         others = [other for other in self.prototypes if y[other] != y[point]]
         nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
         rows = np.sort(self.points.rows[[point, nearest]])
-        return AssumptionError(f"that {TOO_CLOSE}", rows, REMEDY)
+        return AssumptionError(f"that {APART}", rows, REMEDY)
 
     def _refuse_too_large(self, code: int) -> None:
         self.counts[code] += 1

@@ -45,7 +45,7 @@ from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
 from ..outcome import Outcome
-from .base import REMEDY, DistinctPoints, Published, nearest_level, refuse_large_norms, verified
+from .base import APART, REMEDY, DistinctPoints, Published, nearest_level, refuse_large_norms, verified
 
 FIRST_WIDTH, MODEST_WIDTH = 8, 2048
 RIDGE = 1e-9  # times the number of points: keeps the quadratic problem regular without moving its answer visibly
@@ -214,7 +214,7 @@ class Caps(Published):
     )
     activation = "relu"
     labels = ("binary", "multiclass", "real")
-    assumptions = "points of different labels are farther apart than squared norms are rounded"
+    assumptions = APART
     randomized = False
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
@@ -317,7 +317,7 @@ class _Sweep:
         limit = highest + 2 * self.errors[k]
         if not own - limit > 8 * self.errors[k]:
             rows = np.sort(self.points.rows[self.order[[where, k]]])
-            raise AssumptionError(f"that {Caps.assumptions}", rows, REMEDY)
+            raise AssumptionError(f"that {APART}", rows, REMEDY)
         self.limits[k], self.weights[k] = limit, (self.levels[k] - output) / (own - limit)
 
     def _refuse_imprecise(self, k: int, leaks: float, sizes: float) -> None:
