@@ -18,7 +18,7 @@ from exactfit import ContradictoryLabelsError, ParameterError, Recipe, fixed_wid
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.geometry import (
-    balls,
+    ball_covers,
     is_mutual_covering,
     limit_cover,
     make_alternating_line,
@@ -42,7 +42,7 @@ def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any,
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
         for constant, value in path.items():
-            patch.setattr(balls, constant, value)
+            patch.setattr(ball_covers, constant, value)
         found = limit_cover(X, y, target="all", random_state=seed)
     expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
     assert found.anchors.tolist() == expected
@@ -171,7 +171,7 @@ def test_coverings_meet_the_definition(single_from: int, problem: Any, constant:
     X, y = problem
     max_bias = factor * radius(X, center=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(balls, "DOUBLE_DIMENSION", single_from)
+        patch.setattr(ball_covers, "DOUBLE_DIMENSION", single_from)
         covering = mutual_covering(X, y, max_bias, constant, n_draws=4, center=False)
     check = is_mutual_covering(X, y, covering, center=False)
     assert check, str(check)

@@ -32,7 +32,7 @@ from ..construct.distinct import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
-from .balls import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
+from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
 from .neighbours import radius_of, shared_words
 
 

@@ -23,7 +23,7 @@ from ..data.cloud import Cloud, Floats, exact_square
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair, nearest_other
 from ..exceptions import DataError, ParameterError
-from .balls import CENTERS_AT_ONCE, ClassCover, ClosedBalls, admissible_radius
+from .ball_covers import CENTERS_AT_ONCE, ClassCover, ClosedBalls, admissible_radius
 from .covering import MutualCovering, PairCovering
 from .neighbours import radius_of, shared_words
 

@@ -12,7 +12,7 @@ from .._support.parameters import check_wholes
 from ..data import Labelled, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
-from ..geometry.balls import ClassCover
+from ..geometry.ball_covers import ClassCover
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
 from ..geometry.report import Description

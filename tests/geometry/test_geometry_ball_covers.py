@@ -18,7 +18,7 @@ from exactfit.geometry import (
     radius,
     separation,
 )
-from exactfit.geometry.balls import admissible_radius
+from exactfit.geometry.ball_covers import admissible_radius
 from exactfit.geometry.covering import MutualCovering
 
 

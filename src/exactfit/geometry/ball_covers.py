@@ -167,7 +167,7 @@ def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> 
 
     Examples
     --------
-    >>> from exactfit.geometry.balls import admissible_radius
+    >>> from exactfit.geometry.ball_covers import admissible_radius
     >>> admissible_radius(1.0, max_bias=1.0)
     1.0
     """
