@@ -1,4 +1,4 @@
-"""How coverings are built: components, few balls, small pools, exact motions."""
+"""How balls become coverings: components, few balls, small pools, exact motions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from exactfit.geometry import (
     radius,
     separation,
 )
+from exactfit.geometry.ball_covers import admissible_radius
 from exactfit.geometry.covering import MutualCovering
-from exactfit.geometry.covering_build import admissible_radius
 
 
 def test_components_are_all_points_in_the_closed_ball() -> None:

@@ -30,10 +30,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from ..data import Floats, Rows
+from ..data.cloud import U64
 from ..exceptions import AssumptionError
-from .base import Floats
+from .base import DistinctPoints
 
-Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 SHRINK = 0.85  # share of a group that is tried next when no slab through all of it is clear
@@ -41,13 +42,6 @@ DRAWS = 8  # normals tried for a group that leaves a choice; the clearest is kep
 CLEARANCE = 4.0  # times the rounding error by which a slab must clear other points
 DEPENDENT = 1e-9  # of the group's extent
 NORMALS = 3  # the random stream; 0 to 2 are hyperplanes, orders and directions
-
-
-def as_mask(n: int, positions: Positions) -> Mask:
-    """Positions as a mask of length n."""
-    mask = np.zeros(n, dtype=bool)
-    mask[positions] = True
-    return mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +60,7 @@ class ScaledPoints:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.hyperplane_groups import ScaledPoints
+    >>> from exactfit.constructions.slabs import ScaledPoints
     >>> cloud = ScaledPoints.of(np.array([[0.0, 5.0, 8.0], [1.0, 5.0, 40.0]]))
     >>> cloud.X
     array([[0.  , 0.25],
@@ -107,10 +101,14 @@ class ScaledPoints:
         sample = self.X[chosen]
         return max(1, int(np.linalg.matrix_rank(sample - sample.mean(axis=0))))
 
+    def most_in_group(self, asked: int | None) -> int:
+        """How many points to put on one hyperplane: as many as the span has dimensions, unless fewer are asked for."""
+        return min(self.rank, asked or self.rank)
+
     def rounding(self, normals: Floats, centers: Floats) -> Floats:
         """How far float64 may be from <w, x> - c, for any point and any order of summation."""
         n = self.X.shape[1] + 3
-        gamma = n * 2.0**-53 / (1 - n * 2.0**-53)
+        gamma = n * U64 / (1 - n * U64)
         return np.asarray(gamma * (np.abs(normals) @ self.reach + np.abs(centers)))
 
 
@@ -131,31 +129,19 @@ class Slab:
     normal: Floats
     center: float
     half_width: float
-    inside: Positions
+    inside: Rows
     clearance: float
 
 
-def slab_through(cloud: ScaledPoints, group: Positions, free: Mask, rng: np.random.Generator) -> Slab | None:
-    """A slab around a hyperplane through the first points of a group, as many of them as can be.
+def slab_through(cloud: ScaledPoints, group: Rows, free: Mask, rng: np.random.Generator) -> Slab | None:
+    """A slab around a hyperplane through the first points of a group, as many of them as can be, or not even one.
 
-    Parameters
-    ----------
-    cloud : ScaledPoints
-    group : ndarray of int64
-        Positions of distinct points.
-    free : ndarray of bool, shape (n_points,)
-        Points that may lie in the slab or not; the slab avoids all others but the group's.
-    rng : Generator
-
-    Returns
-    -------
-    Slab or None
-        None if there is not even one around the first point alone.
+    Points that are free may lie in the slab or not; it avoids all others but the group's.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.hyperplane_groups import ScaledPoints, slab_through
+    >>> from exactfit.constructions.slabs import ScaledPoints, slab_through
     >>> cloud = ScaledPoints.of(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
     >>> slab = slab_through(cloud, np.array([1, 2]), np.zeros(4, dtype=bool), np.random.default_rng(0))
     >>> slab.inside, round(slab.clearance, 3)
@@ -172,7 +158,7 @@ def slab_through(cloud: ScaledPoints, group: Positions, free: Mask, rng: np.rand
     return None
 
 
-def _independent(X: Floats, group: Positions) -> tuple[Positions, Floats]:
+def _independent(X: Floats, group: Rows) -> tuple[Rows, Floats]:
     """Points of a group none of which depends on the others, and a basis of their differences, in their order."""
     basis, triangle = np.linalg.qr(_differences(X, group))
     sizes = np.abs(triangle.diagonal())
@@ -185,7 +171,7 @@ def _independent(X: Floats, group: Positions) -> tuple[Positions, Floats]:
     return group, basis
 
 
-def _differences(X: Floats, group: Positions) -> Floats:
+def _differences(X: Floats, group: Rows) -> Floats:
     return np.asarray((X[group[1:]] - X[group[0]]).T)
 
 
@@ -198,7 +184,7 @@ def _normals(basis: Floats, rng: np.random.Generator) -> Floats:
     return np.ascontiguousarray(normals.T)
 
 
-def _widest(cloud: ScaledPoints, normals: Floats, members: Positions, free: Mask) -> Slab | None:
+def _widest(cloud: ScaledPoints, normals: Floats, members: Rows, free: Mask) -> Slab | None:
     """Of the slabs around hyperplanes with these normals, the one whose edges are farthest from all points."""
     distances = cloud.X @ normals.T
     own = distances[members]
@@ -229,13 +215,22 @@ def _widest_gap(loose: Floats, least: float, nearest: float) -> tuple[float, flo
     return (float(stops[widest]), float(stops[widest + 1])) if least < nearest else (least, least)
 
 
-def no_slab(cloud: ScaledPoints, rows: Positions, position: int, others: Mask) -> AssumptionError:
-    """The error for a point that no slab sets apart from the others: names it and the nearest of them."""
-    gaps = np.abs(cloud.X - cloud.X[position]).max(axis=1)
-    gaps[~others] = np.inf
-    gaps[position] = np.inf
-    return AssumptionError(
+def next_slab(
+    cloud: ScaledPoints, points: DistinctPoints, todo: Rows, most: int, free: Rows, rng: np.random.Generator
+) -> tuple[Slab, Rows]:
+    """A slab through the first of the points that are to do, at most ``most``, and those that it leaves to do.
+
+    ``cloud`` holds the points as they lie in space. If no slab sets the first point apart from those that are not free,
+    the error names it and the nearest of them.
+    """
+    may = np.isin(np.arange(len(points)), free)
+    slab = slab_through(cloud, todo[:most], may, rng)
+    if slab is not None:
+        return slab, todo[np.isin(todo, slab.inside, invert=True)]
+    gaps = np.abs(cloud.X - cloud.X[todo[0]]).max(axis=1)
+    gaps[may] = gaps[todo[0]] = np.inf
+    raise AssumptionError(
         "that float64 can tell the points apart by a hyperplane",
-        sorted((int(rows[position]), int(rows[gaps.argmin()]))),
+        sorted((int(points.rows[todo[0]]), int(points.rows[gaps.argmin()]))),
         "They are too close together for their size: centre the data, or drop one of the rows.",
     )

@@ -14,7 +14,7 @@ from random_problems import (
 )
 
 from exactfit.constructions import Baum, Bubeck
-from exactfit.constructions.hyperplane_groups import ScaledPoints, slab_through
+from exactfit.constructions.slabs import ScaledPoints, slab_through
 
 
 def position(slab, cloud, x) -> Fraction:

@@ -1,4 +1,4 @@
-"""Random layers and a separator: fitted beyond all rounding, or refused with rows."""
+"""Random layers and a separator: fitted beyond all rounding, or refused with rows. Caps: zero at all shorter points."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_problems import chain_size, n_outputs, three_labels
+from sklearn.datasets import make_moons
 from strategies import problems
 
 from exactfit import AssumptionError, ParameterError
-from exactfit.constructions import RandomFeatures
-from exactfit.constructions.random_features import random_features_size
+from exactfit.constructions import (
+    BallCover,
+    Caps,
+    CondensedNeighbour,
+    PolytopeCover,
+    RandomFeatures,
+)
 
 each_depth = pytest.mark.parametrize("layers", [1, 2])
 
@@ -27,9 +34,9 @@ def random_problem(n, d, n_classes, seed=0):
 def test_the_size_is_the_one_that_it_says(layers, n_classes):
     X, y = random_problem(50, 4, n_classes)
     network = RandomFeatures(layers).construct(X, y, random_state=0).network
-    width, outputs = network.widths[0], 1 if n_classes == 2 else n_classes
+    width, outputs = network.widths[0], n_outputs(n_classes)
     assert network.widths == (*[width] * layers, outputs)
-    assert (network.n_neurons, network.n_parameters) == random_features_size(layers, width, 4, outputs)
+    assert (network.n_neurons, network.n_parameters) == chain_size(4, *[width] * layers, outputs)
 
 
 @each_depth
@@ -106,3 +113,29 @@ def test_fitted_or_refused_with_a_reason(layers, data, seed):
 def test_other_depths_are_refused():
     with pytest.raises(ParameterError, match="layers must be 1 or 2, got 3"):
         RandomFeatures(3)
+
+
+def test_a_cap_is_zero_at_all_shorter_points() -> None:
+    X, y = three_labels(n=600, d=8)
+    made = Caps().construct(X, y)
+    values = np.asarray(made.network.layers[0](X))
+    norms = np.linalg.norm(X - X.mean(axis=0), axis=1)
+    for cap, anchor in enumerate(made.trace.anchors):
+        assert values[anchor, cap] > 0
+        assert (values[norms < norms[anchor] * (1 - 1e-12), cap] == 0).all()
+    assert len(made.trace.anchors) < 600
+
+
+def test_points_that_are_right_already_get_no_cap() -> None:
+    X, y = make_moons(300, noise=0.05, random_state=0)
+    assert Caps().construct(X, y).network.widths[0] < 100
+    separated = np.array([[0.1], [1.0], [2.0], [3.0], [-1.0], [-4.0]])
+    assert Caps().construct(separated, (separated[:, 0] > 2.5).astype(int)).network.widths == (1, 1)
+
+
+@pytest.mark.parametrize("constructor", [BallCover(), Caps(), CondensedNeighbour(), PolytopeCover()])
+def test_norms_that_overflow_are_refused(constructor) -> None:
+    X, y = three_labels(n=20)
+    X[7] *= 1e200
+    with pytest.raises(AssumptionError, match=r"squared norms .* rows 7\."):
+        constructor.construct(X, y, random_state=0)

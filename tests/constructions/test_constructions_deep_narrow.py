@@ -1,9 +1,8 @@
-"""Constructions over whole numbers: keys, registers, codes; Vardi and Park."""
+"""Vardi: groups of keys, padded or not. Park: folds, segments and short codes."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 import naive_layers
 import numpy as np
@@ -15,31 +14,26 @@ from strategies import problems
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
-from exactfit.constructions.base import distant_keys, distinct_points, whole_keys
-from exactfit.constructions.bit_extraction import label_bits
-from exactfit.constructions.vardi import vardi_size
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.bit_extraction import distant_keys, label_bits, whole_keys
+from exactfit.constructions.deep_narrow import best_plan, compress_keys, fold
 
 
-@pytest.mark.parametrize(("find", "gap"), [(whole_keys, 1), (distant_keys, 2)])
-@given(data=problems(), seed=st.integers(0, 2))
-def test_keys_are_exact_and_apart(find, gap, data, seed):
-    points = distinct_points(*data)
-    found = find(points, seed)
-    values = [
-        sum(w * Fraction(v) for w, v in zip(found.weights, x, strict=True)) + found.bias for x in points.X.tolist()
-    ]
-    assert [values[i] // 1 for i in found.order] == found.keys
-    assert all(b - a >= gap for a, b in pairwise(found.keys))
-    assert found.keys[0] == 0
-    assert gap == 2 or all(value.denominator == 1 for value in values)
+def vardi_size(n_groups, group, key_bits, label_bits):
+    """Hidden layers and neurons (the output included)."""
+    depth = 1 + 2 * (n_groups - 1) + group * (2 * key_bits + 3)
+    first_key = 13 * key_bits + 3 * label_bits + 13
+    return depth, 1 + 9 * (n_groups - 1) + group * first_key + (group - 1) * (2 * key_bits + 3) + 1
 
 
-def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
-    """Gaps of N values on a line are about 1 / N^2 of their range: some 2 log2 N bits, and a few."""
-    for whole in (False, True):
-        points = distinct_points(*random_problem(1000, 10, 2, whole=whole))
-        assert distant_keys(points, 0).n_bits <= 2 * np.log2(1000) + 6
-    assert whole_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5
+def park_size(n_folds, n_segments, n_cells, cell, label_bits):
+    """Hidden layers and neurons (the output included)."""
+    depth = 2 + 2 * (n_folds + n_segments - 1 + n_cells - 1 + cell * label_bits)
+    fixed = 1 + 5 * n_folds + 7 * (n_segments - 1) + 9 * (n_cells - 1) + 1
+    reading = cell * (9 * label_bits + 2) + 1
+    if cell > 1:
+        reading += 2 * (cell - 1) + 2 * (label_bits - 1) + 2 * label_bits * (cell - 2) + 1
+    return depth, fixed + reading
 
 
 @pytest.mark.parametrize(
@@ -131,7 +125,61 @@ def test_the_certificate_is_one_of_whole_numbers(constructor):
 
 
 def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ParameterError, match="group must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match="group must be a whole number >= 1, got 0"):
         Vardi(group=0)
-    with pytest.raises(ParameterError, match="cell must be at least 1, got -1"):
+    with pytest.raises(ParameterError, match="cell must be a whole number >= 1, got -1"):
         Park(cell=-1)
+
+
+@given(keys=st.sets(st.integers(0, 2**70), min_size=2, max_size=12))
+def test_folds_keep_keys_apart_and_halve_the_line(keys):
+    keys = sorted(keys)
+    borders, folded = fold(keys)
+    moved, length = list(keys), keys[-1] + 1
+    for border in borders:
+        assert 2 * border >= length
+        moved = [key - border if key >= border else key for key in moved]
+        assert len(set(moved)) == len(moved)
+        length = max(moved) + 1
+    assert folded.tolist() == moved
+
+
+@given(keys=st.sets(st.integers(0, 400), min_size=1, max_size=40), length=st.integers(1, 100))
+def test_segments_are_pushed_together_without_meeting(keys, length):
+    keys = sorted(keys)
+    plan = compress_keys(np.array(keys, dtype=object), length)
+    segment = [max(j for j, start in enumerate(plan.starts) if start <= key) for key in keys]
+    assert plan.places.tolist() == [key + plan.shifts[j] for key, j in zip(keys, segment, strict=True)]
+    assert len(set(plan.places.tolist())) == len(keys)
+    assert plan.places.min() == 0
+    assert all(start % length == 0 for start in plan.starts)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "cell"), [(2, 2, None), (20, 2, 1), (23, 3, 2), (30, 5, 60), (150, 9, None)]
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
+    X, y = random_problem(n, 4, n_classes, whole=whole)
+    network = Park(cell).construct(X, y, random_state=1).network
+    found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    borders, folded = fold(found.keys)
+    plan = best_plan(folded, c, cell)
+    size = park_size(len(borders), len(plan.starts), len(plan.cells), plan.cell, c)
+    assert (len(network.layers) - 1, network.n_neurons) == size
+    assert cell in {None, plan.cell}
+    assert max(network.widths) <= 10
+    assert nonzero(network) <= 4 * network.n_neurons + X.shape[1]
+    assert widest(network) <= max(found.n_bits, plan.cell * c, *(w.bit_length() for w in found.weights)) + 1
+
+
+def test_park_with_short_codes_is_exact_in_float64():
+    """Every bit is a unit of its own before a large number is multiplied with it, so nothing large cancels."""
+    X, y = random_problem(400, 6, 2, whole=True)
+    network = Park(cell=50).construct(X, y, random_state=0).network
+    values = X
+    for layer in network.layers:
+        values = values @ layer.weights.values.astype(np.float64).T + layer.bias.astype(np.float64)
+        if layer.activation is not None:
+            values = np.maximum(values, 0.0)
+    assert values[:, 0].tolist() == y.tolist()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from random_problems import three_labels
+from random_problems import chain_size, n_outputs, size, three_labels
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import (
@@ -17,18 +19,6 @@ from exactfit.constructions import (
     PolytopeCover,
     Zhang,
 )
-from exactfit.constructions.ball_cover import ball_cover_size
-from exactfit.constructions.base import n_outputs
-from exactfit.constructions.caps import caps_size
-from exactfit.constructions.huang import huang_size
-from exactfit.constructions.nearest_neighbour import condensed_neighbour_size
-from exactfit.constructions.own import own_size
-from exactfit.constructions.polytopes import polytope_cover_size
-from exactfit.constructions.zhang import zhang_size
-
-
-def size(made) -> tuple[int, int]:
-    return made.network.n_neurons, made.network.n_parameters
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -36,21 +26,23 @@ def test_sizes_are_those_of_the_formulas(k) -> None:
     X, y = three_labels(k=k)
     d, outputs = X.shape[1], n_outputs(k)
     made = Huang().construct(X, y, random_state=0)
-    assert size(made) == huang_size(len(made.trace.anchors), d)
+    assert size(made.network) == chain_size(d, 1, len(made.trace.anchors), 1)
     made = Zhang().construct(X, y, random_state=0)
-    assert size(made) == zhang_size(2 * len(made.trace.anchors), d)
-    assert size(Zhang(ramps=False).construct(X, y, random_state=0)) == zhang_size(len(X), d)
+    assert size(made.network) == chain_size(d, 1, 2 * len(made.trace.anchors), 1)
+    assert size(Zhang(ramps=False).construct(X, y, random_state=0).network) == chain_size(d, 1, len(X), 1)
     made = Caps().construct(X, y)
-    assert size(made) == caps_size(len(made.trace.anchors), d)
+    assert size(made.network) == chain_size(d, len(made.trace.anchors), 1)
     for order in ("random", "greedy"):
         made = BallCover(order).construct(X, y, random_state=0)
-        assert size(made) == ball_cover_size(len(made.trace.anchors), d, outputs)
+        assert size(made.network) == chain_size(d + 1, len(made.trace.anchors), outputs)
     made = CondensedNeighbour().construct(X, y, random_state=0)
-    assert size(made) == condensed_neighbour_size(tuple(np.bincount(made.trace.detector_classes)), d)
+    prototypes = np.bincount(made.trace.detector_classes).tolist()
+    bisectors = sum(a * b for a, b in combinations(prototypes, 2))
+    assert size(made.network) == chain_size(d, bisectors, sum(prototypes) - max(prototypes), outputs)
     made = PolytopeCover().construct(X, y, random_state=0)
-    assert size(made) == polytope_cover_size(made.network.widths[0], len(made.trace.anchors), d, outputs)
+    assert size(made.network) == chain_size(d, made.network.widths[0], len(made.trace.anchors), outputs)
     made = AdaptiveWidth().construct(X, y, random_state=0)
-    assert size(made) == own_size(made.trace.n_drawn, len(made.trace.anchors), d, outputs)
+    assert size(made.network) == chain_size(d, made.trace.n_drawn, len(made.trace.anchors), outputs)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +72,7 @@ def test_every_float64_evaluation_is_right(constructor, k) -> None:
         lambda: PolytopeCover("sigmoid"),
         lambda: Huang(tries=0),
         lambda: Zhang(tries=1.5),
+        lambda: Zhang(tries=None),
         lambda: CondensedNeighbour(memory=-1),
         lambda: AdaptiveWidth(selection="best"),
         lambda: FixedWidth(10, activation="cubic"),

@@ -1,21 +1,38 @@
-"""Park, Lee, Yun and Shin: memorize N points with about N^(2/3) parameters, in a deep and narrow network.
+"""Deep and narrow networks that read labels out of long integers: Vardi et al. 2022, Park et al. 2021; ReLU.
 
-Points are projected to whole keys on a line. The line is folded, z -> z - b [z >= b], again and again without any two
-keys meeting, until it is about N^2 long; then it is cut into segments, which are pushed together like the rows of a
-sparse table, so that all keys lie closely. What is left is cut into cells; a table gives each cell one long number, the
-labels of all its places one after the other, which are taken out bit by bit and compared with the place of the key.
+Both project points to integer keys on a line (see ``bit_extraction``), look up one long number for the key's
+neighbourhood, step by step, take labels out of it bit by bit, and add to the output the one that belongs to the key.
+Our own in both: all weights are whole numbers and nothing is rounded (the papers' are real numbers of bounded length);
+bits come from the top by comparison. At most 10 units wide; no unit has more than 4 weights and bias other than zero,
+the first one (d + 1) aside.
+
+**Vardi, Yehudai and Shamir**: N points with about sqrt(N) parameters, each of about sqrt(N) bits. Neighbouring keys
+form groups; a table gives each group two long numbers: its keys one after the other, and its labels. Where a key is
+the point's own, its label counts.
+
+Faithful to the paper: a projection with gaps of at least 2 and whole parts as keys; groups of consecutive keys, two
+codes for each; sequential lookup; bit extraction; trapezoids that are 1 on [key, key + 1] and 0 beyond a distance of
+one. Our own: the paper folds with triangle waves where we compare; the projection's length is found by trying, not from
+the separation of the points; the number of keys in a group is the one that makes the network shortest.
+
+With N points in m = ceil(N / k) groups of k, keys of r bits and labels of c bits: 1 + 2(m - 1) + k(2r + 3) layers and
+the output. Weights have up to k r bits, plus a sign. Float64 holds such codes only up to k r = 53, that is one or two
+keys: these networks are for exact integers.
+
+**Park, Lee, Yun and Shin**: N points with about N^(2/3) parameters. The line is folded, z -> z - b [z >= b], again and
+again without any two keys meeting, until it is about N^2 long; then it is cut into segments, which are pushed together
+like the rows of a sparse table, so that all keys lie closely. What is left is cut into cells; a table gives each cell
+one long number, the labels of all its places one after the other, which are compared with the place of the key.
 
 Faithful to the paper: projection, injective compression of the range in two stages, labels coded by place, bit
-extraction, sequential lookups in constant width. Our own: whole numbers instead of reals with a precision; a fold is
-searched for, not taken from a counting argument; segments are placed by first fit, the fullest first; cells begin at
-keys. Of several lengths of segments and cells, those are taken that make the network shortest.
+extraction, sequential lookups in constant width. Our own: a fold is searched for, not taken from a counting argument;
+segments are placed by first fit, the fullest first; cells begin at keys. Of several lengths of segments and cells,
+those are taken that make the network shortest.
 
 With f folds, s segments, m cells of l places and labels of c bits: 2f + 2(s - 1) + 2(m - 1) + 2cl + 2 layers and the
-output, at most 10 units wide; see :func:`park_size`. No unit has more than 4 weights and bias other than zero, the
-first one (d + 1) aside. Weights have as many bits as a key or a code, c l; plus a sign.
-
-With ``cell`` at most 50 / c, and keys below 2^53, all numbers of all layers are exact in float64, too. Data that are
-not whole have long keys: each bit more costs a fold.
+output. Weights have as many bits as a key or a code, c l; plus a sign. With ``cell`` at most 50 / c, and keys below
+2^53, all numbers of all layers are exact in float64, too. Data that are not whole have long keys: each bit more costs
+a fold.
 """
 
 from __future__ import annotations
@@ -23,42 +40,126 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed
 from ..construct import Construction, Trace
-from ..exceptions import ParameterError
+from ..data import Rows
 from ..outcome import Outcome
-from .base import Codes, Labels, Matrix, distinct_points, whole_keys
-from .bit_extraction import Registers, Sum, Tape, class_levels, gate, hat, label_bits, pack, step, take_bit
+from .base import DistinctPoints, Published, nearest_level
+from .bit_extraction import (
+    Registers,
+    Sum,
+    Tape,
+    distant_keys,
+    gate,
+    hat,
+    label_bits,
+    pack,
+    plateau,
+    step,
+    take_bit,
+    whole_keys,
+)
 
 MISSES = 400  # borders tried for a fold
 SEGMENTS = tuple(2**power for power in range(8))  # lengths to try, times the number of points
 WINDOW = 4096  # offsets tried at once
 
 
-def park_size(n_folds: int, n_segments: int, n_cells: int, cell: int, label_bits: int) -> tuple[int, int]:
-    """Hidden layers and neurons (the output included) of the network.
+@dataclass(frozen=True)
+class Vardi(Published):
+    """A deep, narrow ReLU network that reads keys and labels out of long integers.
+
+    Parameters
+    ----------
+    group : int, optional
+        Keys to a code. Larger codes mean fewer and longer weights; by default the network is as shallow as can be.
 
     Examples
     --------
-    >>> from exactfit.constructions.park import park_size
-    >>> park_size(n_folds=3, n_segments=4, n_cells=5, cell=20, label_bits=1)
-    (62, 370)
+    >>> import numpy as np
+    >>> from exactfit.constructions.deep_narrow import Vardi
+    >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
+    >>> network = Vardi(group=2).construct(X, y, random_state=0).network
+    >>> network.decide(X), max(network.widths)
+    (array([0, 2, 1, 1]), 10)
     """
-    depth = 2 + 2 * (n_folds + n_segments - 1 + n_cells - 1 + cell * label_bits)
-    fixed = 1 + 5 * n_folds + 7 * (n_segments - 1) + 9 * (n_cells - 1) + 1
-    reading = cell * (9 * label_bits + 2) + 1
-    if cell > 1:
-        reading += 2 * (cell - 1) + 2 * (label_bits - 1) + 2 * label_bits * (cell - 2) + 1
-    return depth, fixed + reading
+
+    group: int | None = None
+
+    name = "vardi"
+    citation = (
+        "Gal Vardi, Gilad Yehudai, Ohad Shamir: On the Optimal Memorization Power of ReLU Neural Networks, ICLR 2022"
+    )
+    activation = "relu"
+    labels = ("binary", "multiclass")
+    assumptions = "distinct points"
+
+    def __post_init__(self) -> None:
+        self._check_counts("group")
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        found = distant_keys(points, root)
+        size = self.group or _best_group(len(points), found.n_bits)
+        missing = -len(points) % size
+        keys = [*found.keys, *found.keys[-1:] * missing]
+        labels = [*points.y[found.order].tolist(), *[0] * missing]  # a padded key must not count twice
+        codes = _Codes(size, found.n_bits, label_bits(points.n_classes))
+        tape = Tape(found.weights, found.bias)
+        tables = {"keys": codes.packed(keys, codes.key_bits), "labels": codes.packed(labels, codes.label_bits)}
+        live = tape.look_up({"key": tape.key}, "key", keys[::size], tables)
+        network = tape.finish(codes.read(tape, live), nearest_level(range(points.n_classes)))
+        return Construction(network, Outcome.INTERPOLATES, Trace())
+
+
+def _best_group(n: int, key_bits: int) -> int:
+    """Keys to a code such that lookup and extraction together take the fewest layers."""
+    near = math.isqrt(2 * n // (2 * key_bits + 3))
+    return min(range(max(1, near - 2), near + 3), key=lambda k: 2 * -(-n // k) + k * (2 * key_bits + 3))
 
 
 @dataclass(frozen=True)
-class Park:
+class _Codes:
+    """Long numbers, one for the keys and one for the labels of each group, and how to read them."""
+
+    group: int
+    key_bits: int
+    label_bits: int
+
+    def packed(self, numbers: list[int], n_bits: int) -> list[int]:
+        """One long number for each group."""
+        return [pack(numbers[at : at + self.group], n_bits) for at in range(0, len(numbers), self.group)]
+
+    def read(self, tape: Tape, live: Registers) -> Sum:
+        """Compare the key with every key of the code; the sum that becomes the label of the one that it equals."""
+        for k in reversed(range(self.group)):
+            for bit in range(self.key_bits):
+                live = self._take_bits(tape, live, k, bit)
+            found = live.pop("found")
+            live = tape.advance(live, {"hit": plateau(live["key"], found)})
+            live["claim"] = gate(live, "label", "hit", self.label_bits)
+            live = tape.carry(live)
+            live["out"] = live.pop("claim") + live.pop("out", Sum({}))
+        return live["out"]
+
+    def _take_bits(self, tape: Tape, live: Registers, k: int, bit: int) -> Registers:
+        """The next bit of a key and, as long as there are any, of its label; keys have at least as many."""
+        place, label_place = (k + 1) * self.key_bits - 1 - bit, (k + 1) * self.label_bits - 1 - bit
+        bumps = {"key bit": step(live["keys"], 1 << place)}
+        if bit < self.label_bits:
+            bumps["label bit"] = step(live["labels"], 1 << label_place)
+        live = tape.advance(live, bumps)
+        take_bit(live, "key bit", "keys", place, "found")
+        if bit < self.label_bits:
+            take_bit(live, "label bit", "labels", label_place, "label")
+        return live
+
+
+@dataclass(frozen=True)
+class Park(Published):
     """A deep, narrow ReLU network that reads labels, coded by place, out of long integers.
 
     Parameters
@@ -69,7 +170,7 @@ class Park:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.park import Park
+    >>> from exactfit.constructions.deep_narrow import Park
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
     >>> network = Park().construct(X, y, random_state=0).network
     >>> network.decide(X)
@@ -78,24 +179,20 @@ class Park:
 
     cell: int | None = None
 
-    name: ClassVar[str] = "park"
-    citation: ClassVar[str] = (
+    name = "park"
+    citation = (
         "Sejun Park, Jaeho Lee, Chulhee Yun, Jinwoo Shin: Provable Memorization via Deep Neural Networks using "
         "Sub-linear Parameters, COLT 2021"
     )
-    activation: ClassVar[Literal["threshold", "relu"]] = "relu"
-    labels: ClassVar[tuple[Labels, ...]] = ("binary", "multiclass")
-    assumptions: ClassVar[str] = "distinct points"
-    randomized: ClassVar[bool] = True
+    activation = "relu"
+    labels = ("binary", "multiclass")
+    assumptions = "distinct points"
 
     def __post_init__(self) -> None:
-        if self.cell is not None and self.cell < 1:
-            raise ParameterError(f"cell must be at least 1, got {self.cell}")
+        self._check_counts("cell")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
-        points = distinct_points(X, y)
-        found = whole_keys(points, random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        found = whole_keys(points, root)
         borders, folded = fold(found.keys)
         plan = best_plan(folded, label_bits(points.n_classes), self.cell)
         labels = dict(zip(plan.places.tolist(), points.y[found.order].tolist(), strict=True))
@@ -105,27 +202,17 @@ class Park:
             live = tape.advance(live, {"over": step(live["key"], border)})
             live["key"] = live["key"] - border * live.pop("over")
         output = plan.read(tape, live, labels)
-        return Construction(tape.finish(output, class_levels(points.n_classes)), Outcome.INTERPOLATES, Trace())
+        return Construction(tape.finish(output, nearest_level(range(points.n_classes))), Outcome.INTERPOLATES, Trace())
 
 
 def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
-    """Fold a line that holds the keys, as long as no two of them need to meet.
+    """Fold a line that holds the keys, as long as no two of them need to meet: the borders, and where keys end up.
 
-    Parameters
-    ----------
-    keys : sequence of int
-        Different, zero or more.
-
-    Returns
-    -------
-    borders : list of int
-        Keys from a border on are moved by it towards zero, border after border.
-    folded : ndarray of Python integers
-        Where the keys end up.
+    Keys are different, zero or more; those from a border on are moved by it towards zero, border after border.
 
     Examples
     --------
-    >>> from exactfit.constructions.park import fold
+    >>> from exactfit.constructions.deep_narrow import fold
     >>> fold([0, 10, 100])
     ([51, 25, 13, 6, 3], array([0, 1, 2], dtype=object))
     """
@@ -154,15 +241,15 @@ class _Plan(NamedTuple):
 
     starts: list[int]
     shifts: list[int]
-    places: NDArray[np.int64]
+    places: Rows
     cells: list[int]
     cell: int
     label_bits: int
 
     @property
     def depth(self) -> int:
-        """Layers that reading it takes."""
-        return park_size(0, len(self.starts), len(self.cells), self.cell, self.label_bits)[0]
+        """Half the layers that reading it takes, but for what all plans have."""
+        return len(self.starts) + len(self.cells) + self.cell * self.label_bits
 
     def codes(self, labels: dict[int, int]) -> list[int]:
         """For each cell, the labels of its places one after the other."""
@@ -217,7 +304,7 @@ def _plans(plan: _Plan, cell: int | None) -> list[_Plan]:
     return [plan._replace(cell=length, cells=_cells(ordered, length)) for length in lengths]
 
 
-def _cells(places: NDArray[np.int64], length: int) -> list[int]:
+def _cells(places: Rows, length: int) -> list[int]:
     """Where cells begin: at the first place, and then always at the first one beyond the last cell."""
     starts, i = [], 0
     while i < len(places):
@@ -232,7 +319,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.park import compress_keys
+    >>> from exactfit.constructions.deep_narrow import compress_keys
     >>> compress_keys(np.array([0, 2, 11, 13, 20], dtype=object), 10).places
     array([0, 2, 1, 3, 4])
     """
@@ -253,7 +340,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
     return _Plan(starts, shifts, places, [], 1, label_bits)
 
 
-def _first_fit(taken: NDArray[np.bool_], profile: NDArray[np.int64]) -> int:
+def _first_fit(taken: NDArray[np.bool_], profile: Rows) -> int:
     """The least offset at which a profile meets nothing that is taken."""
     room = np.pad(taken, (0, int(profile.max()) + WINDOW))
     for low in range(0, len(taken) + 1, WINDOW):

@@ -1,28 +1,165 @@
-"""How a mutual covering is built: greedy covers of both sides, then pruning in turns."""
+"""Balls around points: which points they hold, and how few of them cover two classes as a mutual covering asks.
+
+Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
+again by differences, and then exactly. :class:`Balls` answers what the cover step asks (see ``construct.evidence``),
+with squared distances in place of counts: so the same cover, over the same order, gives balls in place of detectors.
+
+A mutual covering is built from greedy covers of both sides, then pruned in turns; see ``covering`` for what it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from fractions import Fraction
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import pair_squares
+from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
 from .._support.parameters import Seed, seed_sequence
-from .._support.threads import Work
+from .._support.threads import Threads, Work, single_threaded_blas
 from ..construct.cover import greedy_cover
 from ..construct.distinct import ClassOrder
+from ..construct.evidence import Columns, Pieces
 from ..construct.hyperplanes import ORDER, stream
-from ..data import Codes, Matrix, Rows
-from ..data.cloud import Cloud, Floats, exact_distance
-from ..data.pairs import VANISHING, closest_pair, nearest_other
-from .neighbours import Balls, ClosedBalls
+from ..data import Codes, Floats, Matrix, Rows
+from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
+from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
 from .widths import MeanWidth, mean_widths
 
+COLUMN_TILE = 2048  # columns of one product of balls
+DOUBTS = 4096  # room for close calls of a block, which are few; counted again where there are more
+KEPT_BYTES = 2**29  # points made ready are kept up to half a GiB, and made again beyond
 CENTERS_AT_ONCE = 64  # rows of the table of claims that are unpacked at a time
 ROUNDS = 20  # turns of pruning at most; two in vain end it
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyColumns:
+    """Columns in tiles, with their sides of products where these are kept, in float32 or float64."""
+
+    tiles: list[Columns]
+    sides: list[Side | None]
+    single: bool
+
+
+class Balls:
+    """Balls around points, one for every column (a place of the cloud), given by squared radii in its scale.
+
+    A point within rounding of the limit counts as outside; subclasses know better.
+    """
+
+    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads, witnesses: Columns | None = None) -> None:
+        self.cloud, self.squares, self.threads = cloud, squares, threads
+        self.witnesses = np.full(len(squares), -1) if witnesses is None else witnesses
+        self.single = cloud.dimension > DOUBLE_DIMENSION
+
+    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
+        """Squared radius of every anchor's ball, and the column that set it if one did."""
+        return self.squares[anchors], self.witnesses[anchors]
+
+    def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
+        """The squared radii themselves."""
+        return cast("list[float]", limits.tolist())
+
+    def cost(self, rest: Pieces) -> int:
+        """Limits are known beforehand; what one candidate costs are the distances within its class."""
+        return max(1, self.cloud.dimension * len(self.cloud) // 8)
+
+    def select(self, columns: Columns | slice) -> ReadyColumns:
+        """Columns in tiles, made ready for products as far as memory allows."""
+        wanted = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+        tiles = [wanted[start : start + COLUMN_TILE] for start in range(0, len(wanted), COLUMN_TILE)]
+        kept = 16 * len(wanted) * self.cloud.dimension <= KEPT_BYTES
+        single = self.single
+        sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
+        return ReadyColumns(tiles, sides, single)
+
+    def heights(self, anchors: Columns, selected: ReadyColumns) -> Floats:
+        """Squared distances, right about on which side of the anchor's limit they lie."""
+        stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
+        out = np.empty((len(anchors), stops[-1]))
+        if not out.size:
+            return out
+        left = self.cloud.side(anchors, selected.single)
+
+        def fill(index: int) -> None:
+            columns, side = selected.tiles[index], selected.sides[index]
+            right = side or self.cloud.side(columns, selected.single)
+            out[:, stops[index] : stops[index + 1]] = self._block(anchors, left, columns, right)
+
+        with single_threaded_blas():
+            self.threads.map(fill, range(len(selected.tiles)))
+        return out
+
+    def _block(self, anchors: Columns, left: Side, columns: Columns, right: Side) -> Floats:
+        cloud, single = self.cloud, left.factors.dtype == np.float32
+        values: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
+        values *= -2.0
+        values += left.lows[:, None] + right.lows[None, :]
+        # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
+        margins = Margins(6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share)
+        given = values, self.squares[anchors], Centres(left.points, left.norms), Centres(right.points, right.norms)
+        rows, places = np.empty(DOUBTS, dtype=np.int64), np.empty(DOUBTS, dtype=np.int64)
+        count, n_direct = settle_squares(*given, margins, rows, places)
+        if count > DOUBTS:
+            rows, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+            settle_squares(*given, margins, rows, places)
+        if single and n_direct > CROWDED * values.size:
+            self.single = False  # too coarse for these data; float64 from now on
+        inside = self._inside(anchors[rows[:count]], columns[places[:count]])
+        values[rows[:count], places[:count]] = np.where(inside, 0.0, np.inf)
+        return values
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        """Which columns lie in their anchor's ball, where rounding cannot tell."""
+        return np.zeros(len(anchors), dtype=bool)
+
+
+def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[Cloud, Floats, Columns]:
+    """Balls that reach to the nearest point of another class: columns in class order, squares, and who set them."""
+    rows = classes.rows.astype(np.int64)
+    return Cloud(X, rows), nearest.squares[rows], np.argsort(rows)[nearest.rows[rows]]
+
+
+class OpenBalls(Balls):
+    """Open balls that reach to a witness: decided exactly."""
+
+    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+        # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
+        super().__init__(cloud, np.maximum(squares, TINY / 2), threads, witnesses)
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        inside = np.zeros(len(anchors), dtype=bool)
+        for start in range(0, len(anchors), DOUBTS):
+            part = slice(start, start + DOUBTS)
+            signs = np.empty(len(anchors[part]), dtype=np.int64)
+            centre, other = self.cloud.original(anchors[part]), self.cloud.original(self.witnesses[anchors[part]])
+            compare_pairs(centre, self.cloud.original(columns[part]), centre, other, signs)
+            inside[part] = signs < 0
+        return inside
+
+
+class ClosedBalls(Balls):
+    """Closed balls of given radii, in the scale of the data: decided exactly."""
+
+    def __init__(self, cloud: Cloud, radii: Floats, threads: Threads) -> None:
+        with np.errstate(under="ignore", over="ignore"):
+            super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
+        self.radii = radii
+
+    def holds(self, anchors: Columns, selected: ReadyColumns) -> NDArray[np.bool_]:
+        """Which selected columns lie in which anchor's ball."""
+        return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        inside = anchors == columns
+        for k in np.flatnonzero(~inside):
+            x, y = self.cloud.original(np.array([anchors[k], columns[k]]))
+            inside[k] = exact_square(x, y) <= Fraction(float(self.radii[anchors[k]])) ** 2
+        return np.asarray(inside)
 
 
 def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
@@ -30,7 +167,7 @@ def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> 
 
     Examples
     --------
-    >>> from exactfit.geometry.covering_build import admissible_radius
+    >>> from exactfit.geometry.ball_covers import admissible_radius
     >>> admissible_radius(1.0, max_bias=1.0)
     1.0
     """
@@ -127,16 +264,13 @@ class PairBuilder:
             scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
             return np.asarray(scaled * scaled * (1.0 - 8.0 * share), dtype=np.float64)
 
-    def balls(self, limits: Floats) -> Balls:
-        """Balls that claim a point only when that is certain."""
-        return Balls(self.cloud, limits, self.work.threads)
-
     def _cover(self, side: int, limits: Floats) -> Rows:
         """Centres of a greedy cover; a ball too small for its own centre still covers that."""
         target = self.order.target(side)
         order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
         tell = self.work.progress
-        cover = greedy_cover(self.balls(limits), target, self.order.rest(side), order, self.options.memory, tell)
+        balls = Balls(self.cloud, limits, self.work.threads)
+        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory, tell)
         return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
 
     def _prune(self, centers: list[Rows]) -> None:
@@ -206,7 +340,7 @@ class _Claims:
         limits = np.zeros(len(builder.order.rows))
         limits[self.centers] = builder.limits(builder.distances(centers, side))
         self.limits = limits
-        self.balls = builder.balls(limits)
+        self.balls = Balls(self.cloud, limits, builder.work.threads)
         self.points = self.balls.select(slice(self.first, stop))
         size = len(self.centers) * -(-self.n_points // 8)
         self.packed: NDArray[np.uint8] | None = None
