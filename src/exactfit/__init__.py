@@ -6,8 +6,9 @@ loaded when first used, so that importing exactfit is cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._support import lazy_names
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -106,22 +107,6 @@ _HOMES = {
     "suspects": ["Suspects", "find_suspects"],
     "tables": ["Table", "TableModel", "read_table"],
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = ("constructions", "distributed", "export", "geometry", "lab", "plots")
 
-__all__ = list(_HOME) + list(_PACKAGES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'exactfit' has no attribute {name!r}")
-    from importlib import import_module
-
-    home = import_module(f".{_HOME.get(name, name)}", __name__)
-    value = getattr(home, name) if name in _HOME else home
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES, _PACKAGES)

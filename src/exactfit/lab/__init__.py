@@ -7,7 +7,9 @@ Public names are loaded when first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._support import lazy_names
 
 if TYPE_CHECKING:
     from .comparing import compare as compare
@@ -52,20 +54,5 @@ _HOMES = {
     "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],
     "trials": ["Trials", "merge_trials", "read_trials", "write_trials"],
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'exactfit.lab' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)
