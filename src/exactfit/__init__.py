@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from .geometry.report import describe as describe
     from .lab.comparing import compare as compare
     from .lab.comparison import Comparison as Comparison
-    from .lab.evaluating import evaluate as evaluate
     from .lab.evaluation import Evaluation as Evaluation
+    from .lab.evaluation import evaluate as evaluate
     from .network import Network as Network
     from .network.activations import Activation as Activation
     from .outcome import Outcome as Outcome
@@ -74,8 +74,7 @@ _HOMES = {
     "certificate": ["Certificate", "certify"],
     "lab.comparing": ["compare"],
     "lab.comparison": ["Comparison"],
-    "lab.evaluating": ["evaluate"],
-    "lab.evaluation": ["Evaluation"],
+    "lab.evaluation": ["Evaluation", "evaluate"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],

@@ -95,7 +95,7 @@ def evaluate_command(
 
     Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
     """
-    from ..lab.evaluating import evaluate
+    from ..lab.evaluation import evaluate
     from ..tables.table import speaking_of
 
     table, labels = source.labelled()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .datasets import Dataset as Dataset
     from .datasets import load_dataset as load_dataset
     from .datasets import load_images as load_images
-    from .evaluating import evaluate as evaluate
     from .evaluation import Evaluation as Evaluation
     from .evaluation import Standing as Standing
+    from .evaluation import evaluate as evaluate
     from .experiment import Experiment as Experiment
     from .experiment import load_experiment as load_experiment
     from .experiment import paper_experiment as paper_experiment
@@ -44,8 +44,7 @@ _HOMES = {
     "comparison": ["Comparison", "Row"],
     "comparison_plot": ["plot_comparison"],
     "datasets": ["Dataset", "load_dataset", "load_images"],
-    "evaluating": ["evaluate"],
-    "evaluation": ["Evaluation", "Standing"],
+    "evaluation": ["Evaluation", "Standing", "evaluate"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],
     "option_results": ["sweep_options"],
     "option_sweep": ["OptionSweep", "load_sweep"],
