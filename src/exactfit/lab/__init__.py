@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .comparing import compare as compare
     from .comparison import Comparison as Comparison
     from .comparison import Row as Row
-    from .comparison_plot import plot_comparison as plot_comparison
+    from .comparison import plot_comparison as plot_comparison
     from .datasets import Dataset as Dataset
     from .datasets import load_dataset as load_dataset
     from .datasets import load_images as load_images
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "comparing": ["compare"],
-    "comparison": ["Comparison", "Row"],
-    "comparison_plot": ["plot_comparison"],
+    "comparison": ["Comparison", "Row", "plot_comparison"],
     "datasets": ["Dataset", "load_dataset", "load_images"],
     "evaluation": ["Evaluation", "Standing", "evaluate"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from ..constructions import CONSTRUCTORS
 from ..estimators import InterpolatingClassifier
 from ..exceptions import InterpolationWarning, ParameterError
-from .comparing import hold_out
+from .comparing import hold_out, sizes
 from .contenders import BASELINES, Built, Constructed
 from .datasets import Dataset
 from .experiment import (
@@ -52,7 +52,6 @@ from .experiment import (
     tables_of,
     text_of,
 )
-from .measures import sizes
 
 Options = dict[str, Any]
 
