@@ -146,7 +146,7 @@ def draw_sweep(sweep: OptionSweep, data: Dataset, results: Results) -> Figure:
     from matplotlib.figure import Figure
 
     from ..plots.style import color
-    from .axes import note_below
+    from .figures import note_below
 
     cells = list(_cells(sweep, data, results))[:MOST_LINES]
     figure = Figure(figsize=(9.0, 1.6 + ROW_HEIGHT * len(cells)))
@@ -223,7 +223,7 @@ def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: 
 def _draw(sweep: OptionSweep, data: list[Dataset], results: Results, options: SweepOptions) -> list[Path]:
     """A figure for every data set that has rows."""
     from ..plots import style
-    from .axes import save_figure
+    from .figures import save_figure
 
     assert options.output is not None
     written: list[Path] = []
