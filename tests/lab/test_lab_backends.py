@@ -14,8 +14,8 @@ from toy_sweeps import MOONS, TOY, rows_of, sweep
 from exactfit.exceptions import ParameterError
 from exactfit.lab import backends
 from exactfit.lab.backends import Backend, Batch, answers, run_batch
+from exactfit.lab.store import read_trials
 from exactfit.lab.trial import Cell, Draw, OrderedPoints, Scheme
-from exactfit.lab.trials import read_trials
 
 
 @pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])

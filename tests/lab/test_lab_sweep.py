@@ -13,10 +13,10 @@ from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import backends
 from exactfit.lab import sweep as sweep_module
 from exactfit.lab.backends import Backend
-from exactfit.lab.store import Store
+from exactfit.lab.store import Store, read_trials
 from exactfit.lab.sweep import BatchSize, Display, Shard, Sweep, weight
 from exactfit.lab.trial import Cell, OrderedPoints, Scheme, Trial, run_cell
-from exactfit.lab.trials import merge_trials, read_trials
+from exactfit.lab.trials import merge_trials
 
 
 def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:

@@ -149,7 +149,7 @@ def merge_command(
     inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
-    from ..lab.trials import merge_trials, read_trials, write_trials
+    from ..lab import merge_trials, read_trials, write_trials
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
@@ -161,8 +161,8 @@ def summary_command(
     output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
-    from ..lab.statistics import summary_text, write_summary
-    from ..lab.trials import read_trials
+    from ..lab import read_trials
+    from ..lab.trials import summary_text, write_summary
 
     if output is None:
         typer.echo(summary_text(read_trials(file)), nl=False)
@@ -174,8 +174,8 @@ def cost_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
+    from ..lab import read_trials
     from ..lab.reproducing import cost_text
-    from ..lab.trials import read_trials
 
     for path in files:
         tell(f"{path.name}: {cost_text(read_trials(path))}")
@@ -185,8 +185,8 @@ def published_command(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
 ) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
+    from ..lab import read_trials
     from ..lab.reproducing import agreements, pair_texts
-    from ..lab.trials import read_trials
 
     for path in files:
         trials = read_trials(path)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from .option_sweep import load_sweep as load_sweep
     from .reproducing import SweepOptions as SweepOptions
     from .reproducing import reproduce as reproduce
-    from .statistics import per_cell as per_cell
+    from .store import read_trials as read_trials
+    from .store import write_trials as write_trials
     from .trial_plots import plot_growth as plot_growth
     from .trial_plots import plot_heatmap as plot_heatmap
     from .trial_plots import plot_slices as plot_slices
     from .trials import Trials as Trials
     from .trials import merge_trials as merge_trials
-    from .trials import read_trials as read_trials
-    from .trials import write_trials as write_trials
+    from .trials import per_cell as per_cell
 
 _HOMES = {
     "comparing": ["compare"],
@@ -48,9 +48,9 @@ _HOMES = {
     "option_results": ["sweep_options"],
     "option_sweep": ["OptionSweep", "load_sweep"],
     "reproducing": ["SweepOptions", "reproduce"],
-    "statistics": ["per_cell"],
+    "store": ["read_trials", "write_trials"],
     "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],
-    "trials": ["Trials", "merge_trials", "read_trials", "write_trials"],
+    "trials": ["Trials", "merge_trials", "per_cell"],
 }
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

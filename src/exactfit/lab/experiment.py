@@ -30,16 +30,25 @@ loader) in ``data``. With ``held_out`` at the top a sweep is one over options, s
 
 from __future__ import annotations
 
+import os
+import platform
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._version import __version__
 from ..exceptions import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from .datasets import Dataset
+    from .trials import Header
 
 SHARED, INDEPENDENT = "shared", "independent"
 SCHEMES = (SHARED, INDEPENDENT)
@@ -58,6 +67,7 @@ PAPER = (
     "parallel-lines",
 )
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")  # whose versions headers name
 FULL = "paper"
 LONGEST_AXIS = 10**6  # values: far beyond any sweep that ends, and made in a moment
 TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
@@ -336,3 +346,44 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, list):
         return [plain_values(each) for each in value]
     return float(value) if isinstance(value, Decimal) else value
+
+
+def header_of(experiment: str, data: Dataset, scheme: Scheme) -> Header:
+    """What rows are run on and with: the header of one invocation."""
+    return {
+        "experiment": experiment,
+        "data": data.name,
+        "standing": data.standing,
+        "digest": data.digest,
+        "source": data.source,
+        "points": len(data.y),
+        "features": data.X.shape[1],
+        "classes": list(data.classes),
+        "target": None if data.target is None else data.classes[data.target],
+        "scheme": scheme.kind,
+        "law": scheme.law,
+        "center": scheme.center,
+        **({"detectors": scheme.detectors} if scheme.detectors != "mask" else {}),  # as older files, without it
+        "exactfit": __version__,
+        "python": platform.python_version(),
+        **{name: _version_of(name) for name in PACKAGES},
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "started": datetime.now(UTC).isoformat(timespec="microseconds"),
+    }
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _cpu() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

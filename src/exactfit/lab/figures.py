@@ -19,11 +19,9 @@ from ..plots import frame, plot_points, plot_regions, style
 from ..plots.style import GREY, LINES, color, marker
 from . import plot_growth, plot_heatmap, plot_slices
 from .datasets import Dataset
-from .experiment import Experiment
-from .statistics import AXES, growth_power, per_cell, rows_of
-from .store import header_of
+from .experiment import Experiment, header_of
 from .trial_plots import ABOVE, MANY_RUNS, VALUES, label_axes, legend_handles, named, other_axis, values_there
-from .trials import Trials
+from .trials import AXES, Trials, growth_power, per_cell, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

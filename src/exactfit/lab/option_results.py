@@ -18,10 +18,9 @@ from .backends import Backend, answers
 from .datasets import Dataset, load_data
 from .option_sweep import OptionSweep, Reached, Setting, run_setting
 from .reproducing import Reproduced, Say, SweepOptions, completed
-from .statistics import mean_interval
-from .store import Lines
+from .store import Lines, line_of, read_lines
 from .sweep import SweepReport
-from .trials import line_of, read_lines
+from .trials import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

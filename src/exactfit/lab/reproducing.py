@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .statistics import rows_of
-from .trials import Trials
+from .trials import Trials, rows_of
 
 if TYPE_CHECKING:
     from .backends import Backend
@@ -343,7 +342,7 @@ def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say
 
 def _fill(options: SweepOptions, say: Say) -> None:
     """Put packed trials into a store that is not there yet."""
-    from .trials import read_trials, write_trials
+    from .store import read_trials, write_trials
 
     if options.start_from is None or options.store is None:
         return
@@ -354,8 +353,8 @@ def _fill(options: SweepOptions, say: Say) -> None:
 
 
 def _show(experiment: Experiment, data: list[Dataset], options: SweepOptions, report: SweepReport) -> Reproduced:
-    from .statistics import write_summary
-    from .trials import read_trials
+    from .store import read_trials
+    from .trials import write_summary
 
     assert options.store is not None
     assert options.output is not None

@@ -21,8 +21,8 @@ from ..exceptions import DataError, ParameterError
 from ..network.bits import n_words
 from .backends import Backend, Batch, answers, run_batch
 from .datasets import Dataset
-from .experiment import INDEPENDENT, Cell, Experiment, Scheme
-from .store import Store, header_of
+from .experiment import INDEPENDENT, Cell, Experiment, Scheme, header_of
+from .store import Store
 from .trial import Draw, OrderedPoints, Trial
 from .trials import Trials, identity
 

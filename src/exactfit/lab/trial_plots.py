@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._support.parameters import check_choice
 from ..exceptions import DataError, ParameterError
 from ..plots.style import LINES, axes_for, color, documented, marker
-from .statistics import AXES, Floats, per_cell
+from .trials import AXES, Floats, per_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
