@@ -11,8 +11,8 @@ from toy_options import GRID, HEAD, write_points, written
 
 from exactfit.cli import ExitCode, main
 from exactfit.lab import SweepOptions, load_sweep, sweep_options
-from exactfit.lab.backends import Backend
 from exactfit.lab.option_sweep import OptionSweep
+from exactfit.lab.sweep import Backend
 
 
 @pytest.fixture

@@ -64,9 +64,8 @@ class Sweeping:
     def options(self) -> SweepOptions:
         """As the library takes it."""
         from .._support.threads import n_threads
-        from ..lab.backends import Backend
         from ..lab.reproducing import SweepOptions
-        from ..lab.sweep import Shard
+        from ..lab.sweep import Backend, Shard
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")

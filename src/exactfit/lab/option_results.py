@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import DataError, ParameterError
-from .backends import Backend, answers
 from .datasets import Dataset, load_data
 from .option_sweep import OptionSweep, Reached, Setting, run_setting
 from .reproducing import Reproduced, Say, SweepOptions, completed
 from .store import Lines, line_of, read_lines
-from .sweep import SweepReport
+from .sweep import Backend, SweepReport, answers
 from .trials import mean_interval
 
 if TYPE_CHECKING:

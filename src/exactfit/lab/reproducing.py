@@ -17,10 +17,9 @@ import numpy as np
 from .trials import Trials, rows_of
 
 if TYPE_CHECKING:
-    from .backends import Backend
     from .datasets import Dataset
     from .experiment import Experiment
-    from .sweep import Shard, SweepReport
+    from .sweep import Backend, Shard, SweepReport
 
 
 @dataclass(frozen=True)
@@ -324,9 +323,8 @@ def _adjusted(experiment: Experiment, options: SweepOptions) -> Experiment:
 
 
 def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say: Say) -> SweepReport:
-    from .backends import Backend
     from .store import Store
-    from .sweep import Display, Shard, Sweep
+    from .sweep import Backend, Display, Shard, Sweep
 
     assert options.store is not None
     _fill(options, say)
