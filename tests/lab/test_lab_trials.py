@@ -35,7 +35,7 @@ def test_summary(tmp_path: Path) -> None:
     assert row["digest"] == load_dataset("parallel-lines").digest
     assert (row["runs"], row["interpolating"], row["probability"], row["detectors"]) == ("10", "5", "0.5", "3")
     assert row["probability_low"] == "0.236593"
-    write_summary(tmp_path / "deep" / "s.csv", trials)
+    write_summary(tmp_path / "deep" / "s.csv", summary_text(trials))
     assert (tmp_path / "deep" / "s.csv").read_text(encoding="utf-8").splitlines() == lines
 
 

@@ -163,10 +163,11 @@ def summary_command(
     from ..lab import read_trials
     from ..lab.trials import summary_text, write_summary
 
+    text = summary_text(read_trials(file))
     if output is None:
-        typer.echo(summary_text(read_trials(file)), nl=False)
+        typer.echo(text, nl=False)
     else:
-        write_summary(output, read_trials(file))
+        write_summary(output, text)
 
 
 def cost_command(

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .experiment import Experiment as Experiment
     from .experiment import load_experiment as load_experiment
     from .experiment import paper_experiment as paper_experiment
-    from .option_results import sweep_options as sweep_options
     from .option_sweep import OptionSweep as OptionSweep
     from .option_sweep import load_sweep as load_sweep
+    from .option_sweep import sweep_options as sweep_options
     from .reproducing import SweepOptions as SweepOptions
     from .reproducing import reproduce as reproduce
     from .store import read_trials as read_trials
@@ -45,8 +45,7 @@ _HOMES = {
     "datasets": ["Dataset", "load_dataset", "load_images"],
     "evaluation": ["Evaluation", "Standing", "evaluate"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],
-    "option_results": ["sweep_options"],
-    "option_sweep": ["OptionSweep", "load_sweep"],
+    "option_sweep": ["OptionSweep", "load_sweep", "sweep_options"],
     "reproducing": ["SweepOptions", "reproduce"],
     "store": ["read_trials", "write_trials"],
     "trial_plots": ["plot_growth", "plot_heatmap", "plot_slices"],

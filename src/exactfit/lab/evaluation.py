@@ -99,10 +99,8 @@ class Standing:
         """The means of what was found on some folds, beside what the model as given reached there."""
         own, base = (np.array([one["accuracy"] for one in some], dtype=np.float64) for some in (found, given))
         low, high = interval(own, n_folds)
-        there: dict[str, Any] = {
-            metric: [one[metric] for one in found if one[metric] is not None] for metric in METRICS
-        }
-        means: dict[str, Any] = {metric: float(np.mean(some)) if some else None for metric, some in there.items()}
+        there: dict[str, Any] = {name: [one[name] for one in found if one[name] is not None] for name in METRICS}
+        means: dict[str, Any] = {name: float(np.mean(some)) if some else None for name, some in there.items()}
         gain_low, gain_high = interval(own - base, n_folds)
         return cls(
             name=name, folds=len(found), accuracy=float(own.mean()), low=max(0.0, low), high=min(1.0, high),

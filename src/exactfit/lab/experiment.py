@@ -47,6 +47,8 @@ from .._version import __version__
 from ..exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from .datasets import Dataset
     from .trials import Header
 
@@ -191,8 +193,8 @@ def paper_experiment(name: str, extent: str = FULL) -> Experiment:
     """
     if name not in PAPER + BEYOND:
         raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER + BEYOND)}")
-    text = resources.files(__package__).joinpath("paper", f"{name}.toml").read_text(encoding="utf-8")
-    return _parse(text, name, extent, None)
+    file = resources.files(__package__).joinpath("paper", f"{name}.toml")
+    return experiment_of(read_toml(file, extent, TOP), name, None)
 
 
 def load_experiment(path: Path, extent: str = FULL) -> Experiment:
@@ -210,21 +212,16 @@ def load_experiment(path: Path, extent: str = FULL) -> Experiment:
     ...     load_experiment(path).runs
     3
     """
-    return _parse(text_of(path), path.stem, extent, path.parent)
+    return experiment_of(read_toml(path, extent, TOP), path.stem, path.parent)
 
 
-def text_of(path: Path) -> str:
-    """The text of an experiment."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path.name} is not a text file in UTF-8") from error
-
-
-def read_toml(text: str, name: str, extent: str, known: set[str]) -> dict[str, Any]:
+def read_toml(file: Traversable, extent: str, known: set[str]) -> dict[str, Any]:
     """The tables of an experiment, with what the extent puts in their place; numbers are decimal."""
+    name = Path(file.name).stem
     try:
-        table = tomllib.loads(text, parse_float=Decimal)
+        table = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file.name} is not a text file in UTF-8") from error
     except (ValueError, ArithmeticError) as error:  # also what int and Decimal say to digits without end
         raise DataError(f"{name}.toml is not valid TOML: {error}") from error
     for key in ("data", "grid"):
@@ -238,22 +235,27 @@ def read_toml(text: str, name: str, extent: str, known: set[str]) -> dict[str, A
     return table | (table[extent] if extent != FULL else {})
 
 
-def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
-    chosen = read_toml(text, name, extent, TOP)
+def experiment_of(chosen: Mapping[str, Any], name: str, folder: Path | None) -> Experiment:
+    """An experiment from its tables."""
     center = chosen.get("center", False)
     law = chosen.get("law", LAWS[0])
     if not isinstance(center, bool) or law not in LAWS:
         raise ParameterError(f"{name}.toml: center must be true or false, and law one of {', '.join(LAWS)}")
     return Experiment(
-        name=name,
-        title=str(chosen.get("title", name)),
-        runs=runs_of(chosen, name),
-        data=tuple(data_of(each, name) for each in tables_of(chosen, "data", name)),
+        **facts_of(chosen, name, folder),
         grids=tuple(_grid(each, name) for each in tables_of(chosen, "grid", name)),
         scheme=Scheme(law=law, center=center, detectors=str(chosen.get("detectors", DETECTORS[0]))),
         figures=tuple(plain_values(each) for each in chosen.get("figure", [])),
-        folder=folder,
     )
+
+
+def facts_of(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+    """What every kind of sweep has: name, title, runs, data, and the folder where the names of files start from."""
+    runs = table.get("runs")
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
+    data = tuple(_data(each, name) for each in tables_of(table, "data", name))
+    return {"name": name, "title": str(table.get("title", name)), "runs": runs, "data": data, "folder": folder}
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
@@ -272,16 +274,7 @@ def tables_of(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, A
     return found
 
 
-def runs_of(table: Mapping[str, Any], name: str) -> int:
-    """How many runs."""
-    runs = table.get("runs")
-    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
-    return runs
-
-
-def data_of(table: dict[str, Any], name: str) -> dict[str, Any]:
-    """How to get a data set."""
+def _data(table: dict[str, Any], name: str) -> dict[str, Any]:
     check_keys(f"{name}.toml, data", table, DATA)
     if sum(key in table for key in ("name", "file", "loader")) != 1:
         raise ParameterError(f"{name}.toml: data need exactly one of name, file and loader")

@@ -21,11 +21,13 @@ from . import plot_growth, plot_heatmap, plot_slices
 from .datasets import Dataset
 from .experiment import Experiment, header_of
 from .trial_plots import ABOVE, MANY_RUNS, VALUES, label_axes, legend_handles, named, other_axis, values_there
-from .trials import AXES, Trials, growth_power, per_cell, rows_of
+from .trials import AXES, Trials, growth_power, per_cell, rows_of, sample_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .option_sweep import OptionSweep
 
 FILE_WORDS = {"n": "width", "lambda": "bias", "N": "samples"}  # n and N are one on some file systems
 SEED = 0  # of the networks that are drawn; any would do, and the note below a figure names it
@@ -35,6 +37,8 @@ PANEL = 4.9, 3.7  # inches: two side by side fill a page
 SMALL = 3.0, 2.3  # inches: three side by side
 FINE = 1600  # points of the plane along each axis: wedges thinner than a pixel come out even
 SAMPLES = 10  # images of each class
+ROW_HEIGHT = 0.32  # inches of a cell's line in a figure of options
+MOST_LINES = 60  # cells in one such figure: more would be higher than a page
 LETTERS_AN_INCH = 18.0  # of the small line below
 SHRINK = 0.35  # of the area of points and stars in small panels
 
@@ -50,15 +54,16 @@ class Material:
         """The line under a figure of trials."""
         runs = self.cells["runs"]
         many = f"{runs.min()}" if runs.min() == runs.max() else f"{runs.min()} to {runs.max()}"
-        return f"{self.origin()}; {many} {'run' if many == '1' else 'runs'} per cell"
+        return f"{origin_of(self.data)}; {many} {'run' if many == '1' else 'runs'} per cell"
 
     def label(self) -> str:
         """The data in a legend."""
         return " vs ".join(self.data.classes) if len(self.data.classes) == 2 else self.data.name
 
-    def origin(self) -> str:
-        """The data, whether as published, and their digest."""
-        return f"data: {self.data.name}, {self.data.standing}, SHA-256 {self.data.digest[:16]}"
+
+def origin_of(data: Dataset) -> str:
+    """The data, whether as published, and their digest."""
+    return f"data: {data.name}, {data.standing}, SHA-256 {data.digest[:16]}"
 
 
 Drawing = tuple[str, "Figure"]
@@ -96,14 +101,16 @@ def default_figures(materials: Sequence[Material]) -> list[dict[str, Any]]:
     return found + ([{"kind": "data"}] if materials[0].data.X.shape[1] == 2 else [])
 
 
-def _panels(columns: int, rows: int = 1, size: tuple[float, float] = PANEL) -> tuple[Figure, list[Any]]:
+def _panels(
+    columns: int, rows: int = 1, size: tuple[float, float] = PANEL, sharey: bool = False
+) -> tuple[Figure, list[Any]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(columns * size[0], rows * size[1]))
-    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).flat)
+    return figure, list(np.atleast_1d(figure.subplots(rows, columns, sharey=sharey)).flat)
 
 
-def _end(figure: Figure, experiment: Experiment, note: str) -> Figure:
+def _end(figure: Figure, experiment: Experiment | OptionSweep, note: str) -> Figure:
     figure.suptitle(experiment.title, x=0.01, ha="left", fontsize=12)
     note_below(figure, note)
     return figure
@@ -204,7 +211,8 @@ def _samples(experiment: Experiment, materials: Sequence[Material], _: Mapping[s
         for k in classes:
             for ax, row in zip(panels[k * SAMPLES :], np.flatnonzero(one.data.y == k)[:SAMPLES], strict=False):
                 ax.imshow(_picture(one.data.X[row]), cmap="gray_r", interpolation="nearest")
-        yield f"samples{_suffix(materials, one)}", _end(figure, experiment, f"{one.origin()}; a row for each class")
+        note = f"{origin_of(one.data)}; a row for each class"
+        yield f"samples{_suffix(materials, one)}", _end(figure, experiment, note)
 
 
 def _picture(point: Any) -> Any:
@@ -236,7 +244,7 @@ def _data(experiment: Experiment, materials: Sequence[Material], options: Mappin
         for N, ax in zip(sizes, panels, strict=True):
             plot_points(X[:N], y[:N], ax, names=one.data.classes, equal=True)
             ax.set_title(named("N", N))
-        yield f"data{_suffix(materials, one)}", _end(figure, experiment, one.origin())
+        yield f"data{_suffix(materials, one)}", _end(figure, experiment, origin_of(one.data))
 
 
 def _regions(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
@@ -246,7 +254,7 @@ def _regions(experiment: Experiment, materials: Sequence[Material], options: Map
         model = _fit(one.data, n, lam, experiment.scheme.detectors)
         plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, equal=True)
         ax.set_title(_caption(n, lam, model))
-        yield f"regions{_suffix(materials, one)}", _end(figure, experiment, f"{one.origin()}; {REGIONS_NOTE}")
+        yield f"regions{_suffix(materials, one)}", _end(figure, experiment, f"{origin_of(one.data)}; {REGIONS_NOTE}")
 
 
 def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
@@ -265,7 +273,7 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
             ax.set_title(_caption(n, lam, model), fontsize=8)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
             frame(ax, model.interpolates_)
-        note = f"{one.origin()}; {REGIONS_NOTE}; dashed frame: the network interpolates"
+        note = f"{origin_of(one.data)}; {REGIONS_NOTE}; dashed frame: the network interpolates"
         yield f"frames{_suffix(materials, one)}", _end(figure, experiment, note)
 
 
@@ -295,6 +303,35 @@ def _fit(data: Dataset, n: int, lam: float, detectors: str) -> InterpolatingClas
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)
         return model.fit(data.X, data.y)
+
+
+def draw_settings(sweep: OptionSweep, cells: Mapping[Dataset, Sequence[tuple[Any, Any]]], folder: Path) -> list[Path]:
+    """Draw a figure for every data set of a sweep over options, from its cells by column."""
+    written: list[Path] = []
+    for data, own in cells.items():
+        suffix = f"-{data.name}" if len(cells) > 1 else ""
+        if own:
+            with style():
+                written += save_figure(_settings(sweep, data, own[:MOST_LINES]), folder / f"{sweep.name}{suffix}")
+    return written
+
+
+def _settings(sweep: OptionSweep, data: Dataset, cells: Sequence[tuple[Any, Any]]) -> Figure:
+    """Accuracy and number of neurons of every cell, a line for each."""
+    figure, (left, right) = _panels(2, size=(4.5, 1.6 + ROW_HEIGHT * len(cells)), sharey=True)
+    for place, (_, found) in enumerate(cells):
+        mean, low, high = sample_interval(found["accuracy"])
+        left.plot(np.clip([100 * low, 100 * high], 0, 100), [place, place], color=color(0), alpha=0.5)
+        left.plot([100 * mean], [place], marker="o", color=color(0))
+        if found["neurons"].any():  # it is a network
+            right.plot([found["neurons"].mean()], [place], marker="o", color=color(1))
+    left.set_yticks(range(len(cells)), [str(setting) for setting, _ in cells])
+    left.invert_yaxis()
+    left.set_xlabel("accuracy on points held out, %")
+    right.set(xscale="log", xlabel="neurons")
+    runs = max(len(found["missed"]) for _, found in cells)
+    note = f"{sweep.held_out:.0%} held out, {runs} splits; lines: 95 % confidence"
+    return _end(figure, sweep, f"{origin_of(data)}; {note}")
 
 
 def note_below(figure: Figure, text: str) -> None:

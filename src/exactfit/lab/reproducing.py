@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .trials import Trials, rows_of
-
-if TYPE_CHECKING:
-    from .datasets import Dataset
-    from .experiment import Experiment
-    from .sweep import Backend, Shard, SweepReport
+from .datasets import Dataset, load_data
+from .experiment import INDEPENDENT, Experiment
+from .figures import draw_figures
+from .store import Store, read_trials, write_trials
+from .sweep import Backend, Display, Shard, Sweep, SweepReport
+from .trials import Trials, rows_of, summary_text, write_summary
 
 
 @dataclass(frozen=True)
@@ -292,43 +292,36 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     >>> done.report.added, done.report.failed, done.summary.name
     (1, 0, 'parallel-lines.csv')
     """
-    from .datasets import load_data
-
-    options = completed(options or SweepOptions(), experiment.name, say)
-    experiment = _adjusted(experiment, options)
+    options = options or SweepOptions()
+    place, output = places(options, experiment.name, say)
+    scheme = replace(experiment.scheme, kind=INDEPENDENT) if options.independent else experiment.scheme
+    experiment = replace(experiment, scheme=scheme, runs=options.runs or experiment.runs)
     data = load_data(experiment, options.data)
     for each in data:
         if each.remark:
             say(each.remark)
-    report = _run(experiment, data, options, say)
+    report = _run(experiment, data, place, options, say)
     if options.shard is not None:
         say("a shard is done: merge the stores of all shards with 'exactfit trials merge', then run without --shard")
         return Reproduced(report, None)
-    return _show(experiment, data, options, report)
+    trials = read_trials(place)
+    summary = write_summary(output / f"{experiment.name}.csv", summary_text(trials))
+    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, output) if options.figures else ()))
 
 
-def completed(options: SweepOptions, name: str, say: Say) -> SweepOptions:
-    """The options with their defaults filled in, told."""
-    store = options.store or FOLDER / f"{name}.jsonl"
-    output = options.output or FOLDER / name
+def places(options: SweepOptions, name: str, say: Say) -> tuple[Path, Path]:
+    """Where trials are kept, and where summary and figures go; told."""
+    store, output = options.store or FOLDER / f"{name}.jsonl", options.output or FOLDER / name
     say(f"{name}: trials in {store}, summary and figures in {output}")
-    return replace(options, store=store, output=output)
+    return store, output
 
 
-def _adjusted(experiment: Experiment, options: SweepOptions) -> Experiment:
-    from .experiment import INDEPENDENT
-
-    scheme = replace(experiment.scheme, kind=INDEPENDENT) if options.independent else experiment.scheme
-    return replace(experiment, scheme=scheme, runs=options.runs or experiment.runs)
-
-
-def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say: Say) -> SweepReport:
-    from .store import Store
-    from .sweep import Backend, Display, Shard, Sweep
-
-    assert options.store is not None
-    _fill(options, say)
-    with Store(options.store, say) as store:
+def _run(experiment: Experiment, data: list[Dataset], place: Path, options: SweepOptions, say: Say) -> SweepReport:
+    if options.start_from is not None and place.exists():
+        say(f"{place} is there already: {options.start_from.name} is not read")
+    elif options.start_from is not None:
+        write_trials(place, read_trials(options.start_from))
+    with Store(place, say) as store:
         sweep = Sweep(experiment, data, store, options.shard or Shard())
         todo = sweep.todo
         say(f"{experiment.name}: {sweep.n_before} trials are there, {len(todo)} to run")
@@ -336,31 +329,3 @@ def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say
             report = sweep.run(options.backend or Backend(), display)
     say(f"{experiment.name}: {report.added} trials added, {report.failed} failed, {report.seconds:.3g} core-seconds")
     return report
-
-
-def _fill(options: SweepOptions, say: Say) -> None:
-    """Put packed trials into a store that is not there yet."""
-    from .store import read_trials, write_trials
-
-    if options.start_from is None or options.store is None:
-        return
-    if options.store.exists():
-        say(f"{options.store} is there already: {options.start_from.name} is not read")
-        return
-    write_trials(options.store, read_trials(options.start_from))
-
-
-def _show(experiment: Experiment, data: list[Dataset], options: SweepOptions, report: SweepReport) -> Reproduced:
-    from .store import read_trials
-    from .trials import write_summary
-
-    assert options.store is not None
-    assert options.output is not None
-    trials = read_trials(options.store)
-    summary = options.output / f"{experiment.name}.csv"
-    write_summary(summary, trials)
-    if not options.figures:
-        return Reproduced(report, summary)
-    from .figures import draw_figures
-
-    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, options.output)))

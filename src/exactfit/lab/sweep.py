@@ -247,6 +247,13 @@ class SweepReport:
     failed: int = 0
     seconds: float = 0.0
 
+    def count(self, outcomes: Iterable[Any]) -> None:
+        """Take note of what came out, each with its seconds, and an error if it failed."""
+        for one in outcomes:
+            self.failed += bool(one.error)
+            self.added += not one.error
+            self.seconds += 0.0 if one.error else one.seconds
+
 
 @dataclass(eq=False)
 class Sweep:
@@ -295,9 +302,7 @@ class Sweep:
                 good = [trial for trial in result.trials if not trial.error]
                 if good:
                     pace.learn(good, result.setup)
-                report.added += len(good)
-                report.failed += len(result.trials) - len(good)
-                report.seconds += sum(trial.seconds for trial in good)
+                report.count(result.trials)
                 watch(result.trials)
         return report
 

@@ -230,6 +230,13 @@ def mean_interval(means: Floats, deviations: Floats, runs: NDArray[Any]) -> tupl
     return means - half, means + half
 
 
+def sample_interval(values: Floats) -> tuple[float, float, float]:
+    """The mean of some runs and Student's interval of it."""
+    spread = values.std(ddof=1, keepdims=True) if len(values) > 1 else np.full(1, np.nan)
+    low, high = mean_interval(values.mean(keepdims=True), spread, np.array([len(values)]))
+    return float(values.mean()), float(low[0]), float(high[0])
+
+
 def growth_power(sizes: NDArray[Any], widths: NDArray[Any]) -> tuple[float, float]:
     """The power p of widths ~ sizes ** p: its mean over several curves, and half of Student's interval.
 
@@ -246,10 +253,8 @@ def growth_power(sizes: NDArray[Any], widths: NDArray[Any]) -> tuple[float, floa
     >>> growth_power(sizes, np.array([sizes**0.5, 3 * sizes**0.5]))[0]
     0.5
     """
-    powers = np.polyfit(np.log(sizes), np.log(np.transpose(widths)), 1)[0]
-    runs = np.array([len(powers)])
-    low, high = mean_interval(powers.mean(keepdims=True), powers.std(ddof=1, keepdims=True), runs)
-    return round(float(powers.mean()), 12), float(high[0] - low[0]) / 2
+    mean, low, high = sample_interval(np.polyfit(np.log(sizes), np.log(np.transpose(widths)), 1)[0])
+    return round(mean, 12), (high - low) / 2
 
 
 def per_cell(records: Any) -> NDArray[np.void]:
@@ -313,6 +318,13 @@ def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> Non
     out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)
 
 
+def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+    """Lines as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
+
+
 def summary_text(trials: Trials) -> str:
     """The summary of trials as CSV: a line for every cell of every data set.
 
@@ -325,14 +337,11 @@ def summary_text(trials: Trials) -> str:
     >>> summary_text(Trials((), no_rows())).startswith("data,standing,digest,scheme,n,lambda,N,runs")
     True
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines: list[Sequence[Any]] = [COLUMNS]
     for header in trials.kinds():
         words = [header.get(name) for name in WORDS]
-        for cell in per_cell(rows_of(trials, header)).tolist():
-            writer.writerow([*words, *(_plain(value) for value in cell)])
-    return out.getvalue()
+        lines += [[*words, *map(six_digits, cell)] for cell in per_cell(rows_of(trials, header)).tolist()]
+    return csv_text(lines)
 
 
 def rows_of(trials: Trials, header: Header) -> object:
@@ -340,12 +349,13 @@ def rows_of(trials: Trials, header: Header) -> object:
     return trials.where(**{name: header.get(name) for name in IDENTITY})
 
 
-def _plain(value: float) -> str:
-    """Six digits are more than any of these numbers is worth."""
-    return str(value) if isinstance(value, int) else ("" if value != value else f"{value:.6g}")  # noqa: PLR0124  (NaN)
+def six_digits(value: float) -> str:
+    """A number of a summary: more digits than it is worth; empty if it is none."""
+    return str(value) if isinstance(value, int) else "" if np.isnan(value) else f"{value:.6g}"
 
 
-def write_summary(path: Path, trials: Trials) -> None:
-    """Write the summary of trials as CSV."""
+def write_summary(path: Path, text: str) -> Path:
+    """Write a summary, in a folder that is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(summary_text(trials), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    return path
