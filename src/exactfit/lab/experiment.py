@@ -198,19 +198,15 @@ def paper_experiment(name: str, extent: str = FULL) -> Experiment:
 
 
 def load_experiment(path: Path, extent: str = FULL) -> Experiment:
-    r"""An experiment from a TOML file of the form at the top of this file.
+    """An experiment from a TOML file of the form at the top of this file.
 
     Examples
     --------
-    >>> import tempfile
     >>> from pathlib import Path
-    >>> from exactfit.lab import load_experiment
-    >>> head = 'title = "Moons"\nruns = 3\n[[data]]\nname = "two-moons"'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "moons.toml")
-    ...     _ = path.write_text(f"{head}\n[[grid]]\nwidth = [50, 100]\nmax_bias = [1.0]")
-    ...     load_experiment(path).runs
-    3
+    >>> from exactfit import lab
+    >>> moons = lab.load_experiment(Path(lab.__file__).parent / "paper" / "two-moons.toml", "quick")
+    >>> moons.name, len(moons.cells(1000))
+    ('two-moons', 110)
     """
     return experiment_of(read_toml(path, extent, TOP), path.stem, path.parent)
 

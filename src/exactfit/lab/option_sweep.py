@@ -98,7 +98,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class OptionSweep:
-    r"""What to run.
+    """What to run.
 
     Attributes
     ----------
@@ -115,15 +115,10 @@ class OptionSweep:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from exactfit.lab import load_sweep
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "iris.toml")
-    ...     _ = path.write_text('runs = 3\nheld_out = 0.25\n[data]\nloader = "load_iris"\n[grid]\nmargin = [0]')
-    ...     sweep = load_sweep(path)
-    >>> sweep.name, sweep.runs, sweep.held_out, len(sweep.settings)
-    ('iris', 3, 0.25, 1)
+    >>> from exactfit.lab.option_sweep import OptionSweep, Setting
+    >>> cells = Setting("default", ()), Setting("1-nn", ())
+    >>> OptionSweep("iris", "Iris", 3, 0.25, ({"loader": "load_iris"},), cells).runs
+    3
     """
 
     name: str
