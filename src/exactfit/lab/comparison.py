@@ -229,18 +229,18 @@ def short_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _share(value: float | None) -> str:
+def short_share(value: float | None) -> str:
+    """A share in per cent."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
-def _proof(row: Row) -> str:
-    if row.certified:
-        return row.proof
-    return "no" if row.kind == "construction" else row.kind
+def certified_by(row: Row) -> str:
+    """The method of the proof, or why there is none."""
+    return row.proof if row.certified else "no" if row.kind == "construction" else row.kind
 
 
 _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
-    ("certified", _proof),
+    ("certified", certified_by),
     ("depth", lambda row: short_count(row.depth)),
     ("neurons", lambda row: short_count(row.neurons)),
     ("parameters", lambda row: short_count(row.parameters)),
@@ -253,8 +253,8 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("median", lambda row: short_number(row.median_radius)),
     ("radius <=", lambda row: short_number(row.radius_upper)),
     ("seconds", lambda row: short_number(row.build_seconds)),
-    ("held out", lambda row: _share(row.accuracy)),
-    ("by predict", lambda row: _share(row.predict_accuracy)),
+    ("held out", lambda row: short_share(row.accuracy)),
+    ("by predict", lambda row: short_share(row.predict_accuracy)),
     ("radius by", lambda row: row.radius_method),
 )
 _WORDS = {"certified", "radius by"}  # read from the left; numbers are aligned on the right

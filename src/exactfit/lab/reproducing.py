@@ -31,7 +31,7 @@ class PublishedCell:
     lam: float
     runs: int
     probability: float
-    width: float | None = None
+    width: float
 
 
 PUBLISHED = (
@@ -91,9 +91,8 @@ class Agreement:
         parts = [
             f"{cell.data}, n = {cell.n}, lambda = {cell.lam:g}: {self.runs} runs against {cell.runs}",
             f"probability {self.probability:.3g} against {cell.probability:g}, z {self.z_probability:+.2f}",
+            f"width {self.width:.6g} against {cell.width:g}, z {self.z_width:+.2f}",
         ]
-        if cell.width is not None:
-            parts.append(f"width {self.width:.6g} against {cell.width:g}, z {self.z_width:+.2f}")
         if self.n_empty:
             parts.append(f"{self.n_empty} runs without a detector counted as one neuron, as in the published widths")
         return "; ".join(parts)
@@ -102,15 +101,8 @@ class Agreement:
 def agreements(trials: Trials) -> list[Agreement]:
     """Every published cell that has trials, with its z values.
 
-    Parameters
-    ----------
-    trials : Trials
-
-    Returns
-    -------
-    list of Agreement
-        ``z_probability`` is that of the two-proportion test, ``z_width`` that of the two-sample test
-        of means, with our spread for both; NaN where there is nothing to compare.
+    ``z_probability`` is that of the two-proportion test, ``z_width`` that of the two-sample test of means, with our
+    spread for both; NaN where there is but one run.
 
     Examples
     --------
@@ -122,10 +114,9 @@ def agreements(trials: Trials) -> list[Agreement]:
     return [
         _agreement(cell, rows[here])
         for header in trials.kinds()
-        if isinstance(rows := rows_of(trials, header), np.ndarray)
+        for rows in [rows_of(trials, header)]
         for cell in PUBLISHED
-        if cell.data == header.get("data")
-        if (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
+        if cell.data == header.get("data") and (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
     ]
 
 
@@ -158,11 +149,9 @@ def _mean_at(rows: Any, share: int) -> float:
 
 
 def _agreement(cell: PublishedCell, rows: Any) -> Agreement:
-    share, detectors = float(np.mean(rows["missed"] == 0)), rows["detectors"]
-    widths = np.maximum(detectors, 1).astype(np.float64)
-    z_width = math.nan if cell.width is None else z_of_means(widths, cell.width, cell.runs)
+    share, widths = float(np.mean(rows["missed"] == 0)), np.maximum(rows["detectors"], 1).astype(np.float64)
     z_share = z_of_shares(share, len(rows), cell.probability, cell.runs)
-    n_empty = int(np.count_nonzero(detectors == 0))
+    z_width, n_empty = z_of_means(widths, cell.width, cell.runs), int(np.count_nonzero(rows["detectors"] == 0))
     return Agreement(cell, len(rows), share, float(widths.mean()), z_share, z_width, n_empty)
 
 

@@ -344,7 +344,7 @@ def summary_text(trials: Trials) -> str:
     return csv_text(lines)
 
 
-def rows_of(trials: Trials, header: Header) -> object:
+def rows_of(trials: Trials, header: Header) -> Rows:
     """The trials of the same kind as those of a header."""
     return trials.where(**{name: header.get(name) for name in IDENTITY})
 
