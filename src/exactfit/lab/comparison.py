@@ -142,10 +142,7 @@ class Comparison:
     missing: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -35,27 +35,14 @@ TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """What a contender made of the points.
+    """What a contender made of the points."""
 
-    Attributes
-    ----------
-    decide : callable
-        Class indices of points.
-    layers : tuple of Layer
-        What to count; empty if it is not a network.
-    network : Network or None
-        What can be certified.
-    reason : str
-        What it fell short of.
-    predict : callable or None
-        Class indices of points by their scores, as ``InterpolatingClassifier.predict`` has it, where no class or
-        several claim a point. None where ``decide`` leaves no point undecided.
-    """
-
-    decide: Decide
-    layers: tuple[Layer, ...] = ()
-    network: Network | None = None
-    reason: str = ""
+    decide: Decide  # class indices of points
+    layers: tuple[Layer, ...] = ()  # what to count; empty if it is not a network
+    network: Network | None = None  # what can be certified
+    reason: str = ""  # what it fell short of
+    # Class indices of points by their scores, as ``InterpolatingClassifier.predict`` has it, where no class or several
+    # claim a point; None where ``decide`` leaves no point undecided.
     predict: Decide | None = None
 
 

@@ -293,11 +293,7 @@ _MADE: dict[str, Callable[[], Dataset]] = {
 def load_data(experiment: Experiment | OptionSweep, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
     """All data sets of an experiment, checked: finite, and no equal points with different labels.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    folder : path, optional
-        With the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.
+    MNIST and CIFAR-10 come from the files in ``folder``, that of EXACTFIT_DATA by default.
 
     Examples
     --------

@@ -89,24 +89,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scheme:
-    """How random numbers are drawn.
+    """How random numbers are drawn."""
 
-    Parameters
-    ----------
-    kind : {"shared", "independent"}
-        Whether the cells of a run share their draws.
-    law : {"gaussian"}
-        Of the hyperplanes.
-    center : bool
-        Whether to draw around the mean of the points instead of the origin.
-    detectors : {"mask", "weighted"}
-        What detectors count with. It changes no draw.
-    """
-
-    kind: str = SHARED
-    law: str = "gaussian"
-    center: bool = False
-    detectors: str = "mask"
+    kind: str = SHARED  # whether the cells of a run share their draws
+    law: str = "gaussian"  # of the hyperplanes
+    center: bool = False  # whether to draw around the mean of the points instead of the origin
+    detectors: str = "mask"  # what they count with: it changes no draw
 
     def __post_init__(self) -> None:
         if self.kind not in SCHEMES or self.law not in LAWS:

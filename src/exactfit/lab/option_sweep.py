@@ -72,27 +72,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Reached:
-    """What came out of one cell of one run.
+    """What came out of one cell of one run. Sizes are 0 for what is not a network, or has no such layer."""
 
-    Attributes
-    ----------
-    accuracy : float
-        On the points held out, by ``predict``.
-    missed : int
-        Points built on that are not right.
-    first_layer, second_layer, neurons, parameters : int
-        Sizes; 0 for what is not a network, or has no such layer.
-    seconds : float
-        To build.
-    """
-
-    accuracy: float = 0.0
-    missed: int = 0
+    accuracy: float = 0.0  # on the points held out, by predict
+    missed: int = 0  # points built on that are not right
     first_layer: int = 0
     second_layer: int = 0
     neurons: int = 0
     parameters: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # to build
     error: str = ""
 
 

@@ -246,19 +246,9 @@ def _row_line(
 
 
 class Lines:
-    """A file of whole lines, opened to add to it; nobody else may meanwhile.
+    """A file of whole lines (``.jsonl``), made or opened to add to it; BlockingIOError if another process has it open.
 
-    Parameters
-    ----------
-    path : path
-        Ends in ``.jsonl``; made if it is not there.
-    note : callable
-        Told what had to be mended.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process has it open.
+    ``note`` is told what had to be mended.
     """
 
     def __init__(self, path: str | os.PathLike[str], note: Callable[[str], None]) -> None:

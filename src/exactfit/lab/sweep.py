@@ -43,20 +43,11 @@ Watch = Callable[[Sequence[Trial]], None]
 
 @dataclass(frozen=True)
 class Backend:
-    """Where trials are run.
-
-    Parameters
-    ----------
-    name : {"processes", "threads", "dask"}
-    jobs : int
-        How many at a time on this machine; 1 needs no further process.
-    scheduler : str, optional
-        Address of a Dask scheduler.
-    """
+    """Where trials are run."""
 
     name: str = "processes"
-    jobs: int = 1
-    scheduler: str | None = None
+    jobs: int = 1  # how many at a time on this machine; 1 needs no further process
+    scheduler: str | None = None  # address of a Dask scheduler
 
     def __post_init__(self) -> None:
         if self.name not in BACKENDS:

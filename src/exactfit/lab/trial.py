@@ -45,28 +45,14 @@ from .experiment import INDEPENDENT, Cell, Scheme
 
 @dataclass(frozen=True)
 class Trial:
-    """What came out of one cell of one run.
-
-    Attributes
-    ----------
-    run : int
-    cell : Cell
-    per_class : tuple of int
-        Detectors of each target class.
-    missed : int
-        Points that no detector of their class claims.
-    seconds : float
-        Of one core; work that cells share counts in equal parts.
-    error : str
-        Where it failed, empty if it did not.
-    """
+    """What came out of one cell of one run."""
 
     run: int
     cell: Cell
-    per_class: tuple[int, ...] = ()
-    missed: int = 0
-    seconds: float = 0.0
-    error: str = ""
+    per_class: tuple[int, ...] = ()  # detectors of each target class
+    missed: int = 0  # points that no detector of their class claims
+    seconds: float = 0.0  # of one core; work that cells share counts in equal parts
+    error: str = ""  # where it failed, empty if it did not
 
     @property
     def detectors(self) -> int:

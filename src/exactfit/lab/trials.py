@@ -183,15 +183,7 @@ def column_names(records: Any) -> tuple[str, ...]:
 
 
 def wilson(successes: NDArray[Any], runs: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Wilson's confidence interval of a probability.
-
-    Parameters
-    ----------
-    successes, runs : arrays of int
-
-    Returns
-    -------
-    low, high : ndarray
+    """Wilson's confidence interval of a probability: its lower and its upper ends.
 
     Examples
     --------
@@ -238,12 +230,7 @@ def sample_interval(values: Floats) -> tuple[float, float, float]:
 
 
 def growth_power(sizes: NDArray[Any], widths: NDArray[Any]) -> tuple[float, float]:
-    """The power p of widths ~ sizes ** p: its mean over several curves, and half of Student's interval.
-
-    Parameters
-    ----------
-    sizes : array, shape (n_sizes,)
-    widths : array, shape (n_curves, n_sizes)
+    """The power p of widths ~ sizes ** p: its mean over several curves (rows), and half of Student's interval.
 
     Examples
     --------
