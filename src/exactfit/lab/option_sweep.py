@@ -40,7 +40,17 @@ from ..exceptions import DataError, InterpolationWarning, ParameterError
 from .comparing import hold_out, sizes
 from .contenders import BASELINES, Built, Constructed
 from .datasets import Dataset, load_data
-from .experiment import FULL, TOP, Experiment, check_keys, experiment_of, facts_of, plain_values, read_toml, tables_of
+from .experiment import (
+    FULL,
+    TOP,
+    Experiment,
+    check_keys,
+    experiment_of,
+    plain_values,
+    read_toml,
+    shared_facts,
+    tables_of,
+)
 from .figures import draw_settings
 from .reproducing import Reproduced, Say, SweepOptions, places
 from .store import Lines, line_of, read_lines
@@ -141,7 +151,7 @@ def load_sweep(path: Path, extent: str = FULL) -> Experiment | OptionSweep:
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise ParameterError(f"{name}.toml: held_out must be a share between 0 and 1, got {share!r}")
     return OptionSweep(
-        **facts_of(table, name, path.parent),
+        **shared_facts(table, name, path.parent),
         held_out=float(share),
         settings=settings_of([plain_values(each) for each in tables_of(table, "grid", name)], f"{name}.toml"),
     )
