@@ -12,7 +12,7 @@ from toy_trials import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.trial_plots import COLORS, border, edges_of, shown
+from exactfit.lab.trial_plots import COLORS, edges_of, shown
 from exactfit.plots import plot_points
 
 pytestmark = pytest.mark.usefixtures("pictures")
@@ -50,19 +50,6 @@ def test_the_line_of_99_percent_is_dashed() -> None:
     assert ((heights > 20) & (heights <= 40)).all()
     assert lines[1].is_dashed()
     assert border_lines(plot_heatmap(records(), contour=False)) == []
-
-
-def test_the_line_of_99_percent_is_monotone_in_each_column_and_smooth_along_them() -> None:
-    rows = np.arange(1.0, 6.0)
-    table = np.array([[0, 0.2, 0.1, 1, 1.0], [0, 0, 0, 1, 1.0], [0, 0, 0, 0, 0.5], [1, 1, 1, 1, 1.0]]).T
-    heights = border(rows, table)
-    assert np.isnan(heights).tolist() == [False, False, True, True]
-    assert heights[:2] == pytest.approx([3.99, 3.99], abs=0.02)
-    many = border(rows, np.tile([[0.0], [0.3], [0.6], [1.0], [1.0]], (1, 50)))
-    assert many == pytest.approx(many[0])
-    steps = np.where(np.arange(50) % 2, 3.0, 4.0)
-    jagged = border(rows, (rows[:, None] >= steps).astype(float))
-    assert np.abs(np.diff(jagged[5:-5])).max() < 0.1
 
 
 def test_lines_of_equal_width() -> None:

@@ -16,6 +16,7 @@ from exactfit.lab.store import Store, read_trials
 from exactfit.lab.trials import (
     CELL,
     COLUMNS,
+    border,
     column_names,
     mean_interval,
     merge_trials,
@@ -123,3 +124,16 @@ def test_two_outcomes_of_one_trial_are_refused(tmp_path: Path) -> None:
     other = read_trials(fill(tmp_path / "b.jsonl", range(3), per_class=(4,)))
     with pytest.raises(DataError, match=r"came out in two ways.*3 and 4 detectors"):
         merge_trials([one, other])
+
+
+def test_the_line_of_99_percent_is_monotone_in_each_column_and_smooth_along_them() -> None:
+    rows = np.arange(1.0, 6.0)
+    table = np.array([[0, 0.2, 0.1, 1, 1.0], [0, 0, 0, 1, 1.0], [0, 0, 0, 0, 0.5], [1, 1, 1, 1, 1.0]]).T
+    heights = border(rows, table)
+    assert np.isnan(heights).tolist() == [False, False, True, True]
+    assert heights[:2] == pytest.approx([3.99, 3.99], abs=0.02)
+    many = border(rows, np.tile([[0.0], [0.3], [0.6], [1.0], [1.0]], (1, 50)))
+    assert many == pytest.approx(many[0])
+    steps = np.where(np.arange(50) % 2, 3.0, 4.0)
+    jagged = border(rows, (rows[:, None] >= steps).astype(float))
+    assert np.abs(np.diff(jagged[5:-5])).max() < 0.1

@@ -1,21 +1,43 @@
-"""Values of options: each check is written once, and its message says what would be right."""
+"""Values of options: each check is written once, and its message says what would be right; what docstrings share."""
 
 from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..exceptions import ParameterError
 
+Documented = TypeVar("Documented", bound=Callable[..., Any])
 Seed = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # One draw decides the seed of a whole construction: as many values as the generator's kind offers.
 LEGACY_SEEDS = 2**31 - 1  # of RandomState.randint's int32
 SEEDS = 2**63  # of Generator.integers' int64
+
+
+def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
+    """A decorator that puts blocks of text into a docstring, in place of their names in braces.
+
+    Examples
+    --------
+    >>> from exactfit._support.parameters import fill_docstring
+    >>> @fill_docstring(names="names : list of str")
+    ... def greet(names):
+    ...     "Say hello to {names}."
+    >>> greet.__doc__
+    'Say hello to names : list of str.'
+    """
+
+    def fill(thing: Documented) -> Documented:
+        for name, block in blocks.items():
+            thing.__doc__ = (thing.__doc__ or "").replace(f"{{{name}}}", block)
+        return thing
+
+    return fill
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

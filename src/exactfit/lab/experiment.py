@@ -226,14 +226,14 @@ def experiment_of(chosen: Mapping[str, Any], name: str, folder: Path | None) -> 
     if not isinstance(center, bool) or law not in LAWS:
         raise ParameterError(f"{name}.toml: center must be true or false, and law one of {', '.join(LAWS)}")
     return Experiment(
-        **shared_facts(chosen, name, folder),
+        **common_of(chosen, name, folder),
         grids=tuple(_grid(each, name) for each in tables_of(chosen, "grid", name)),
         scheme=Scheme(law=law, center=center, detectors=str(chosen.get("detectors", DETECTORS[0]))),
         figures=tuple(plain_values(each) for each in chosen.get("figure", [])),
     )
 
 
-def shared_facts(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+def common_of(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
     """What every kind of sweep has: name, title, runs, data, and the folder where the names of files start from."""
     runs = table.get("runs")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:

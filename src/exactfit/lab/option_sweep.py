@@ -40,19 +40,9 @@ from ..exceptions import DataError, InterpolationWarning, ParameterError
 from .comparing import hold_out, sizes
 from .contenders import BASELINES, Built, Constructed
 from .datasets import Dataset, load_data
-from .experiment import (
-    FULL,
-    TOP,
-    Experiment,
-    check_keys,
-    experiment_of,
-    plain_values,
-    read_toml,
-    shared_facts,
-    tables_of,
-)
+from .experiment import FULL, TOP, Experiment, check_keys, common_of, experiment_of, plain_values, read_toml, tables_of
 from .figures import draw_settings
-from .reproducing import Reproduced, Say, SweepOptions, places
+from .reproducing import TOLD, Reproduced, Say, SweepOptions, places
 from .store import Lines, line_of, read_lines
 from .sweep import Backend, SweepReport, answers
 from .trials import csv_text, sample_interval, six_digits, write_summary
@@ -151,7 +141,7 @@ def load_sweep(path: Path, extent: str = FULL) -> Experiment | OptionSweep:
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise ParameterError(f"{name}.toml: held_out must be a share between 0 and 1, got {share!r}")
     return OptionSweep(
-        **shared_facts(table, name, path.parent),
+        **common_of(table, name, path.parent),
         held_out=float(share),
         settings=settings_of([plain_values(each) for each in tables_of(table, "grid", name)], f"{name}.toml"),
     )
@@ -321,11 +311,16 @@ def summary_of(sweep: OptionSweep, data: Sequence[Dataset], found: Found) -> str
     return csv_text(lines)
 
 
+@TOLD
 def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
     r"""Run what a store lacks of a sweep over options, then write its summary and a figure for every data set.
 
-    Takes the same as :func:`reproduce`, but for ``start_from`` and ``independent``, which have no meaning here and are
-    refused.
+    Parameters
+    ----------
+    sweep : OptionSweep
+    options : SweepOptions, optional
+        Of which ``start_from`` and ``independent`` have no meaning here, and are refused.
+    {told}
 
     Examples
     --------

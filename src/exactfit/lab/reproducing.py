@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.parameters import fill_docstring
 from .datasets import Dataset, load_data
 from .experiment import INDEPENDENT, Experiment
 from .figures import draw_figures
@@ -204,6 +205,15 @@ def z_of_means(ours: Any, theirs: float, their_runs: int) -> float:
 Say = Callable[[str], None]
 
 FOLDER = Path("exactfit-results")
+# What docstrings of both kinds of sweeps say in the same words.
+TOLD = fill_docstring(
+    told="""say : callable
+        Told what happens.
+
+    Returns
+    -------
+    Reproduced"""
+)
 
 
 @dataclass(frozen=True)
@@ -256,6 +266,7 @@ class Reproduced:
     figures: tuple[Path, ...] = field(default_factory=tuple)
 
 
+@TOLD
 def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
     """Run what a store lacks of an experiment, then write its summary and figures.
 
@@ -263,12 +274,7 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     ----------
     experiment : Experiment
     options : SweepOptions, optional
-    say : callable
-        Told what happens.
-
-    Returns
-    -------
-    Reproduced
+    {told}
 
     Examples
     --------

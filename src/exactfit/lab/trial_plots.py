@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import check_choice
+from .._support.parameters import check_choice, fill_docstring
 from ..exceptions import DataError, ParameterError
 from ..plots.style import LINES, axes_for, color, documented, marker
-from .trials import AXES, Floats, per_cell
+from .trials import AXES, SMOOTH, SURE, Floats, border, per_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,6 @@ WORDS = {
     "detectors": "second-layer width",
 }
 SYMBOLS = {"n": "n", "lambda": r"\lambda", "N": "N"}
-SURE = 0.99  # share of runs from which on a width is said to interpolate, as in the paper
 MANY_RUNS = 20  # from which on an interval is drawn as a band: wider ones would flood a panel
 MOSTLY = 0.5  # share of its cells that a row or column needs to be drawn
 COLORS = {"probability": "cividis", "detectors": "viridis_r"}
@@ -37,8 +36,6 @@ BAND = 0.18  # opacity: overlapping bands still show their lines
 WHISKER = 0.55  # opacity of the bars that stand for bands where runs are few
 WHISKER_SHIFT = 0.006  # of the axis, from line to line: bars of different lines stand side by side
 LEVELS = 5  # lines of equal width in a heatmap, at most
-SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in columns
-LEAST_SPREAD = 0.8  # columns, where there are few of them
 FINER = 8  # points of a drawn line to a column of cells
 LEGEND_LINE = 40  # letters that a line of a legend holds beside its samples of lines
 # A legend above the axes, where no curve is, small enough for four names; long ones stand in two lines.
@@ -47,7 +44,16 @@ ABOVE: dict[str, Any] = {
 }  # fmt: skip
 
 
+of_cells = fill_docstring(
+    records="""records : records
+        Of trials or of cells: a structured array, a data frame or a list of dictionaries.""",
+    value="""value : {"probability", "detectors"}
+        Interpolation probability, or mean width of the second layer.""",
+)
+
+
 @documented
+@of_cells
 def plot_heatmap(
     records: Any, ax: Axes | None = None, *, value: str = "probability", x: str = "lambda", y: str = "n",
     contour: bool = True, levels: bool = False, colorbar: bool = True,
@@ -124,37 +130,6 @@ def _rounded(columns: Floats, heights: Floats) -> tuple[Floats, Floats]:
     return fine, PchipInterpolator(columns[there], heights[there])(fine)
 
 
-def border(rows: Floats, table: Floats) -> Floats:
-    """For each column, the row from which on a probability is at least 99 %; not a number if none or all are.
-
-    Probabilities are made monotone first, each column by itself; then the line is smoothed over the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.lab.trial_plots import border
-    >>> border(np.array([10.0, 20.0, 30.0]), np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.9]]))
-    array([29.8,  nan])
-    """
-    from scipy.ndimage import gaussian_filter1d
-    from scipy.optimize import isotonic_regression
-
-    heights = np.full(table.shape[1], np.nan)
-    for k, column in enumerate(table.T):
-        there = np.isfinite(column)
-        shares, places = isotonic_regression(column[there]).x, rows[there]
-        first = int(np.searchsorted(shares, SURE))
-        if 0 < first < len(shares):
-            heights[k] = np.interp(SURE, shares[first - 1 : first + 1], places[first - 1 : first + 1])
-    there = np.isfinite(heights)
-    if there.sum() > 2:
-        found = heights[there]
-        mirrored = np.concatenate([2 * found[0] - found[:0:-1], found, 2 * found[-1] - found[-2::-1]])  # keeps the ends
-        spread = max(LEAST_SPREAD, len(heights) / SMOOTH)
-        heights[there] = gaussian_filter1d(mirrored, spread)[len(found) - 1 : 2 * len(found) - 1]
-    return heights
-
-
 def _draw_levels(ax: Axes, columns: Floats, rows: Floats, table: Floats) -> None:
     """Lines of equal value; cells that are not there are left out."""
     from matplotlib.ticker import MaxNLocator
@@ -172,6 +147,7 @@ def _draw_levels(ax: Axes, columns: Floats, rows: Floats, table: Floats) -> None
 
 
 @documented
+@of_cells
 def plot_slices(
     records: Any, ax: Axes | None = None, *, value: str = "probability", along: str = "n",
     at: Sequence[float] | None = None, legend: bool = True,

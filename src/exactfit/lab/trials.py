@@ -29,6 +29,9 @@ AXES = ("n", "lambda", "N")
 KEY = ("run", *AXES)
 PLAIN = ("header", *KEY, "detectors", "missed")
 LEVEL = 0.95  # of all confidence intervals, as in the paper
+SURE = 0.99  # share of runs from which on a width is said to interpolate, as in the paper
+SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in columns
+LEAST_SPREAD = 0.8  # columns, where there are few of them
 COUNTS = ("n", "N", "runs", "interpolating")  # the whole numbers of a cell
 MEANS = ("probability", "probability_low", "probability_high", "detectors", "detectors_low", "detectors_high")
 FIELDS = (*AXES, "runs", "interpolating", *MEANS, "seconds")
@@ -303,6 +306,37 @@ def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> Non
     spread = mean((detectors - out["detectors"][inverse]) ** 2)
     deviations = np.sqrt(spread * runs / np.maximum(runs - 1, 1))
     out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)
+
+
+def border(rows: Floats, table: Floats) -> Floats:
+    """For each column, the row from which on a probability is at least 99 %; not a number if none or all are.
+
+    Probabilities are made monotone first, each column by itself; then the line is smoothed over the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trials import border
+    >>> border(np.array([10.0, 20.0, 30.0]), np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.9]]))
+    array([29.8,  nan])
+    """
+    from scipy.ndimage import gaussian_filter1d
+    from scipy.optimize import isotonic_regression
+
+    heights = np.full(table.shape[1], np.nan)
+    for k, column in enumerate(table.T):
+        there = np.isfinite(column)
+        shares, places = isotonic_regression(column[there]).x, rows[there]
+        first = int(np.searchsorted(shares, SURE))
+        if 0 < first < len(shares):
+            heights[k] = np.interp(SURE, shares[first - 1 : first + 1], places[first - 1 : first + 1])
+    there = np.isfinite(heights)
+    if there.sum() > 2:
+        found = heights[there]
+        mirrored = np.concatenate([2 * found[0] - found[:0:-1], found, 2 * found[-1] - found[-2::-1]])  # keeps the ends
+        spread = max(LEAST_SPREAD, len(heights) / SMOOTH)
+        heights[there] = gaussian_filter1d(mirrored, spread)[len(found) - 1 : 2 * len(found) - 1]
+    return heights
 
 
 def csv_text(lines: Iterable[Sequence[Any]]) -> str:

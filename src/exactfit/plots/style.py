@@ -32,10 +32,6 @@ _WORDS = {
         Where to draw; a new figure in exactfit's style by default.""",
     "{resolution}": """resolution : int
         Points of the plane that are looked at along each axis.""",
-    "{records}": """records : records
-        Of trials or of cells: a structured array, a data frame or a list of dictionaries.""",
-    "{value}": """value : {"probability", "detectors"}
-        Interpolation probability, or mean width of the second layer.""",
     "{axes}": """Returns
     -------
     matplotlib axes""",
