@@ -313,7 +313,7 @@ def summary_of(sweep: OptionSweep, data: Sequence[Dataset], found: Found) -> str
 
 @TOLD
 def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
-    r"""Run what a store lacks of a sweep over options, then write its summary and a figure for every data set.
+    """Run what a store lacks of a sweep over options, then write its summary and a figure for every data set.
 
     Parameters
     ----------
@@ -324,14 +324,12 @@ def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: 
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from exactfit.lab import SweepOptions, load_sweep, sweep_options
+    >>> from exactfit.lab.option_sweep import OptionSweep, Setting, SweepOptions, sweep_options
+    >>> iris = OptionSweep("iris", "Iris", 1, 0.25, ({"loader": "load_iris"},), (Setting("1-nn", ()),))
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "iris.toml")
-    ...     _ = path.write_text('runs = 1\nheld_out = 0.25\n[data]\nloader = "load_iris"\n[grid]\nmargin = [0]')
-    ...     options = SweepOptions(store=Path(folder, "iris.jsonl"), output=Path(folder), figures=False)
-    ...     done = sweep_options(load_sweep(path), options)
+    ...     place = pathlib.Path(folder)
+    ...     done = sweep_options(iris, SweepOptions(store=place / "iris.jsonl", output=place, figures=False))
     >>> done.report.added, done.report.failed
     (1, 0)
     """
