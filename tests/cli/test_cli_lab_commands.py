@@ -12,7 +12,7 @@ from command_line import Capture, error_of, output_of, write
 import exactfit
 from exactfit import read_table
 from exactfit.cli import ExitCode
-from exactfit.lab import evaluating
+from exactfit.lab import evaluation
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -65,7 +65,7 @@ def write_noise() -> None:
 
 
 def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluating, "SETTINGS", {"7 networks": {"n_networks": 7}})
+    monkeypatch.setattr(evaluation, "SETTINGS", {"7 networks": {"n_networks": 7}})
     write_noise()
     out, _ = output_of([*EVALUATE, "--min-width", "64"], capsys)
     assert out.splitlines()[0] == "30 points, 2 classes, 2 folds"
@@ -82,7 +82,7 @@ def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypat
     write_noise()
     plain = json.loads(output_of([*EVALUATE, "--time-limit", "1e-9", "--json"], capsys)[0])
     assert (plain["end"], plain["standings"]) == ("time limit", [])
-    calls, scored = [], evaluating.fold_scores
+    calls, scored = [], evaluation.fold_scores
 
     def interrupted(*arguments: Any) -> Any:
         calls.append(1)
@@ -90,7 +90,7 @@ def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypat
             raise KeyboardInterrupt
         return scored(*arguments)
 
-    monkeypatch.setattr(evaluating, "fold_scores", interrupted)
+    monkeypatch.setattr(evaluation, "fold_scores", interrupted)
     out, _ = output_of(EVALUATE, capsys, ExitCode.INTERRUPTED)
     assert out.splitlines()[0] == "30 points, 2 classes, 1 folds (interrupted)"
     assert [line.split("  ")[0] for line in out.splitlines()[2:4]] == ["as given", "majority"]

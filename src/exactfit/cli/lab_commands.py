@@ -103,7 +103,7 @@ def evaluate_command(
 
     Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
     """
-    from ..lab.evaluating import evaluate
+    from ..lab.evaluation import evaluate
     from ..tables.table import speaking_of
 
     table, labels = source.labelled()
@@ -141,9 +141,8 @@ class Sweeping:
     def options(self) -> SweepOptions:
         """As the library takes it."""
         from .._support.threads import n_threads
-        from ..lab.backends import Backend
         from ..lab.reproducing import SweepOptions
-        from ..lab.sweep import Shard
+        from ..lab.sweep import Backend, Shard
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
@@ -218,7 +217,7 @@ def merge_command(
     inputs: TrialFiles,
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
-    from ..lab.trials import merge_trials, read_trials, write_trials
+    from ..lab import merge_trials, read_trials, write_trials
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
@@ -230,19 +229,20 @@ def summary_command(
     output: Annotated[Path | None, argument("CSV; standard output by default.", dir_okay=False)] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
-    from ..lab.statistics import summary_text, write_summary
-    from ..lab.trials import read_trials
+    from ..lab import read_trials
+    from ..lab.trials import summary_text, write_summary
 
+    text = summary_text(read_trials(file))
     if output is None:
-        typer.echo(summary_text(read_trials(file)), nl=False)
+        typer.echo(text, nl=False)
     else:
-        write_summary(output, read_trials(file))
+        write_summary(output, text)
 
 
 def cost_command(files: TrialFiles) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
+    from ..lab import read_trials
     from ..lab.reproducing import cost_text
-    from ..lab.trials import read_trials
 
     for path in files:
         tell(f"{path.name}: {cost_text(read_trials(path))}")
@@ -250,8 +250,8 @@ def cost_command(files: TrialFiles) -> None:
 
 def published_command(files: TrialFiles) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
+    from ..lab import read_trials
     from ..lab.reproducing import agreements, pair_texts
-    from ..lab.trials import read_trials
 
     for path in files:
         trials = read_trials(path)

@@ -7,7 +7,9 @@ and by those that infinitely many hyperplanes would give, ``theorem`` turns thes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._support import lazy_names
 
 if TYPE_CHECKING:
     from .calibration import Calibration as Calibration
@@ -50,20 +52,5 @@ _HOMES = {
         "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound", "width_bounds",
     ],
 }  # fmt: skip
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'exactfit.geometry' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exactfit.lab.experiment import BEYOND, PAPER, paper_experiment
-from exactfit.lab.statistics import summary_text
-from exactfit.lab.trials import Trials, read_trials
+from exactfit.lab.store import read_trials
+from exactfit.lab.trials import Trials, summary_text
 
 RESULTS = Path(__file__).parents[2] / "results"
 

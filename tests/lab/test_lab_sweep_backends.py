@@ -12,10 +12,10 @@ from dask_cluster import dask_cluster
 from toy_sweeps import MOONS, TOY, rows_of, sweep
 
 from exactfit.exceptions import ParameterError
-from exactfit.lab import backends
-from exactfit.lab.backends import Backend, Batch, answers, run_batch
-from exactfit.lab.trial import Cell, Draw, OrderedPoints, Scheme
-from exactfit.lab.trials import read_trials
+from exactfit.lab import trial as trial_module
+from exactfit.lab.store import read_trials
+from exactfit.lab.sweep import Backend, answers
+from exactfit.lab.trial import Batch, Cell, Draw, OrderedPoints, Scheme, run_batch
 
 
 @pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])
@@ -43,7 +43,7 @@ def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.M
     def never(*_: object) -> None:
         raise MemoryError("on purpose")
 
-    monkeypatch.setattr(backends, "FirstLayers", never)
+    monkeypatch.setattr(trial_module, "FirstLayers", never)
     report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1, scheme=Scheme(kind=kind)))
     assert (report.added, report.failed) == (0, 36)
 

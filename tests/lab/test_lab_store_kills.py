@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from exactfit.lab.trials import Trials, read_trials
+from exactfit.lab.store import read_trials
+from exactfit.lab.trials import Trials
 
 TOY = """
 runs = 60

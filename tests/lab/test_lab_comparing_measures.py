@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import exactfit
 from exactfit.certificate.attack import Probes, smallest_change
 from exactfit.constructions import CONSTRUCTORS
-from exactfit.lab.measures import Sizes, bits_of, choose_probes, sizes
+from exactfit.lab.comparing import Sizes, bits_of, choose_probes, sizes
 from exactfit.network import Layer
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
