@@ -27,11 +27,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import InterpolatingClassifier
-from exactfit.lab.evaluating import fold_scores
+from exactfit.lab.evaluation import fold_scores
 from exactfit.options import PAPER
 
 from .accuracy_data import CHOOSING, IMAGES, REPORTING, Data, Load
 from .cases import THREADS, Case, Options, Row, images
+from .weighted import markdown as markdown_table
 
 SEED = 0  # of folds, flips and classifiers
 FOLDS = 5
@@ -266,13 +267,6 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         figure.savefig(path)
 
 
-def show_times(console: Console, rows: Sequence[Row], options: Options) -> None:
-    """As a Markdown table."""
-    lines = [_line("data", list(rows[0])[1:]), _line("---", ["---", "---:", "---:"])]
-    lines += [_line(row["data"], list(row.values())[1:]) for row in rows]
-    console.print("\n".join(lines), soft_wrap=True)
-
-
 def _line(first: Any, cells: Iterable[Any]) -> str:
     return f"| {' | '.join(map(str, [first, *cells]))} |"
 
@@ -281,5 +275,5 @@ CASES = [
     Case("accuracy-choosing", partial(on_sets, CHOOSING, {BASE: OTHERS[BASE]} | OWN | SETTINGS), show),
     Case("accuracy-reporting", partial(on_sets, REPORTING, {BASE: OTHERS[BASE]} | OWN | OTHERS), show),
     Case("accuracy-noise", with_noise, show),
-    Case("accuracy-time", times, show_times),
+    Case("accuracy-time", times, markdown_table),
 ]

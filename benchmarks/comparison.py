@@ -23,7 +23,7 @@ from exactfit import Comparison, compare
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import load_dataset, plot_comparison
 from exactfit.lab.comparison import Row as Compared
-from exactfit.lab.comparison import short_count, short_number
+from exactfit.lab.comparison import certified_by, short_count, short_number, short_share
 from exactfit.lab.contenders import BASELINES
 from exactfit.lab.datasets import load_images
 from exactfit.plots import style
@@ -115,20 +115,15 @@ def _number(value: Any) -> Any:
 
 def line(row: Compared) -> str:
     """One row of a Markdown table."""
-    proof = row.proof if row.certified else ("no" if row.kind == "construction" else row.kind)
     method = f" {METHODS[row.radius_method]}" if row.radius_method else ""
     cells = [
-        row.name, proof, short_count(row.depth), short_count(row.neurons),
+        row.name, certified_by(row), short_count(row.depth), short_count(row.neurons),
         _several(row.parameters, row.nonzero, row.distinct), _several(row.bits_per_weight, row.total_bits),
         short_number(row.largest_weight), f"{short_number(row.robust_radius)}{method}",
         short_number(row.median_radius), short_number(row.radius_upper), short_number(row.build_seconds),
-        _share(row.accuracy), _share(row.predict_accuracy),
+        short_share(row.accuracy), short_share(row.predict_accuracy),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def _several(*values: int | None) -> str:

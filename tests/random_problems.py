@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -45,6 +47,19 @@ DEGENERATE = {f.__name__: f for f in (simplex, grid, collinear, fewer_points_tha
 
 def size(network) -> tuple[int, int]:
     return network.n_neurons, network.n_parameters
+
+
+def chain_size(n_features, *widths) -> tuple[int, int]:
+    """Units (outputs included) and parameters of layers of these widths, each connected to all of the one before."""
+    return sum(widths), sum((n + 1) * width for n, width in pairwise((n_features, *widths)))
+
+
+def spaced_levels(n_classes):
+    return np.linspace(-1.0, 1.0, n_classes)
+
+
+def n_outputs(n_classes) -> int:
+    return 1 if n_classes == 2 else n_classes
 
 
 def random_problem(n, d, n_classes, seed=0, whole=False):

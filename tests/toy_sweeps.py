@@ -9,10 +9,9 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit.data import data_digest
 from exactfit.lab import Dataset
-from exactfit.lab.backends import Backend
 from exactfit.lab.experiment import Experiment
 from exactfit.lab.store import Store
-from exactfit.lab.sweep import Shard, Sweep, SweepReport
+from exactfit.lab.sweep import Backend, Shard, Sweep, SweepReport
 from exactfit.lab.trials import Trials
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from exactfit.lab import load_dataset
-from exactfit.lab.store import Store, header_of
+from exactfit.lab.experiment import header_of
+from exactfit.lab.store import Store
 from exactfit.lab.trial import Cell, Scheme, Trial
 from exactfit.lab.trials import Trials
 

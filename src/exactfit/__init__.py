@@ -6,8 +6,9 @@ loaded when first used, so that importing exactfit is cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._support import lazy_names
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from .geometry.report import describe as describe
     from .lab.comparing import compare as compare
     from .lab.comparison import Comparison as Comparison
-    from .lab.evaluating import evaluate as evaluate
     from .lab.evaluation import Evaluation as Evaluation
+    from .lab.evaluation import evaluate as evaluate
     from .network import Network as Network
     from .network.activations import Activation as Activation
     from .outcome import Outcome as Outcome
@@ -73,8 +74,7 @@ _HOMES = {
     "certificate": ["Certificate", "certify"],
     "lab.comparing": ["compare"],
     "lab.comparison": ["Comparison"],
-    "lab.evaluating": ["evaluate"],
-    "lab.evaluation": ["Evaluation"],
+    "lab.evaluation": ["Evaluation", "evaluate"],
     "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],
@@ -106,22 +106,6 @@ _HOMES = {
     "suspects": ["Suspects", "find_suspects"],
     "tables": ["Table", "TableModel", "read_table"],
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 _PACKAGES = ("constructions", "distributed", "export", "geometry", "lab", "plots")
 
-__all__ = list(_HOME) + list(_PACKAGES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'exactfit' has no attribute {name!r}")
-    from importlib import import_module
-
-    home = import_module(f".{_HOME.get(name, name)}", __name__)
-    value = getattr(home, name) if name in _HOME else home
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES, _PACKAGES)

@@ -1,4 +1,4 @@
-"""Processes of one's own: limits, reports, ends; and how much memory one uses."""
+"""Processes of one's own: limits, reports, ends."""
 
 from __future__ import annotations
 
@@ -16,37 +16,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from exactfit._support.processes import (
-    Limits,
-    OwnProcess,
-    Reporter,
-    Shared,
-    as_they_end,
-    memory_of,
-    run_alone,
-    told_by_ps,
-    workers,
-)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells through files")
-def test_memory_of_a_process_is_told() -> None:
-    before = memory_of(os.getpid())
-    kept = np.ones(2**23)
-    after = memory_of(os.getpid())
-    assert before is not None
-    assert after is not None
-    assert kept.nbytes * 0.9 < after - before < kept.nbytes * 1.5
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ps")
-def test_memory_is_told_where_there_are_no_files_to_read() -> None:
-    told = told_by_ps(os.getpid())
-    if told is None:
-        pytest.skip("there is no ps")
-    assert told > 2**24
-    assert told_by_ps(2**22 + 1) is None
-
+from exactfit._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end, run_alone, workers
+from exactfit._support.threads import memory_of
 
 ORPHAN = """
 import os, subprocess, sys, time

@@ -11,13 +11,23 @@ import time
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController
 
 from exactfit._support import threads
-from exactfit._support.threads import SERIAL, Abandoned, Threads, n_threads, single_threaded_blas, split
+from exactfit._support.threads import (
+    SERIAL,
+    Abandoned,
+    Threads,
+    memory_of,
+    n_threads,
+    single_threaded_blas,
+    split,
+    told_by_ps,
+)
 
 
 def blas_threads():
@@ -343,3 +353,22 @@ def test_a_limit_on_addresses_refuses_instead_of_failing() -> None:
         [sys.executable, "-c", LIMITED.format(room=1_200_000_000)], capture_output=True, text=True, check=False
     )
     assert run.stdout.startswith("refused: width=60000 needs 1,"), run.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells through files")
+def test_memory_of_a_process_is_told() -> None:
+    before = memory_of(os.getpid())
+    kept = np.ones(2**23)
+    after = memory_of(os.getpid())
+    assert before is not None
+    assert after is not None
+    assert kept.nbytes * 0.9 < after - before < kept.nbytes * 1.5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ps")
+def test_memory_is_told_where_there_are_no_files_to_read() -> None:
+    told = told_by_ps(os.getpid())
+    if told is None:
+        pytest.skip("there is no ps")
+    assert told > 2**24
+    assert told_by_ps(2**22 + 1) is None

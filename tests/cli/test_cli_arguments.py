@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
 from exactfit import InterpolatingClassifier
-from exactfit.cli import ExitCode, arguments, main
-from exactfit.cli.fitting import Estimator
+from exactfit.cli import ExitCode, main
+from exactfit.cli.arguments import Estimator
 from exactfit.options import PAPER, Options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
@@ -95,7 +96,6 @@ def test_rows_with_gaps_are_dropped_aloud(capsys: Capture) -> None:
 
 
 def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
-    pd = pytest.importorskip("pandas")
     pd.read_csv("fruit.csv").to_parquet("fruit.parquet")
     output_of(["fit", "fruit.parquet", "--label", "fruit", "-o", "p", "--seed", "0"], capsys)
     output_of(FIT, capsys)
@@ -163,34 +163,20 @@ def test_files_are_not_overwritten_unless_asked(model: str, capsys: Capture) -> 
     assert Path("there").read_text(encoding="utf-8").startswith("row,prediction\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("exactfit fit --activation ", {"threshold", "relu"}),
-        ("exactfit fit --missing i", {"impute", "indicator"}),
-        ("exactfit certify --arithmetic f", {"float64", "float32"}),
-        ("exactfit reproduce mni", {"mnist", "mnist-pairs", "mnist-wide", "mnist-pairs-families"}),
-        ("exactfit suspects --model r", {"random-forest"}),
-    ],
-)
-def test_shells_complete_values_and_names(
-    words: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("_EXACTFIT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", words)
-    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
-    main([])
-    assert set(capsys.readouterr().out.split()) == offered
-
-
-def test_offered_words_are_those_that_the_library_takes() -> None:
-    from exactfit.certificate.record import ARITHMETICS
-    from exactfit.lab import experiment
-    from exactfit.tables.dialect import MISSING, PARTS
-    from exactfit.tables.encoding import SCALINGS
-
-    assert set(arguments.CHOICES["arithmetic"]) == set(ARITHMETICS)
-    assert set(arguments.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
-    assert set(arguments.CHOICES["date_part"]) == set(PARTS)
-    assert set(arguments.CHOICES["missing"]) == set(MISSING)
-    assert set(arguments.CHOICES["scale"]) == set(SCALINGS)
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_damaged_tables_are_one_line_and_exit_code_3(ending: str, capsys: Capture) -> None:
+    rng, frame = np.random.default_rng(1), pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40) % 2})
+    if ending == "npz":
+        np.savez_compressed("t.npz", X=frame[["x"]].to_numpy(), y=frame["y"].to_numpy())
+    else:
+        frame.to_parquet("t.parquet")
+    whole, codes = Path(f"t.{ending}").read_bytes(), set()
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[int(rng.integers(len(whole)))] ^= int(rng.integers(1, 256))
+        Path(f"t.{ending}").write_bytes(damaged)
+        codes.add(code := main(["fit", f"t.{ending}", "--label", "y", "--dry-run"]))
+        message = capsys.readouterr().err
+        assert code == ExitCode.FINE or (message.startswith("exactfit: ") and message.count("\n") == 1), message
+    assert ExitCode.DATA in codes
+    assert codes <= {ExitCode.FINE, ExitCode.DATA}

@@ -1,9 +1,18 @@
-"""Commands of the lab; what they compute and draw is tested with the lab."""
+"""Commands that measure and try; what those of the lab compute and draw is tested with the lab."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import numpy as np
 import pytest
-from command_line import Capture, error_of
+from command_line import Capture, error_of, output_of, write
+
+import exactfit
+from exactfit import read_table
+from exactfit.cli import ExitCode
+from exactfit.lab import evaluation
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -26,3 +35,68 @@ pytestmark = pytest.mark.usefixtures("at_fruit")
 )
 def test_wrong_usage_is_told_in_one_line(arguments: list[str], capsys: Capture) -> None:
     error_of(arguments, capsys, 2)
+
+
+def test_describe(capsys: Capture) -> None:
+    out, _ = output_of(["describe", "fruit.csv", "--label", "fruit", "--time-limit", "0.5"], capsys)
+    assert out.startswith("5 points, 4 features, 3 labels\n")
+    plain = json.loads(
+        output_of(["describe", "fruit.csv", "--label", "fruit", "--time-limit", "1e-9", "--json"], capsys)[0]
+    )
+    assert plain["sizes"] == {"apple": 2, "banana": 1, "pear": 2}
+    assert plain["left_out"]
+
+
+def test_compare_puts_constructions_side_by_side(capsys: Capture) -> None:
+    write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(20)))
+    command = ["compare", "t.csv", "--label", "y", "--construction", "huang", "--time-limit", "60"]
+    plain = json.loads(output_of([*command, "--json"], capsys)[0])
+    assert [row["name"] for row in plain["rows"]] == ["huang"]
+    assert plain["rows"][0]["certified"]
+
+
+EVALUATE = ["evaluate", "t.csv", "--label", "y", "--folds", "2", "--repeats", "1"]
+
+
+def write_noise() -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{'rgb'[k % 3]},{'ab'[k % 2]}" for k in range(30)]
+    write("t.csv", "x,colour,y\n" + "\n".join(rows) + "\n")
+
+
+def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "SETTINGS", {"7 networks": {"n_networks": 7}})
+    write_noise()
+    out, _ = output_of([*EVALUATE, "--min-width", "64"], capsys)
+    assert out.splitlines()[0] == "30 points, 2 classes, 2 folds"
+    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "7 networks", "majority"]
+    assert out.splitlines()[-1].startswith("InterpolatingClassifier(")
+    plain = json.loads(output_of([*EVALUATE, "--min-width", "64", "--json"], capsys)[0])
+    table = read_table("t.csv", label="y")
+    own = exactfit.evaluate({"min_width": 64}, table, n_folds=2, n_repeats=1)
+    assert plain["standings"][0]["accuracy"] == own["as given"].accuracy
+    assert (plain["end"], plain["n_samples"]) == ("all folds", 30)
+
+
+def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_noise()
+    plain = json.loads(output_of([*EVALUATE, "--time-limit", "1e-9", "--json"], capsys)[0])
+    assert (plain["end"], plain["standings"]) == ("time limit", [])
+    calls, scored = [], evaluation.fold_scores
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return scored(*arguments)
+
+    monkeypatch.setattr(evaluation, "fold_scores", interrupted)
+    out, _ = output_of(EVALUATE, capsys, ExitCode.INTERRUPTED)
+    assert out.splitlines()[0] == "30 points, 2 classes, 1 folds (interrupted)"
+    assert [line.split("  ")[0] for line in out.splitlines()[2:4]] == ["as given", "majority"]
+
+
+def test_evaluate_says_what_is_wrong(capsys: Capture) -> None:
+    write_noise()
+    assert "scale must be one of" in error_of([*EVALUATE, "--scale", "log"], capsys, ExitCode.USAGE)
+    assert "a class has 15 points" in error_of([*EVALUATE[:-4], "--folds", "16"], capsys, ExitCode.USAGE)

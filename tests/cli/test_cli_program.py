@@ -11,7 +11,7 @@ from command_line import SOURCE, Capture, error_of, output_of, python, raising
 
 import exactfit
 from exactfit import demo
-from exactfit.cli import ExitCode, app, arguments, main
+from exactfit.cli import ExitCode, app, main, program
 from exactfit.exceptions import (
     ConstructionError,
     ContradictoryLabelsError,
@@ -189,7 +189,7 @@ def test_every_help_has_an_example_and_the_exit_codes(command: str, capsys: Capt
 def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
     text = " ".join(output_of(["--help"], capsys)[0].split())
     for code in ExitCode:
-        assert f" {code:d} {arguments.MEANINGS[code]}" in text
+        assert f" {code:d} {program.MEANINGS[code]}" in text
 
 
 @pytest.mark.parametrize(
@@ -209,3 +209,36 @@ def test_completion_can_be_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "/bin/bash"))
     assert main(["--show-completion"]) == 0
     assert "_EXACTFIT_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("exactfit fit --activation ", {"threshold", "relu"}),
+        ("exactfit fit --missing i", {"impute", "indicator"}),
+        ("exactfit certify --arithmetic f", {"float64", "float32"}),
+        ("exactfit reproduce mni", {"mnist", "mnist-pairs", "mnist-wide", "mnist-pairs-families"}),
+        ("exactfit suspects --model r", {"random-forest"}),
+    ],
+)
+def test_shells_complete_values_and_names(
+    words: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("_EXACTFIT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    main([])
+    assert set(capsys.readouterr().out.split()) == offered
+
+
+def test_offered_words_are_those_that_the_library_takes() -> None:
+    from exactfit.certificate.record import ARITHMETICS
+    from exactfit.lab import experiment
+    from exactfit.tables.encoding import SCALINGS
+    from exactfit.tables.table import MISSING, PARTS
+
+    assert set(program.CHOICES["arithmetic"]) == set(ARITHMETICS)
+    assert set(program.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
+    assert set(program.CHOICES["date_part"]) == set(PARTS)
+    assert set(program.CHOICES["missing"]) == set(MISSING)
+    assert set(program.CHOICES["scale"]) == set(SCALINGS)

@@ -12,11 +12,17 @@ import scipy.sparse as sp
 from constructors import PROBLEMS
 from hypothesis import given
 from hypothesis import strategies as st
+from random_problems import three_labels
 from sklearn.datasets import load_digits
 from strategies import problems
 
 from exactfit import AssumptionError, ContradictoryLabelsError, DataError, certify
-from exactfit.constructions import CONSTRUCTORS, Constructor
+from exactfit.constructions import (
+    CONSTRUCTORS,
+    AdaptiveWidth,
+    Constructor,
+    FixedWidth,
+)
 from exactfit.constructions.base import distinct_points
 from exactfit.persistence import load, save
 
@@ -263,8 +269,20 @@ def test_points_are_distinct_and_remember_their_rows() -> None:
 
 
 def test_every_file_has_its_place_in_the_list() -> None:
-    shared = {"base", "line", "hyperplane_groups", "bit_extraction"}
+    shared = {"line", "slabs", "bit_extraction"}
     folder = Path(__import__("exactfit.constructions", fromlist=["x"]).__file__).parent
     files = {path.stem for path in folder.glob("*.py")} - shared - {"__init__"}
     used = {type(constructor).__module__.rpartition(".")[2] for constructor in CONSTRUCTORS.values()}
     assert used == files
+
+
+def test_the_papers_own_is_built_by_the_same_code() -> None:
+    from exactfit.construct import Recipe, adaptive_width, fixed_width
+
+    X, y = three_labels()
+    recipe = Recipe(selection="greedy", activation="relu")
+    made = AdaptiveWidth(selection="greedy", activation="relu").construct(X, y, random_state=0)
+    assert made.network.digest == adaptive_width(X, y, recipe, 0).network.digest
+    made = FixedWidth(50, target="all").construct(X, y, random_state=0)
+    assert made.network.digest == fixed_width(X, y, 50, Recipe(target="all"), 0).network.digest
+    assert not FixedWidth(2).construct(X, y, random_state=0).outcome.interpolates

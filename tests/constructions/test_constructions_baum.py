@@ -1,6 +1,8 @@
-"""Baum's construction: sizes of its formula, exact where general position fails."""
+"""Baum's and Bubeck's constructions: sizes of their formulas, exact where general position fails."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import naive_certificate
 import numpy as np
@@ -9,17 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_problems import (
     DEGENERATE,
+    chain_size,
     grid,
+    n_outputs,
     size,
+    spaced_levels,
     wide_labels,
 )
 from sklearn.datasets import load_digits, load_wine
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Baum, Bubeck
-from exactfit.constructions.base import distinct_points, n_outputs
-from exactfit.constructions.baum import baum_size, class_slabs
-from exactfit.constructions.hyperplane_groups import ScaledPoints
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.baum import class_slabs
+from exactfit.constructions.slabs import ScaledPoints
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -28,7 +33,7 @@ def test_baum_has_the_size_of_its_formula(mode, k) -> None:
     X, y = wide_labels(k=k)
     made = Baum(mode).construct(X, y, random_state=0)
     n_slabs = len(made.trace.coverage)
-    assert size(made.network) == baum_size(n_slabs, 10, n_outputs(k) if mode == "or" else 1)
+    assert size(made.network) == chain_size(10, 2 * n_slabs, n_outputs(k) if mode == "or" else 1)
     counts = np.sort(np.bincount(y))[:-1]
     assert n_slabs <= sum(-(-count // 10) for count in counts)
     assert made.trace.coverage.sum() == counts.sum()
@@ -104,3 +109,47 @@ def test_points_too_close_for_float64_are_named(constructor) -> None:
     with pytest.raises(AssumptionError, match="rows 1, 3") as refusal:
         constructor.construct(X, np.array([0, 0, 0, 1]), random_state=0)
     assert refusal.value.rows == (1, 3)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_bubeck_has_the_size_of_its_formula(k) -> None:
+    X, y = wide_labels(k=k)
+    made = Bubeck().construct(X, y, random_state=0)
+    n_groups = len(made.trace.coverage)
+    assert size(made.network) == chain_size(10, 4 * n_groups, 1)
+    assert n_groups <= 15  # ceil(150 / 10)
+    assert made.trace.coverage.sum() == 150
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_bubeck_has_the_labels_at_all_points_in_exact_arithmetic(case) -> None:
+    X, y = DEGENERATE[case]()
+    network = Bubeck().construct(X, y, random_state=0).network
+    levels = spaced_levels(y.max() + 1)
+    for x, code in zip(X, y, strict=True):
+        (output,) = naive_certificate.chain_outputs(network, x)
+        assert abs(output - Fraction(levels[code])) < 1e-6
+
+
+def test_groups_of_several_labels_carry_an_affine_function() -> None:
+    """All ten points in one group, of ten labels: the slope cannot be zero."""
+    X, y = np.random.default_rng(0).standard_normal((10, 12)), np.arange(10)
+    network = Bubeck(group_size=5).construct(X, y, random_state=0).network
+    assert network.widths == (8, 1)
+    tilted, plain = network.layers[0].weights.values[:2]
+    assert np.abs(tilted - plain).max() > 0
+    np.testing.assert_array_equal(network.decide(X), y)
+
+
+def test_bubeck_on_all_digits() -> None:
+    X, y = load_digits(return_X_y=True)
+    network = Bubeck().construct(X, y, random_state=0).network
+    certificate = certify(network, X, y)
+    assert certificate.holds
+    assert certificate.float64_safe
+    assert np.abs(network(X)[:, 0] - spaced_levels(10)[y]).max() < 1e-6
+
+
+def test_bubeck_refuses_wrong_options() -> None:
+    with pytest.raises(ParameterError, match="group_size"):
+        Bubeck(group_size=0)

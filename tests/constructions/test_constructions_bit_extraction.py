@@ -1,13 +1,30 @@
-"""Tapes of registers: bumps, tables, codes and gates over whole numbers."""
+"""Keys of points, and tapes of registers: bumps, tables, codes and gates over whole numbers."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_problems import random_problem
+from strategies import problems
 
-from exactfit.constructions.bit_extraction import Sum, Tape, gate, hat, pack, plateau, step, take_bit
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.bit_extraction import (
+    Sum,
+    Tape,
+    distant_keys,
+    gate,
+    hat,
+    pack,
+    plateau,
+    step,
+    take_bit,
+    whole_keys,
+)
 from exactfit.network import Decoder
 
 REAL = Decoder("nearest", (0, 1), (0.0, 1.0))
@@ -57,3 +74,25 @@ def test_a_gate_lets_a_number_through_or_nothing(number, bit):
     live = {"number": Sum({}, number), "bit": tape.key}
     live = tape.carry({"passed": gate(live, "number", "bit", 3)})
     assert evaluate(tape, live["passed"], [bit]) == [number * bit]
+
+
+@pytest.mark.parametrize(("find", "gap"), [(whole_keys, 1), (distant_keys, 2)])
+@given(data=problems(), seed=st.integers(0, 2))
+def test_keys_are_exact_and_apart(find, gap, data, seed):
+    points = distinct_points(*data)
+    found = find(points, seed)
+    values = [
+        sum(w * Fraction(v) for w, v in zip(found.weights, x, strict=True)) + found.bias for x in points.X.tolist()
+    ]
+    assert [values[i] // 1 for i in found.order] == found.keys
+    assert all(b - a >= gap for a, b in pairwise(found.keys))
+    assert found.keys[0] == 0
+    assert gap == 2 or all(value.denominator == 1 for value in values)
+
+
+def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
+    """Gaps of N values on a line are about 1 / N^2 of their range: some 2 log2 N bits, and a few."""
+    for whole in (False, True):
+        points = distinct_points(*random_problem(1000, 10, 2, whole=whole))
+        assert distant_keys(points, 0).n_bits <= 2 * np.log2(1000) + 6
+    assert whole_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5

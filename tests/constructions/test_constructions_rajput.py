@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_problems import n_outputs
 from strategies import problems
 
 from exactfit import certify
 from exactfit.constructions import Rajput
-from exactfit.constructions.rajput import rajput_size
 
 
 def random_problem(n, d, n_classes, seed=0):
@@ -33,12 +33,12 @@ def signals(network, X):
 def test_the_size_is_the_one_that_it_says(n, n_classes):
     X, y = random_problem(n, 3, n_classes)
     network = Rajput().construct(X, y, random_state=0).network
-    planes, counts, parities, choice, products, sets, output = network.layers
+    planes, counts, parities, choice, products, sets, _ = network.layers
     subsets = np.diff(parities.weights.matrix.indptr).tolist()
     n_buckets = int((products.bias == 0).sum())
     rest_bits = choice.n_units - n_buckets
-    size = rajput_size(planes.n_units, subsets, n_buckets, rest_bits, sets.n_units, output.n_units)
-    assert (len(network.layers) - 1, network.n_neurons) == size
+    stored = n_buckets + rest_bits + n_buckets * (rest_bits + 1) + sets.n_units
+    assert network.n_neurons == planes.n_units + sum(subsets) + len(subsets) + stored + n_outputs(n_classes)
     assert counts.n_units == sum(subsets)
     assert len(subsets) <= max(planes.n_units, 2 * np.log2(n) + 8)
 

@@ -7,13 +7,14 @@ from fractions import Fraction
 import naive_certificate
 import numpy as np
 import pytest
+from random_problems import chain_size, size, spaced_levels
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Yun, yun
-from exactfit.constructions.base import distinct_points, spaced_levels
+from exactfit.constructions.base import distinct_points
 from exactfit.constructions.line import lines
-from exactfit.constructions.yun import _Cells, _Zigzags, yun_size
+from exactfit.constructions.yun import _Cells, _shape, _Zigzags
 
 
 def random_labels(n, d=5, k=3, seed=0):
@@ -27,7 +28,8 @@ def test_every_number_of_points_is_fitted_at_the_size_of_the_formula(n) -> None:
     X, y = random_labels(n)
     network = Yun().construct(X, y, random_state=n).network
     np.testing.assert_allclose(network(X)[:, 0], spaced_levels(3)[y], atol=1e-8)
-    assert (network.n_neurons, network.n_parameters) == yun_size(n, 5)
+    groups, places = _shape(n)
+    assert size(network) == chain_size(5, groups + 1, 2 * places, 1)
     assert network.n_neurons <= 4 * np.sqrt(n) + 6
 
 

@@ -18,12 +18,12 @@ from exactfit import ContradictoryLabelsError, ParameterError, Recipe, fixed_wid
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.geometry import (
+    ball_covers,
     is_mutual_covering,
     limit_cover,
     make_alternating_line,
     make_parallel_lines,
     mutual_covering,
-    neighbours,
     radius,
     separation,
 )
@@ -42,7 +42,7 @@ def test_anchors_are_those_of_the_naive_twin(path: dict[str, int], problem: Any,
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
         for constant, value in path.items():
-            patch.setattr(neighbours, constant, value)
+            patch.setattr(ball_covers, constant, value)
         found = limit_cover(X, y, target="all", random_state=seed)
     expected = [row for k in range(y.max() + 1) for row in naive.limit_cover(X, y, k, in_order(y, k, seed))]
     assert found.anchors.tolist() == expected
@@ -171,7 +171,7 @@ def test_coverings_meet_the_definition(single_from: int, problem: Any, constant:
     X, y = problem
     max_bias = factor * radius(X, center=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "DOUBLE_DIMENSION", single_from)
+        patch.setattr(ball_covers, "DOUBLE_DIMENSION", single_from)
         covering = mutual_covering(X, y, max_bias, constant, n_draws=4, center=False)
     check = is_mutual_covering(X, y, covering, center=False)
     assert check, str(check)
@@ -235,3 +235,38 @@ def test_bad_input_is_refused() -> None:
         mutual_covering([[0.0], [0.0]], [0, 1], 1.0)
     centered = mutual_covering(X + 100, y, radius(X + 100, center=True), center=True, n_draws=4)
     assert centered.n_target >= 1
+
+
+@given(problem=problems(), order=st.sampled_from(["random", "greedy"]))
+def test_every_point_is_covered_and_none_of_another_class(problem: Any, order: str) -> None:
+    X, y = problem
+    found = limit_cover(X, y, order, target="all")
+    for row in range(len(X)):
+        held = [
+            naive.square(X[row], X[anchor]) < naive.square(X[anchor], X[witness])
+            for anchor, witness in zip(found.anchors, found.witnesses, strict=True)
+        ]
+        own = found.classes == y[row]
+        assert np.array(held)[own].any()
+        assert not np.array(held)[~own].any()
+
+
+def without_close_calls(seed: int) -> tuple[Any, Any]:
+    """Points for which a ball that ends a few per cent earlier or later would hold the same ones."""
+    rng, y = np.random.default_rng(seed), np.arange(16) % 2
+    while True:
+        X = rng.normal(size=(16, 2)) + np.column_stack([2.0 * y, 0 * y])
+        distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+        reach = np.where(y[:, None] != y[None], distances, np.inf).min(axis=1)
+        if np.abs(distances[y == 1][:, y == 1] / reach[y == 1][:, None] - 1).min() > 0.04:
+            return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_very_wide_network_has_the_same_detectors(seed: int) -> None:
+    X, y = without_close_calls(seed)
+    limit = limit_cover(X, y, target=1, random_state=seed)
+    made = fixed_width(X, y, 200_000, Recipe(max_bias=8 * np.abs(X).max(), center=False, target=1), seed)
+    np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
+    np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
+    np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)

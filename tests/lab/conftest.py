@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 from toy_sweeps import rows_of, sweep
 
-from exactfit.lab.trials import read_trials
+from exactfit.lab.store import read_trials
 
 
 @pytest.fixture

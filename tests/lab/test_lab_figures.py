@@ -1,14 +1,18 @@
-"""Figures of an experiment: their kinds, and what stands below them."""
+"""Figures of an experiment: their kinds, their files, and what stands below them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot as plt
 from toy_files import GRID, ONE_FIGURE, write
+from toy_trials import records
 
 from exactfit.cli import main
-from exactfit.lab import figures
+from exactfit.lab import figures, plot_heatmap
+from exactfit.lab.figures import note_below, save_figure
+from exactfit.plots import style
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -70,3 +74,18 @@ def test_samples_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
     toml = write("my.toml", f'runs = 1\n[data]\nloader = "load_digits"\n{grid}[[figure]]\nkind = "samples"\n')
     assert main(["sweep", toml, "-j", "1"]) == 0
     assert panels == [100]
+
+
+@pytest.mark.usefixtures("pictures")
+def test_files_are_the_same_each_time_and_the_note_is_in_them(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with style():
+            figure, ax = plt.subplots()
+            plot_heatmap(records(), ax)
+            note_below(figure, "data: published, SHA-256 0123")
+            written = save_figure(figure, tmp_path / "deep" / name)
+        assert [path.suffix for path in written] == [".pdf", ".png"]
+    for ending in ("pdf", "png"):
+        assert (tmp_path / f"deep/a.{ending}").read_bytes() == (tmp_path / f"deep/b.{ending}").read_bytes()
+    assert figure._supxlabel.get_text() == "data: published, SHA-256 0123"
+    assert b"/Image" not in (tmp_path / "deep/a.pdf").read_bytes().split(b"/XObject")[0], "cells are vectors"

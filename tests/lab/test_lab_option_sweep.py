@@ -1,7 +1,8 @@
-"""Sweeps over options: what is a cell, what a run measures, and how a file is read."""
+"""Sweeps over options: cells, what a run measures, how a file is read; rows that a stop does not cost, a summary."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from toy_options import GRID, HEAD, write_points, written
 
 from exactfit import InterpolatingClassifier, ParameterError
-from exactfit.lab import Experiment, load_dataset, load_sweep
+from exactfit.cli import ExitCode, main
+from exactfit.lab import Experiment, SweepOptions, load_dataset, load_sweep, sweep_options
 from exactfit.lab.comparing import hold_out
 from exactfit.lab.option_sweep import OptionSweep, Setting, run_setting, settings_of
+from exactfit.lab.sweep import Backend
 
 
 @pytest.fixture
@@ -57,3 +60,47 @@ def test_held_out_tells_the_two_kinds_of_sweeps_apart(folder: Path) -> None:
         load_sweep(written(folder, HEAD.replace("0.25", "2") + GRID))
     with pytest.raises(ParameterError, match="unknown law"):
         load_sweep(written(folder, 'law = "gaussian"\n' + HEAD + GRID))
+
+
+def test_from_the_shell_with_a_stop_in_between(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, extent = str(written(folder, HEAD + GRID)), ["-j", "1"]
+    assert main(["sweep", path, "--shard", "1/2", *extent]) == 0
+    store = folder / "exactfit-results" / "points.jsonl"
+    assert len(store.read_text(encoding="utf-8").splitlines()) == 3
+    with store.open("a", encoding="utf-8") as file:
+        file.write('{"half a li')
+    assert main(["sweep", path, *extent]) == 0
+    assert "3 trials are there, 3 to run" in capsys.readouterr().err
+    rows = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
+    assert {row["standing"] for row in rows} == {"own"}
+    assert len({(json.dumps(row["setting"]), row["run"]) for row in rows}) == len(rows) == 6
+    head, *lines = (folder / "exactfit-results" / "points" / "points.csv").read_text(encoding="utf-8").splitlines()
+    assert head.startswith("data,standing,construction,detectors,runs,interpolating,accuracy,accuracy_low")
+    assert [line.split(",")[:6] for line in lines] == [
+        ["points", "own", "default", "mask", "2", "1"],
+        ["points", "own", "default", "weighted", "2", "1"],
+        ["points", "own", "1-nn", "", "2", "1"],
+    ]
+    expected = np.mean([row["accuracy"] for row in rows if row["setting"] == {"construction": "1-nn"}])
+    assert float(lines[2].split(",")[6]) == pytest.approx(expected, abs=1e-5)
+    assert (folder / "exactfit-results" / "points" / "points.png").stat().st_size > 1000
+
+
+def test_failures_are_told_and_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(written(folder, HEAD + "width = [-1, 50]"))
+    for _ in range(2):
+        assert main(["sweep", path, "-j", "1"]) == ExitCode.FAILS
+    assert "2 trials are there, 2 to run" in capsys.readouterr().err
+    assert main(["sweep", path, "--independent"]) == ExitCode.USAGE
+
+
+def test_any_backend_gives_the_same_rows(folder: Path) -> None:
+    sweep, found = load_sweep(written(folder, HEAD + GRID)), []
+    assert isinstance(sweep, OptionSweep)
+    for number, backend in enumerate((Backend(), Backend("processes", 2), Backend("threads", 2))):
+        store = folder / f"{number}.jsonl"
+        sweep_options(sweep, SweepOptions(store=store, output=folder / "out", figures=False, backend=backend))
+        rows = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
+        found.append(sorted(json.dumps({**row, "seconds": 0, "crc": ""}) for row in rows))
+    assert len(found[0]) == 6
+    assert found[0] == found[1] == found[2]

@@ -21,7 +21,8 @@ from toy_images import write_mnist
 
 from exactfit.cli import main
 from exactfit.exceptions import DataError
-from exactfit.lab import backends, load_dataset, read_trials
+from exactfit.lab import load_dataset, read_trials
+from exactfit.lab import trial as trial_module
 from exactfit.lab.experiment import paper_experiment
 from exactfit.lab.reproducing import (
     PUBLISHED,
@@ -223,7 +224,7 @@ def test_failed_trials_show_in_the_exit_code(
         return run_cell(layers, cell)
 
     with monkeypatch.context() as patch:
-        patch.setattr(backends, "run_cell", sometimes)
+        patch.setattr(trial_module, "run_cell", sometimes)
         assert main(["sweep", moons_toml(), "-j", "1"]) == 1
     assert "12 trials failed" in capsys.readouterr().err
     assert main(["sweep", "mine.toml", "-j", "1"]) == 0

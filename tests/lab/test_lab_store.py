@@ -14,8 +14,7 @@ from toy_trials import fill, header, quiet, trial
 
 from exactfit.exceptions import ParameterError
 from exactfit.lab import store as store_module
-from exactfit.lab.store import Store
-from exactfit.lab.trials import read_trials
+from exactfit.lab.store import Store, read_trials
 
 
 def test_a_half_written_line_is_dropped_with_a_note(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ import pytest
 from toy_sweeps import DIGITS, GRID, MOONS, TOY, quiet, rows_of, sweep
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab import backends
 from exactfit.lab import sweep as sweep_module
-from exactfit.lab.backends import Backend
-from exactfit.lab.store import Store
-from exactfit.lab.sweep import BatchSize, Display, Shard, Sweep, weight
+from exactfit.lab import trial as trial_module
+from exactfit.lab.store import Store, read_trials
+from exactfit.lab.sweep import Backend, BatchSize, Display, Shard, Sweep, weight
 from exactfit.lab.trial import Cell, OrderedPoints, Scheme, Trial, run_cell
-from exactfit.lab.trials import merge_trials, read_trials
+from exactfit.lab.trials import merge_trials
 
 
 def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:
@@ -106,7 +105,7 @@ def test_a_failing_trial_is_recorded_and_run_again(
             raise ZeroDivisionError("on purpose")
         return run_cell(layers, cell)
 
-    monkeypatch.setattr(backends, "run_cell", sometimes)
+    monkeypatch.setattr(trial_module, "run_cell", sometimes)
     path, seen = tmp_path / "s.jsonl", []
     with Store(path, quiet) as store:
         report = Sweep(TOY, (MOONS, DIGITS), store).run(Backend(), seen.extend)

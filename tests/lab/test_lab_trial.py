@@ -29,7 +29,7 @@ from exactfit.lab.trial import (
     FirstLayers,
     OrderedPoints,
     Scheme,
-    build_cell,
+    cover_cell,
     draw_hyperplanes,
     run_cell,
     sides_of_many,
@@ -79,6 +79,19 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     return assemble(planes, patterns, order, targets, covers, Recipe().s)
 
 
+def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
+    """The first layer of one cell."""
+    return Hyperplanes(layers.weights, layers._biases(*layers._key(cell))).head(cell.n)
+
+
+def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None):
+    """The network behind one cell of one run."""
+    points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or Scheme(), run)
+    layers = FirstLayers(points, draw, [cell])
+    covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
+    return assemble(planes_of(layers, cell), patterns, points.order, points.targets, covers, Recipe().s)
+
+
 CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]
 
 
@@ -95,7 +108,7 @@ def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> 
         assert trial.missed == len(made.trace.uncovered)
         assert trial.detectors == made.network.widths[1]
         assert (trial.run, trial.cell, trial.error) == (3, cell, "")
-        assert (layers.hyperplanes(cell).biases == made.network.layers[0].bias).all()
+        assert (planes_of(layers, cell).biases == made.network.layers[0].bias).all()
 
 
 def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
@@ -132,7 +145,7 @@ def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
     draw = Draw(moons.digest, Scheme(), 5)
     recipe = Recipe(max_bias=0.7, center=False, target=1)
     made = fixed_width(moons.X, moons.y, 130, recipe, random_state=draw.hyperplanes(cell))
-    planes = FirstLayers(OrderedPoints.of(moons), draw, [Cell(500, 0.7, 1000)]).hyperplanes(cell)
+    planes = planes_of(FirstLayers(OrderedPoints.of(moons), draw, [Cell(500, 0.7, 1000)]), cell)
     assert (made.network.layers[0].weights.values == planes.weights).all()
     assert (made.network.layers[0].bias == planes.biases).all()
 
@@ -142,7 +155,7 @@ def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
     draw = Draw(digits.digest, scheme, 1)
     recipe = Recipe(max_bias=0.7, center=True)
     made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, random_state=draw.hyperplanes(cell))
-    planes = FirstLayers(OrderedPoints.of(digits), draw, [cell]).hyperplanes(cell)
+    planes = planes_of(FirstLayers(OrderedPoints.of(digits), draw, [cell]), cell)
     assert (made.network.layers[0].bias == planes.biases).all()
 
 

@@ -12,7 +12,7 @@ from toy_trials import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.trial_plots import COLORS, border
+from exactfit.lab.trial_plots import COLORS, edges_of, shown
 from exactfit.plots import plot_points
 
 pytestmark = pytest.mark.usefixtures("pictures")
@@ -50,19 +50,6 @@ def test_the_line_of_99_percent_is_dashed() -> None:
     assert ((heights > 20) & (heights <= 40)).all()
     assert lines[1].is_dashed()
     assert border_lines(plot_heatmap(records(), contour=False)) == []
-
-
-def test_the_line_of_99_percent_is_monotone_in_each_column_and_smooth_along_them() -> None:
-    rows = np.arange(1.0, 6.0)
-    table = np.array([[0, 0.2, 0.1, 1, 1.0], [0, 0, 0, 1, 1.0], [0, 0, 0, 0, 0.5], [1, 1, 1, 1, 1.0]]).T
-    heights = border(rows, table)
-    assert np.isnan(heights).tolist() == [False, False, True, True]
-    assert heights[:2] == pytest.approx([3.99, 3.99], abs=0.02)
-    many = border(rows, np.tile([[0.0], [0.3], [0.6], [1.0], [1.0]], (1, 50)))
-    assert many == pytest.approx(many[0])
-    steps = np.where(np.arange(50) % 2, 3.0, 4.0)
-    jagged = border(rows, (rows[:, None] >= steps).astype(float))
-    assert np.abs(np.diff(jagged[5:-5])).max() < 0.1
 
 
 def test_lines_of_equal_width() -> None:
@@ -175,8 +162,8 @@ def test_given_axes_are_drawn_on() -> None:
 @pytest.mark.parametrize(
     ("draw", "says"),
     [
-        (lambda: plot_heatmap(records(), value="seconds"), "choose one of probability, detectors"),
-        (lambda: plot_heatmap(records(), x="width"), "choose one of n, lambda, N"),
+        (lambda: plot_heatmap(records(), value="seconds"), "value must be one of 'probability', 'detectors'"),
+        (lambda: plot_heatmap(records(), x="width"), "x must be one of 'n', 'lambda', 'N'"),
         (lambda: plot_heatmap(records(points=(50, 100))), "choose cells of one"),
         (lambda: plot_slices(records(points=(50, 100)), along="n"), "choose cells of one"),
         (lambda: plot_slices(records(), along="n", at=[0.3]), "no cell has lambda = 0.3"),
@@ -192,3 +179,9 @@ def test_nothing_to_draw() -> None:
         plot_heatmap([])
     with pytest.raises(DataError, match="two features"):
         plot_points([[0.0]], [0])
+
+
+def test_edges_lie_halfway() -> None:
+    assert edges_of(np.array([0.0, 1.0, 3.0])).tolist() == [-0.5, 0.5, 2.0, 4.0]
+    assert edges_of(np.array([10.0])).tolist() == [5.0, 15.0]
+    assert [shown(value) for value in (0.5, 1.0, 1e6)] == ["0.5", "1", "1,000,000"]

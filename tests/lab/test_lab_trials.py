@@ -1,149 +1,103 @@
-"""Trials as lines and packed: what is written is read, merged, refused."""
+"""Trials: merged, each once; and from trials to cells, with intervals, means, and the summary."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 from toy_trials import fill, header, keys, quiet, trial
 
-from exactfit.cli import main
 from exactfit.exceptions import DataError
-from exactfit.lab.store import Store
-from exactfit.lab.trials import merge_trials, read_trials, write_trials
+from exactfit.lab import load_dataset
+from exactfit.lab.store import Store, read_trials
+from exactfit.lab.trials import (
+    CELL,
+    COLUMNS,
+    border,
+    column_names,
+    mean_interval,
+    merge_trials,
+    per_cell,
+    summary_text,
+    wilson,
+    write_summary,
+)
 
 
-def test_lines_are_plain_json(tmp_path: Path) -> None:
-    path = fill(tmp_path / "s.jsonl", range(2))
-    first, second, third = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    assert first["header"].startswith("shared-")
-    assert {"digest", "cpu", "numpy", "exactfit", "scheme", "standing", "started"} <= first.keys()
-    assert second == {
-        "in": first["header"], "run": 0, "n": 64, "lambda": 0.5, "N": 20, "detectors": 3, "per_class": [3],
-        "missed": 0, "seconds": 0.0123, "crc": second["crc"],
-    }  # fmt: skip
-    assert third["run"] == 1
-
-
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    path = fill(tmp_path / "deep" / "s.jsonl", range(3), per_class=(1, 2, 4))
-    trials = read_trials(path)
-    assert trials.rows["detectors"].tolist() == [7, 7, 7]
-    assert trials.rows["per_class"].tolist() == [[1, 2, 4]] * 3
-    assert trials.rows["lambda"].tolist() == [0.5] * 3
-    assert len(trials.where(data="parallel-lines")) == 3
-    assert len(trials.where(data="mnist")) == 0
-
-
-def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
-    path = fill(tmp_path / "s.jsonl", range(3))
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:2], b"{half\n", *lines[2:]]))
-    with pytest.raises(DataError, match="line 3 is damaged"):
-        Store(path, quiet)
-    with Store(tmp_path / "other.jsonl", quiet):
-        pass  # and the file was let go
-
-
-def test_an_altered_digit_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = fill(tmp_path / "s.jsonl", range(3))
-    whole = path.read_bytes()
-    places = [place for place in range(len(whole)) if whole[place : place + 1].isdigit()]
-    for place in places[:: max(1, len(places) // 60)] + places[-12:]:
-        other = b"7" if whole[place : place + 1] != b"7" else b"3"
-        path.write_bytes(whole[:place] + other + whole[place + 1 :])
-        line = whole[:place].count(b"\n") + 1
-        with pytest.raises(DataError, match=f"s.jsonl, line {line} is damaged"):
-            read_trials(path)
-    assert main(["trials", "cost", str(path)]) == 3
-    told = capsys.readouterr().err.strip()
-    assert told.startswith("exactfit: s.jsonl, line ")
-    assert len(told.splitlines()) == 1
-
-
-def test_stores_without_checksums_are_read(tmp_path: Path) -> None:
-    path = fill(tmp_path / "s.jsonl", range(3))
-    new = read_trials(path)
-    path.write_text(re.sub(r', "crc": "\w{8}"', "", path.read_text(encoding="utf-8")), encoding="utf-8")
-    old = read_trials(path)
-    assert old.headers == new.headers
-    assert (old.rows == new.rows).all()
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        '"run": 0.5', '"run": -1', '"run": 1e30', '"run": null', '"n": "64"', '"detectors": 4', '"per_class": 3',
-        '"per_class": [-3]', '"lambda": NaN', '"missed": 99999999999999999999', '"in": []',
-    ],
-)  # fmt: skip
-def test_rows_that_cannot_be_are_refused_without_checksums_too(tmp_path: Path, row: str) -> None:
-    path = fill(tmp_path / "s.jsonl", range(1))
-    head, line = re.sub(r', "crc": "\w{8}"', "", path.read_text(encoding="utf-8")).splitlines()
-    path.write_text(f"{head}\n{line[:-1]}, {row}}}\n", encoding="utf-8")  # the last of equal keys counts
-    with pytest.raises(DataError):
-        read_trials(path)
-
-
-def test_any_damage_of_a_packed_file_is_refused_or_changes_nothing(tmp_path: Path) -> None:
-    trials = read_trials(fill(tmp_path / "s.jsonl", range(20)))
-    path = tmp_path / "p.csv.gz"
-    write_trials(path, trials)
-    whole = path.read_bytes()
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
-        with suppress(DataError):
-            assert keys(read_trials(path)) == keys(trials)
-
-
-@pytest.mark.parametrize("text", ['{"run": 1}\n', "[]\n", '{"header": "a"}\n{"in": "b"}\n', "7\n"])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError):
-        read_trials(path)
-
-
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl"])
-@pytest.mark.parametrize("per_class", [(3,), (1, 0, 2)])
-def test_packed_and_unpacked(tmp_path: Path, ending: str, per_class: tuple[int, ...]) -> None:
-    trials = read_trials(fill(tmp_path / "s.jsonl", range(40), per_class=per_class))
-    write_trials(tmp_path / f"packed{ending}", trials)
-    again = read_trials(tmp_path / f"packed{ending}")
-    assert keys(again) == keys(trials)
-    assert again.headers == trials.headers
-    assert again.rows["per_class"].tolist() == trials.rows["per_class"].tolist()
-    assert np.allclose(np.sort(again.rows["seconds"]), np.sort(trials.rows["seconds"]), rtol=0.05)
-
-
-def test_packing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_summary(tmp_path: Path) -> None:
     trials = read_trials(fill(tmp_path / "s.jsonl", range(10)))
-    for name in ("a", "b"):
-        write_trials(tmp_path / f"{name}.csv.gz", trials)
-    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv.gz", "b.csv.gz", "s.jsonl"]
+    lines = summary_text(trials).splitlines()
+    assert lines[0] == ",".join(COLUMNS)
+    row = dict(zip(COLUMNS, lines[1].split(","), strict=True))
+    assert (row["data"], row["standing"], row["scheme"]) == ("parallel-lines", "generated", "shared")
+    assert row["digest"] == load_dataset("parallel-lines").digest
+    assert (row["runs"], row["interpolating"], row["probability"], row["detectors"]) == ("10", "5", "0.5", "3")
+    assert row["probability_low"] == "0.236593"
+    write_summary(tmp_path / "deep" / "s.csv", summary_text(trials))
+    assert (tmp_path / "deep" / "s.csv").read_text(encoding="utf-8").splitlines() == lines
 
 
-def test_a_packed_file_is_read_by_pandas(tmp_path: Path) -> None:
-    import pandas as pd
-
-    write_trials(tmp_path / "p.csv.gz", read_trials(fill(tmp_path / "s.jsonl", range(5))))
-    frame = pd.read_csv(tmp_path / "p.csv.gz", comment="#")
-    assert frame["run"].tolist() == list(range(5))
+def test_a_summary_of_one_run_leaves_intervals_empty(tmp_path: Path) -> None:
+    trials = read_trials(fill(tmp_path / "s.jsonl", range(1)))
+    row = dict(zip(COLUMNS, summary_text(trials).splitlines()[1].split(","), strict=True))
+    assert row["detectors_low"] == row["detectors_high"] == ""
 
 
-@pytest.mark.parametrize("damage", ["a,b\n1,2\n", "# {}\n", "# no json\n", "header,run,n,lambda,N\n"])
-def test_damaged_packed_files_are_refused(tmp_path: Path, damage: str) -> None:
-    (tmp_path / "p.csv").write_text(damage, encoding="utf-8")
-    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(damage.encode())[:-4])
-    for name in ("p.csv", "p.csv.gz"):
-        with pytest.raises(DataError):
-            read_trials(tmp_path / name)
+def trials(count: int = 400) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    kinds = {"n": "i8", "lambda": "f8", "N": "i8", "detectors": "i8", "missed": "i8", "seconds": "f8"}
+    rows = np.zeros(count, dtype=list(kinds.items()))
+    rows["n"], rows["lambda"] = rng.choice([10, 20], count), rng.choice([0.0, 0.1, 0.3], count)
+    rows["N"], rows["detectors"] = 50, rng.integers(3, 20, count)
+    rows["missed"], rows["seconds"] = rng.integers(0, 2, count), rng.random(count)
+    return rows
+
+
+@pytest.mark.parametrize(("successes", "runs"), [(0, 1), (1, 1), (3, 10), (249, 250), (250, 250)])
+def test_wilson_as_scipy_has_it(successes: int, runs: int) -> None:
+    expected = stats.binomtest(successes, runs).proportion_ci(0.95, method="wilson")
+    low, high = wilson(np.array([successes]), np.array([runs]))
+    assert low[0] == pytest.approx(expected.low, abs=1e-12)
+    assert high[0] == pytest.approx(expected.high, abs=1e-12)
+
+
+def test_interval_of_a_mean_as_scipy_has_it() -> None:
+    sample = np.array([3.0, 5.0, 8.0, 13.0])
+    low, high = mean_interval(np.array([sample.mean()]), np.array([sample.std(ddof=1)]), np.array([4]))
+    expected = stats.t.interval(0.95, 3, loc=sample.mean(), scale=stats.sem(sample))
+    assert (low[0], high[0]) == pytest.approx(expected)
+
+
+def test_cells_as_pandas_groups_them() -> None:
+    rows = trials()
+    cells = per_cell(rows)
+    frame = pd.DataFrame({name: rows[name] for name in rows.dtype.names})
+    groups = frame.groupby(["n", "lambda", "N"])
+    assert cells[["n", "lambda", "N"]].tolist() == list(groups.groups)
+    assert cells["runs"].tolist() == groups.size().tolist()
+    assert np.allclose(cells["detectors"], groups["detectors"].mean())
+    assert np.allclose(cells["probability"], groups["missed"].agg(lambda missed: (missed == 0).mean()))
+    half = groups["detectors"].agg(lambda each: stats.t.ppf(0.975, len(each) - 1) * stats.sem(each))
+    assert np.allclose(cells["detectors_high"] - cells["detectors"], half)
+
+
+def test_records_of_every_kind() -> None:
+    rows = trials(50)
+    frame = pd.DataFrame({name: rows[name] for name in rows.dtype.names})
+    plain = [dict(zip(rows.dtype.names, row, strict=True)) for row in rows.tolist()]
+    assert column_names(rows) == column_names(frame) == column_names(plain)
+    expected = per_cell(rows).tolist()
+    assert per_cell(frame).tolist() == per_cell(plain).tolist() == per_cell(per_cell(rows)).tolist() == expected
+
+
+def test_one_run_has_no_interval_and_none_has_no_cells() -> None:
+    cells = per_cell(trials(1))
+    assert np.isnan(cells["detectors_low"]).all()
+    assert per_cell([]).dtype == CELL
+    assert len(per_cell(trials(0))) == 0
 
 
 def test_merging_takes_every_trial_once(tmp_path: Path) -> None:
@@ -172,13 +126,14 @@ def test_two_outcomes_of_one_trial_are_refused(tmp_path: Path) -> None:
         merge_trials([one, other])
 
 
-def test_failures_stay_in_stores(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.jsonl", quiet) as store:
-        name = store.begin(header())
-        store.add(name, trial(0, error="Traceback ..."))
-        store.add(name, trial(1))
-    trials = read_trials(tmp_path / "s.jsonl")
-    assert trials.rows["run"].tolist() == [1]
-    assert trials.failures[0]["error"] == "Traceback ..."
-    write_trials(tmp_path / "again.jsonl", trials)
-    assert read_trials(tmp_path / "again.jsonl").failures == trials.failures
+def test_the_line_of_99_percent_is_monotone_in_each_column_and_smooth_along_them() -> None:
+    rows = np.arange(1.0, 6.0)
+    table = np.array([[0, 0.2, 0.1, 1, 1.0], [0, 0, 0, 1, 1.0], [0, 0, 0, 0, 0.5], [1, 1, 1, 1, 1.0]]).T
+    heights = border(rows, table)
+    assert np.isnan(heights).tolist() == [False, False, True, True]
+    assert heights[:2] == pytest.approx([3.99, 3.99], abs=0.02)
+    many = border(rows, np.tile([[0.0], [0.3], [0.6], [1.0], [1.0]], (1, 50)))
+    assert many == pytest.approx(many[0])
+    steps = np.where(np.arange(50) % 2, 3.0, 4.0)
+    jagged = border(rows, (rows[:, None] >= steps).astype(float))
+    assert np.abs(np.diff(jagged[5:-5])).max() < 0.1

@@ -1,17 +1,85 @@
-"""Columns that are dates, row numbers or identifiers are told and handled; empty cells are never overlooked."""
+"""Cells become numbers, categories or nothing, and what is neither is named; row numbers and gaps are told."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import pandas as pd
 import pytest
 from table_files import cells, error_of, table_of
 
-import exactfit
-from exactfit import DataError, InterpolatingClassifier, TableModel, read_table
-from exactfit.tables import Encoding
-from exactfit.tables.columns import described
+from exactfit import ParameterError, read_table
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["3", "-1", "0"], [3, -1, 0]),
+        (["3", "01"], ["3", "01"]),
+        (["3", "1.0"], ["3", "1.0"]),
+        (["-0", "1"], ["-0", "1"]),
+        (["1", "x"], ["1", "x"]),
+        ([" 1", "2"], [" 1", "2"]),
+        (["999999999999999999", "1"], [999999999999999999, 1]),
+        (["9" * 30, "1"], ["9" * 30, "1"]),
+        (["nil", "inf"], ["nil", "inf"]),
+    ],
+)
+@pytest.mark.parametrize("other", ["5", "u"], ids=["fast", "slow"])
+def test_labels_stay_as_they_are_written(written: list[str], read: list[Any], other: str, path: Path) -> None:
+    table = table_of(path, "y,x\n" + "".join(f"{label},{other}\n" for label in written), label="y")
+    assert table.labels is not None
+    assert table.labels.tolist() == read
+
+
+def test_text_among_numbers_is_named(path: Path) -> None:
+    message = error_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n")
+    assert "column 'b' holds numbers (2 so far), but row 2 (line 4) holds the text 'x'" in message
+    assert "--missing-values 'x' --missing drop-rows" in message
+    assert "--categorical b" in message
+    remedied = table_of(path, "a,b\n1,2\n3,\n4,x\n5,9\n", missing_values=["x"], missing="drop-rows")
+    assert remedied.rows.tolist() == [0, 3]
+
+
+def test_a_stray_in_the_first_row_is_the_one_that_is_named(path: Path) -> None:
+    assert "holds text (2 so far), but row 0 (line 2) holds the number 2" in error_of(path, "b\n2\nx\ny\n")
+    assert "holds numbers (2 so far), but row 0 (line 2) holds the text 'x'" in error_of(path, "b\nx\n1\n2\n")
+
+
+def test_a_number_among_text_is_named(path: Path) -> None:
+    message = error_of(path, "a,b\n1,\n3,x\n4,y\n5, 7\n")
+    assert "column 'b' holds text (2 so far), but row 3 (line 5) holds the number 7" in message
+    table = table_of(path, "a,b\n3,x\n5, 7\n", categorical=["b"])
+    assert cells(table)["b"] == ["x", " 7"]
+
+
+@pytest.mark.parametrize("cell", ["1_000", "0x10", "1,5", "1 2", "--1", "1e", "1'000"])
+def test_what_no_number_is(cell: str, path: Path) -> None:
+    assert f"row 1 (line 3) holds the text {cell!r}" in error_of(path, f'a\n1\n"{cell}"\n')
+
+
+def test_large_integers_that_float64_holds_are_fine(path: Path) -> None:
+    table = table_of(path, "a\n9007199254740994\n-1e300\n123456789012345678901234567890.5\n")
+    assert cells(table)["a"] == [9007199254740994.0, -1e300, 123456789012345678901234567890.5]
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "?", "null", "nan", "", " ? "])
+def test_words_for_nothing(word: str, path: Path) -> None:
+    content = f"a,b,y\n1,u,p\n{word},v,q\n3,{word},p\n4,u,q\n"
+    assert table_of(path, content, label="y", missing="drop-rows").rows.tolist() == [0, 3]
+    assert "2 empty cells, the first in row 1 (line 3), column 'a'" in error_of(path, content, label="y")
+
+
+def test_other_words_for_nothing(path: Path) -> None:
+    content = "a,b\n1,NA\n-999,v\n3,none\n4,v\n"
+    both = {"missing": "drop-rows", "missing_values": ["none", "-999"]}
+    assert table_of(path, content, **both).rows.tolist() == [3]
+    assert cells(table_of(path, content, missing_values=[""]))["b"] == ["NA", "v", "none", "v"]
+    assert read_table(
+        pd.DataFrame({"b": ["x", "none"]}), missing_values=["none"], missing="drop-rows"
+    ).rows.tolist() == [0]
+    assert "must be a collection of words" in error_of(path, content, ParameterError, missing_values="none")
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
@@ -20,82 +88,6 @@ def test_row_numbers_without_a_name_are_left_out(name: str, path: Path) -> None:
     assert cells(table) == {"x": [5.0, 7.0, 5.0]}
     assert "row numbers, left out" in table.notes[0]
     assert cells(table_of(path, f"{name},x\n4,5\n1,7\n")) == {name: [4.0, 1.0], "x": [5.0, 7.0]}
-
-
-def test_labels_that_look_like_a_quantity_are_refused(path: Path) -> None:
-    path.write_text("x,price\n" + "".join(f"{k},{100 + 7 * (k // 3)}\n" for k in range(90)))
-    model = TableModel(InterpolatingClassifier(random_state=0))
-    with pytest.raises(DataError, match=r"30 different values in 90 rows: is this a quantity"):
-        model.fit(path, label="price")
-    assert len(model.fit(read_table(path, label="price", categorical=["price"])).classes_) == 30
-
-
-def test_a_line_about_each_column(path: Path) -> None:
-    content = "n,c,d,z,y\n1,u,2020-01-01,5,p\n,v,2020-01-02,5,q\n3,u,2020-01-03,5,p\n"
-    table = table_of(path, content, label="y", drop=["z"], missing="impute")
-    assert described(table, ["z"]) == [
-        ("n", "number, 1 to 3; 1 empty cell imputed"),
-        ("c", "category, 2 levels"),
-        ("d", "date (year-month-day), as days"),
-        ("z", "left out"),
-        ("y", "label, 2 classes"),
-    ]
-
-
-def test_many_columns_of_numbers_share_a_line(path: Path) -> None:
-    names = ",".join(f"x{k}" for k in range(50))
-    table = table_of(path, f"{names},c\n" + ("1," * 50 + "u\n") + ("2," * 50 + "v\n"))
-    assert described(table) == [("x0 to x49", "50 columns of numbers, 1 to 2"), ("c", "category, 2 levels")]
-
-
-def test_a_printed_table_shows_its_head(path: Path) -> None:
-    table = table_of(path, "a;d;y\n1,5;2020-01-02;p\n2,5;2020-01-03;q\n" + "3,5;2020-01-04;q\n" * 5, label="y")
-    assert str(table).splitlines() == [
-        "<Table t.csv: 7 rows, 2 columns, labels in 'y'>",
-        "cells are separated by ';', numbers have decimal commas",
-        "row    a  d           y",
-        "  0  1.5  2020-01-02  p",
-        "  1  2.5  2020-01-03  q",
-        "  2  3.5  2020-01-04  q",
-        "  3  3.5  2020-01-04  q",
-        "  4  3.5  2020-01-04  q",
-        "and 2 more rows",
-    ]
-
-
-GAPS = "a,b,y\n1,u,p\n,v,q\n2,,p\n8,v,q\n"
-
-
-def test_the_median_and_the_most_frequent_category_fill_gaps(path: Path) -> None:
-    table = table_of(path, GAPS, label="y", missing="impute")
-    X = Encoding.learn(table, "none").encode(table)
-    assert X.tolist() == [[1, 1, 0], [2, 0, 1], [2, 0, 1], [8, 0, 1]]
-
-
-def test_indicators_say_which_cells_were_empty(path: Path) -> None:
-    table = table_of(path, GAPS, label="y", missing="indicator")
-    encoding = Encoding.learn(table, "none")
-    assert encoding.features == ("a", "a is missing", "b=u", "b=v", "b is missing")
-    assert encoding.encode(table).tolist() == [[1, 0, 1, 0, 0], [2, 1, 0, 1, 0], [2, 0, 0, 0, 1], [8, 0, 0, 1, 0]]
-
-
-@pytest.mark.parametrize("missing", ["impute", "indicator"])
-def test_what_was_learned_is_kept_in_the_file(missing: str, path: Path, tmp_path: Path) -> None:
-    path.write_text(GAPS.replace("2,,p", "2,,q"))  # filled, it equals the row before
-    model = TableModel(InterpolatingClassifier(random_state=0), missing=missing).fit(path, label="y")  # type: ignore[arg-type]
-    exactfit.save(model, tmp_path / "m.exactfit")
-    again = exactfit.load(tmp_path / "m.exactfit")
-    (tmp_path / "new.csv").write_text("b,a\n,\nu,2\n")
-    assert np.array_equal(again.encode(tmp_path / "new.csv"), model.encode(tmp_path / "new.csv"))
-    assert again.missing == missing
-    assert again.certify(path).holds
-    assert again.columns == model.columns
-
-
-def test_a_model_that_did_not_learn_to_fill_says_so() -> None:
-    model = TableModel(InterpolatingClassifier(random_state=0)).fit([[1.0], [2.0]], ["p", "q"])
-    with pytest.raises(DataError, match="fitted without --missing impute"):
-        model.predict(read_table(np.array([[np.nan], [1.0]]), missing="impute"))
 
 
 def test_a_nearly_empty_column_is_named_before_its_rows_are_left_out(path: Path) -> None:
@@ -110,17 +102,3 @@ def test_a_nearly_empty_column_is_named_before_its_rows_are_left_out(path: Path)
 def test_rows_without_a_label_are_left_out_and_told(path: Path) -> None:
     table = table_of(path, "a,y\n1,p\n2,\n,q\n", label="y", missing="impute")
     assert (table.rows.tolist(), table.notes) == ([0, 2], ("1 row without a label is left out",))
-
-
-def test_anchors_are_rows_of_the_file(path: Path, tmp_path: Path) -> None:
-    path.write_text("a,y\n,p\n,q\n0,p\n5,q\n6,p\n1,p\n7,q\n")
-    table = read_table(path, label="y", missing="drop-rows")
-    model = TableModel(InterpolatingClassifier(random_state=0)).fit(table)
-    exactfit.save(model, tmp_path / "m.exactfit")
-    for one in (model, exactfit.load(tmp_path / "m.exactfit")):
-        found = one.explain(table)
-        named = {at.anchor for each in found for _, at in each.roles()} | {
-            at.witness for e in found for _, at in e.roles()
-        }
-        assert named <= set(range(2, 7))
-        assert set(found.anchors) == {int(row) + 2 for row in one.classifier_.anchors_}

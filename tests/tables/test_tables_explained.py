@@ -1,4 +1,4 @@
-"""Explanations of tables: cells beside row numbers of the file, for frames and files, as text, JSON and a page."""
+"""What is told of tables: how columns were read; explanations with cells and row numbers of the file, and as a page."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
+from table_files import table_of
 
 import exactfit
-from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel
+from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, read_table
+from exactfit.tables.explained import described
 
 TEXT = "weight,colour,fruit\n182,red,apple\n,red,apple\n118,yellow,banana\n171,green,apple\n160,green,pear\n"
 
@@ -90,3 +92,35 @@ def test_weighted_detectors_show_the_rows_that_they_rest_on(path: Path) -> None:
     model = TableModel(InterpolatingClassifier(detectors="weighted", random_state=0), missing="drop-rows")
     found = model.fit(path, label="fruit").explain(pd.read_csv(path).dropna())
     assert any("support" in line[2] for one in found[:] for line in one.cells)
+
+
+def test_a_line_about_each_column(path: Path) -> None:
+    content = "n,c,d,z,y\n1,u,2020-01-01,5,p\n,v,2020-01-02,5,q\n3,u,2020-01-03,5,p\n"
+    table = table_of(path, content, label="y", drop=["z"], missing="impute")
+    assert described(table, ["z"]) == [
+        ("n", "number, 1 to 3; 1 empty cell imputed"),
+        ("c", "category, 2 levels"),
+        ("d", "date (year-month-day), as days"),
+        ("z", "left out"),
+        ("y", "label, 2 classes"),
+    ]
+
+
+def test_many_columns_of_numbers_share_a_line(path: Path) -> None:
+    names = ",".join(f"x{k}" for k in range(50))
+    table = table_of(path, f"{names},c\n" + ("1," * 50 + "u\n") + ("2," * 50 + "v\n"))
+    assert described(table) == [("x0 to x49", "50 columns of numbers, 1 to 2"), ("c", "category, 2 levels")]
+
+
+def test_anchors_are_rows_of_the_file(path: Path, tmp_path: Path) -> None:
+    path.write_text("a,y\n,p\n,q\n0,p\n5,q\n6,p\n1,p\n7,q\n")
+    table = read_table(path, label="y", missing="drop-rows")
+    model = TableModel(InterpolatingClassifier(random_state=0)).fit(table)
+    exactfit.save(model, tmp_path / "m.exactfit")
+    for one in (model, exactfit.load(tmp_path / "m.exactfit")):
+        found = one.explain(table)
+        named = {at.anchor for each in found for _, at in each.roles()} | {
+            at.witness for e in found for _, at in e.roles()
+        }
+        assert named <= set(range(2, 7))
+        assert set(found.anchors) == {int(row) + 2 for row in one.classifier_.anchors_}

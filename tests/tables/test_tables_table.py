@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from table_data import fitted_table, people
+from table_files import table_of
 
 from exactfit import (
     ConflictWarning,
@@ -69,3 +70,18 @@ def test_records_are_shown_in_a_line() -> None:
     assert repr(model.columns) == "(Field('age', 0), Field('town', 1, 2 categories))"
     assert repr(model.encoding_) == "<Encoding: 2 columns as 3 features, labels in 'answer'>"
     assert repr(model) == "TableModel(classifier=InterpolatingClassifier(random_state=0))"
+
+
+def test_a_printed_table_shows_its_head(path: Path) -> None:
+    table = table_of(path, "a;d;y\n1,5;2020-01-02;p\n2,5;2020-01-03;q\n" + "3,5;2020-01-04;q\n" * 5, label="y")
+    assert str(table).splitlines() == [
+        "<Table t.csv: 7 rows, 2 columns, labels in 'y'>",
+        "cells are separated by ';', numbers have decimal commas",
+        "row    a  d           y",
+        "  0  1.5  2020-01-02  p",
+        "  1  2.5  2020-01-03  q",
+        "  2  3.5  2020-01-04  q",
+        "  3  3.5  2020-01-04  q",
+        "  4  3.5  2020-01-04  q",
+        "and 2 more rows",
+    ]

@@ -219,3 +219,38 @@ def test_reading_tells_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch
     done = [done for _, done, total in told if total == 45]
     assert done == sorted(done)
     assert done[-1] == 45
+
+
+def test_decimal_commas_are_found_with_the_separator_and_told(path: Path) -> None:
+    table = table_of(path, "a;b;y\n1,5;2;p\n-2,25;3;q\n", label="y")
+    assert cells(table) == {"a": [1.5, -2.25], "b": [2.0, 3.0]}
+    assert table.notes == ("cells are separated by ';', numbers have decimal commas",)
+
+
+def test_plain_blocks_with_decimal_commas_take_the_fast_way_and_are_right(path: Path) -> None:
+    rows = "".join(f"{k},25;{k}\n" for k in range(500))
+    assert cells(table_of(path, f"a;b\n{rows}"))["a"] == [k + 0.25 for k in range(500)]
+    assert "holds the text '1.5'" in error_of(path, f"a;b\n{rows}1.5;2\n")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+def test_separators_are_found(separator: str, path: Path) -> None:
+    table = table_of(path, "a,b\n1.5,x\n2.5,y\n".replace(",", separator))
+    assert cells(table) == {"a": [1.5, 2.5], "b": ["x", "y"]}
+    assert len(table.notes) == (separator != ",")
+
+
+def test_without_a_header_commas_may_stand_on_either_side(path: Path) -> None:
+    assert cells(table_of(path, "1,5;2,5\n3,5;4,5\n", header=False)) == {"0": [1.5, 3.5], "1": [2.5, 4.5]}
+    assert cells(table_of(path, "1,x;y\n3,z;w\n", header=False)) == {"0": [1.0, 3.0], "1": ["x;y", "z;w"]}
+
+
+def test_a_given_decimal_sign_stays(path: Path) -> None:
+    assert cells(table_of(path, "a;b\n1,5;x\n", decimal=".")) == {"a": ["1,5"], "b": ["x"]}
+    assert cells(table_of(path, 'a,b\n"1,5",x\n', decimal=",")) == {"a": [1.5], "b": ["x"]}
+    assert "decimal must be '.', ',' or 'auto'" in error_of(path, "a\n1\n", ParameterError, decimal=";")
+
+
+def test_a_separator_that_gives_one_column_is_noticed(path: Path) -> None:
+    assert "did you mean --separator ';'?" in error_of(path, "a;b\n1;2\n", ParameterError, separator=",")
+    assert cells(table_of(path, "a\n1\n", separator=";")) == {"a": [1.0]}

@@ -169,14 +169,11 @@ def picture(pixels: NDArray[Any], description: str) -> Markup:
     >>> picture(np.eye(2), "row 3")[:32]
     '<img src="data:image/png;base64,'
     """
-    octets = base64.b64encode(png(_stretched(pixels))).decode()
-    return Markup(f'<img src="data:image/png;base64,{octets}" alt="{as_html(description)}">')
-
-
-def _stretched(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     values = np.asarray(pixels, dtype=np.float64)
     low, high = float(values.min()), float(values.max())
-    return np.asarray(np.rint((values - low) * (255 / (high - low) if high > low else 0)), dtype=np.uint8)
+    stretched = np.rint((values - low) * (255 / (high - low) if high > low else 0)).astype(np.uint8)
+    octets = base64.b64encode(png(stretched)).decode()
+    return Markup(f'<img src="data:image/png;base64,{octets}" alt="{as_html(description)}">')
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
@@ -185,12 +182,10 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     kind = GREY if pixels.ndim == 2 else COLOUR
     lines = b"".join(b"\0" + line.tobytes() for line in np.ascontiguousarray(pixels))  # each with its filter: none
     head = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    octets = b"\x89PNG\r\n\x1a\n"
+    for name, content in ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")):
+        octets += struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    return octets
 
 
 def page(title: str, *parts: Markup) -> str:
@@ -254,11 +249,9 @@ def bars(tasks: dict[str, tuple[int, int | None]]) -> Markup:
     >>> print(bars({"cover": (3, 4)}))
     <div>cover <progress value="3" max="4"></progress> 3/4</div>
     """
-    return joined(element("div", joined(_bar(what, *state))) for what, state in tasks.items())
-
-
-def _bar(what: str, done: int, total: int | None) -> Iterator[Markup]:
-    yield as_html(f"{what} ")
-    known = {} if total is None else {"value": str(done), "max": str(total)}
-    yield element("progress", "", **known)
-    yield Markup(f" {done:,}" if total is None else f" {done:,}/{total:,}")
+    lines = []
+    for what, (done, total) in tasks.items():
+        known = {} if total is None else {"value": str(done), "max": str(total)}
+        count = f" {done:,}" if total is None else f" {done:,}/{total:,}"
+        lines.append(element("div", joined([as_html(f"{what} "), element("progress", "", **known), Markup(count)])))
+    return joined(lines)

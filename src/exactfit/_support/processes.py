@@ -1,4 +1,4 @@
-"""Functions in processes of their own, with limits of time and memory; processes that outlive nobody.
+"""Functions in processes of their own, with limits of time and memory; and files that others find whole, or not at all.
 
 A process is started afresh, not forked and not from the caller's main module, so that scripts need no
 ``if __name__ == "__main__"`` and nothing of the caller's state counts. Either it carries out one function, which gets
@@ -8,6 +8,7 @@ it or ends it. Or it is one of several :func:`workers`, which are asked to do on
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import mmap
@@ -15,6 +16,7 @@ import multiprocessing.spawn
 import os
 import pickle
 import queue
+import secrets
 import signal
 import subprocess
 import sys
@@ -27,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
 
-from .files import write_whole
+from .threads import memory_of
 
 POLL_SECONDS = 0.02  # between two looks at a process: too short to be waited for, too long to cost anything
 MEMORY_SECONDS = 0.1  # between two looks at its memory, for which the system has to be asked
@@ -35,9 +37,55 @@ PARENT_SECONDS = 1.0  # between two looks whether the parent still lives
 WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does not count
 ALIGNMENT = 64  # bytes: arrays in a file begin where vectors of the widest processors may
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-
-
 Answer = TypeVar("Answer")
+
+
+def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
+    """Write a file aside, then put it in place; on any failure nothing is left behind.
+
+    Parameters
+    ----------
+    path : path
+        A link stays, and what it points to is replaced.
+    octets : bytes
+    what : str
+        What is written, for messages: "cannot save the model: ...".
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from exactfit._support.processes import write_whole
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(os.path.join(folder, "a.txt"), b"whole", "the text")
+    ...     os.listdir(folder)
+    ['a.txt']
+    """
+    real = Path(os.path.realpath(path))
+    if not real.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
+    aside = real.with_name(f".exactfit-{secrets.token_hex(8)}.tmp")
+    try:
+        with aside.open("xb") as file:
+            file.write(octets)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, real)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot save {what}: {error.strerror}", str(real)) from error
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+    _sync_folder(real.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlast a power cut, where a folder can be opened and synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @dataclass(frozen=True)
@@ -50,14 +98,7 @@ class Limits:
 
 
 class Reporter:
-    """Tells facts, which must be what JSON can hold; all of them so far are in one file, always whole.
-
-    Parameters
-    ----------
-    path : Path
-    answers : file, optional
-        Where a worker's answers go.
-    """
+    """Tells facts, which must be what JSON can hold, in one file, always whole; and a worker's answers in another."""
 
     def __init__(self, path: Path, answers: IO[bytes] | None = None) -> None:
         self._path, self._facts, self._answers = path, dict[str, Any](), answers
@@ -77,14 +118,7 @@ class Reporter:
 class Shared:
     """What several processes read from one file: its arrays are mapped, so that memory holds them once.
 
-    Writing to them changes nothing for others. A function that gets it as an argument gets what it holds.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    held : object
-        Whatever can be pickled.
+    What it holds is whatever can be pickled. Writing to it changes nothing for others.
     """
 
     def __init__(self, path: Path, held: Any) -> None:
@@ -107,18 +141,10 @@ class Shared:
 
 
 class OwnProcess:
-    """A function at work in a process of its own.
+    """A function at work in a process of its own, with files in a new folder.
 
-    Parameters
-    ----------
-    folder : Path
-        A new folder for its files.
-    limits : Limits
-    function : callable
-        Called with a :class:`Reporter` and the arguments.
-    arguments
-        Whatever can be pickled, classes of scripts and notebooks too; of a :class:`Shared` the function gets what
-        it holds.
+    It is called with a :class:`Reporter` and the arguments: whatever can be pickled, classes of scripts and notebooks
+    too. Of a :class:`Shared` it gets what that holds.
     """
 
     def __init__(self, folder: Path, limits: Limits, function: Callable[..., None], *arguments: Any) -> None:
@@ -188,15 +214,14 @@ class OwnProcess:
 
     def _beyond(self) -> str | None:
         """The limit that it does not keep to."""
-        limits, passed = self._limits, time.monotonic() - self._clock
-        if passed > (limits.time_limit if self._is_warm else WARM_UP_SECONDS):
-            return f"time limit of {limits.time_limit if self._is_warm else WARM_UP_SECONDS:g} s"
-        if limits.memory_limit is None or time.monotonic() < self._next_look:
+        now, most = time.monotonic(), self._limits.memory_limit
+        seconds = self._limits.time_limit if self._is_warm else WARM_UP_SECONDS
+        if now - self._clock > seconds:
+            return f"time limit of {seconds:g} s"
+        if most is None or now < self._next_look:
             return None
-        self._next_look = time.monotonic() + MEMORY_SECONDS
-        used = memory_of(self._process.pid)
-        too_much = used is not None and used > limits.memory_limit
-        return f"memory limit of {limits.memory_limit / 2**20:,.0f} MiB" if too_much else None
+        self._next_look = now + MEMORY_SECONDS
+        return f"memory limit of {most / 2**20:,.0f} MiB" if (memory_of(self._process.pid) or 0) > most else None
 
     def _told_by(self, code: int) -> str:
         """How a process ended by itself, by its exit code and its last words."""
@@ -275,20 +300,13 @@ def run_alone(function: Callable[..., None], *arguments: Any, limits: Limits | N
 
 @contextmanager
 def workers(at_once: int, function: Callable[..., Answer], held: Any) -> Iterator[Callable[[Any], Answer]]:
-    """So many processes that each hold the same, and do one task after another: ``function(held, task)``.
-
-    Parameters
-    ----------
-    at_once : int
-    function : callable
-    held : object
-        In memory once.
+    """So many processes that each hold the same, in memory once, and do one task after another.
 
     Yields
     ------
     callable
-        Has a task done by a process that is free, and returns its answer; for several threads at a time. A process
-        that ends before it answers is a :class:`ChildProcessError`.
+        Has a process that is free do a task, and returns ``function(held, task)``; for several threads at a time. A
+        process that ends before it answers is a :class:`ChildProcessError`.
     """
     free = queue.SimpleQueue[OwnProcess]()
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, ExitStack() as started:
@@ -351,35 +369,6 @@ def _leave() -> NoReturn:
         with suppress(OSError):  # another process may hold it
             path.unlink(missing_ok=True)
     os._exit(1)
-
-
-def memory_of(process: int) -> int | None:
-    """Bytes of main memory that a process has for itself, None where the system does not tell.
-
-    Pages of files, such as data that several processes share, are left out on Linux.
-
-    Examples
-    --------
-    >>> import os
-    >>> from exactfit._support.processes import memory_of
-    >>> own = memory_of(os.getpid())
-    >>> own is None or own > 2**20
-    True
-    """
-    try:
-        resident, shared = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1:3]
-        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return told_by_ps(process)
-
-
-def told_by_ps(process: int) -> int | None:
-    """The same, shared pages included, where there is no /proc, as on macOS."""
-    try:
-        told = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=False)
-        return 1024 * int(told.stdout)
-    except (OSError, ValueError):
-        return None
 
 
 def work() -> None:

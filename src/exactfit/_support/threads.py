@@ -1,8 +1,9 @@
-"""What of this machine a process may use: memory, and threads, with BLAS kept to one thread each meanwhile."""
+"""What of this machine a process may use, and does: memory, and threads, with BLAS kept to one thread meanwhile."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -78,6 +79,35 @@ def _taken(column: int) -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[column]) * int(os.sysconf("SC_PAGE_SIZE"))
     return 0
+
+
+def memory_of(process: int) -> int | None:
+    """Bytes of main memory that a process has for itself, None where the system does not tell.
+
+    Pages of files, such as data that several processes share, are left out on Linux.
+
+    Examples
+    --------
+    >>> import os
+    >>> from exactfit._support.threads import memory_of
+    >>> own = memory_of(os.getpid())
+    >>> own is None or own > 2**20
+    True
+    """
+    try:
+        resident, shared = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1:3]
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return told_by_ps(process)
+
+
+def told_by_ps(process: int) -> int | None:
+    """The same, shared pages included, where there is no /proc, as on macOS."""
+    try:
+        told = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=False)
+        return 1024 * int(told.stdout)
+    except (OSError, ValueError):
+        return None
 
 
 Item = TypeVar("Item")

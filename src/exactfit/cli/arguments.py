@@ -1,120 +1,26 @@
-"""What every command takes: options are written once, and those that belong together are one record."""
+"""Options and arguments: each is written once, and those that belong together are one record.
+
+Options of the estimator are made from its own record.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import Field, asdict, dataclass, fields, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..exceptions import ParameterError
-from ..options import Options, Shell
-from .output import MEANINGS, ExitCode, notify, show_progress, state
+from ..options import ACCURATE, PAPER, Options, Shell
+from .output import notify, show_progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..estimators import InterpolatingClassifier
     from ..tables import Encoding, ReadOptions, Table, TableModel
-
-# Words that options and arguments of a name take, for shells to offer; what checks them is the library.
-CHOICES: dict[str, tuple[str, ...]] = {
-    **{option.name: option.metadata["shell"].words for option in fields(Options)},
-    "arithmetic": ("exact", "float64", "float32"),
-    "backend": ("processes", "threads", "dask"),
-    "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
-    "decimal": ("auto", ".", ","),
-    "dtype": ("float64", "float32"),
-    "experiment": (
-        *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
-        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families"),
-    ),
-    "extent": ("quick", "paper", "committed"),
-    "missing": ("error", "drop-rows", "impute", "indicator"),
-    "scale": ("standard", "none"),
-    "separator": ("auto", "tab"),
-}
-SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
-CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
-
-
-def _remember_debug(value: bool) -> bool:
-    state().debug |= value
-    return value
-
-
-def _remember_quiet(value: bool) -> bool:
-    state().quiet |= value
-    return value
-
-
-Debug = Annotated[
-    bool, typer.Option("--debug", callback=_remember_debug, is_eager=True, help="Show where an error arose.")
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_remember_quiet, is_eager=True, help="No messages but errors.")
-]
-
-
-@dataclass(frozen=True)
-class Common:
-    """What every command takes."""
-
-    quiet: Quiet = False
-    debug: Debug = False
-
-
-def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
-    """Make a function a command: records among its parameters become options; an example ends its help."""
-    name = function.__name__.removesuffix("_command").replace("_", "-")
-    app.command(name, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
-
-
-def _spread(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with the fields of each record in place of the record, and the common options."""
-    hints = get_type_hints(function, include_extras=True)
-    given = inspect.signature(function).parameters
-    records = {name: hints[name] for name in given if is_dataclass(hints[name])}
-    parameters = []
-    for name, parameter in given.items():
-        if name in records:
-            parameters += _of_record(records[name])
-        else:
-            parameters.append(_keyword(name, hints[name], parameter.default))
-    parameters += _of_record(Common)
-
-    def run(**values: Any) -> None:
-        grouped = {
-            name: record(**{field.name: values[field.name] for field in fields(record)})
-            for name, record in records.items()
-        }
-        function(**grouped, **{name: values[name] for name in given if name not in records})
-
-    run.__doc__, run.__name__ = function.__doc__, function.__name__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-def _of_record(record: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(record, include_extras=True)
-    return [
-        _keyword(field.name, hints[field.name], inspect.Parameter.empty if field.default is MISSING else field.default)
-        for field in fields(record)
-    ]
-
-
-def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    for told in getattr(hint, "__metadata__", ()) if name in CHOICES else ():
-        told.autocompletion = _offered(CHOICES[name])
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def _offered(words: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """What a shell offers for the beginning of a word."""
-    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def readable(path: Path | None) -> Path | None:
@@ -128,48 +34,61 @@ def readable(path: Path | None) -> Path | None:
     return path
 
 
-def option(name: str, **settings: Any) -> Any:
+def argument(told: str, **settings: Any) -> Any:
+    """An argument of a command, with what its help says."""
+    return typer.Argument(help=told, **settings)
+
+
+def option(told: str, *flags: str, **settings: Any) -> Any:
+    """An option of a command, with what its help says."""
+    return typer.Option(*flags, help=told, **settings)
+
+
+def record_option(name: str, **settings: Any) -> Any:
     """An option of the constructions, as their record tells it."""
     shell: Shell = Options.__dataclass_fields__[name].metadata["shell"]
-    told: dict[str, Any] = {"help": shell.help, **shell.settings, **settings}
-    return typer.Option(*shell.flags, **told)
+    return option(shell.help, *shell.flags, **{**shell.settings, **settings})
 
 
-DataFile = Annotated[
-    Path,
-    typer.Argument(
-        callback=readable, metavar="DATA",
-        help="A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input.",
-    ),
-]  # fmt: skip
-ModelFile = Annotated[
-    Path, typer.Argument(exists=True, dir_okay=False, metavar="MODEL", help="A file that exactfit fit wrote.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Jobs = Annotated[int | None, option("n_jobs")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Same seed, same result; another one each time by default.")]
+EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False}  # of a file that is read
+A_TABLE = "A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input."
+DataFile = Annotated[Path, argument(A_TABLE, callback=readable, metavar="DATA")]
+ModelFile = Annotated[Path, argument("A file that exactfit fit wrote.", metavar="MODEL", **EXISTING)]
+Json = Annotated[bool, option("Print JSON, for programs.", "--json")]
+Jobs = Annotated[int | None, record_option("n_jobs")]
+Seed = Annotated[int | None, option("Same seed, same result; another one each time by default.", min=0)]
+Force = Annotated[bool, option("Replace the file if it exists.", "--force", "-f")]
+Drop = Annotated[list[str] | None, option("A column to leave out; may be repeated.", metavar="NAME")]
+BACKENDS = ("local", "dask")
+Preset = Annotated[str, option("Where options start from: accurate (measured), or paper (as it is published).")]
 
 
 @dataclass(frozen=True)
 class NewFile:
     """A file that a command must write."""
 
-    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="The file to write.")]
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")] = False
+    output: Annotated[Path, option("The file to write.", "--output", "-o", dir_okay=False)]
+    force: Force = False
 
     def check(self) -> None:
         """Refuse to overwrite, before any work is done."""
         refuse_existing(self.output, self.force)
+
+    def check_onnx(self, what: str) -> None:
+        """The same, and refuse a name that is not one of an ONNX file."""
+        self.check()
+        if self.output.suffix != ".onnx":
+            raise ParameterError(f"{what} are ONNX files: give a name that ends in .onnx, not {self.output.name!r}")
 
 
 @dataclass(frozen=True)
 class Output:
     """Where data go, if not to standard output."""
 
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file, in place of standard output.")
-    ] = None
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")] = False
+    output: Annotated[Path | None, option("A file, in place of standard output.", "--output", "-o", dir_okay=False)] = (
+        None
+    )
+    force: Force = False
 
     def check(self) -> None:
         """Refuse to overwrite, before any work is done."""
@@ -178,25 +97,21 @@ class Output:
 
     def write(self, text: str, what: str) -> None:
         """Print the text, or write the file."""
-        from .._support.files import write_whole
-
+        text = text if text.endswith("\n") else f"{text}\n"
         if self.output is None:
-            typer.echo(text, nl=not text.endswith("\n"))
+            typer.echo(text, nl=False)
         else:
-            write_whole(self.output, (text if text.endswith("\n") else f"{text}\n").encode(), what)
-            notify(f"{self.output}: written")
+            write_file(self.output, text.encode(), what)
 
 
 @dataclass(frozen=True)
 class Report(Output):
     """Where data go, and a page beside them."""
 
-    report: Annotated[
-        Path | None, typer.Option("--report", dir_okay=False, help="Also write a page (HTML, one file) to look at.")
-    ] = None
-    image_shape: Annotated[
-        str | None, typer.Option(metavar="H,W[,C]", help="In the page, rows are images: 28,28 or 32,32,3.")
-    ] = None
+    report: Annotated[Path | None, option("Also write a page (HTML, one file) to look at.", dir_okay=False)] = None
+    image_shape: Annotated[str | None, option("In the page, rows are images: 28,28 or 32,32,3.", metavar="H,W[,C]")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse to overwrite, and a shape without a page, before any work is done."""
@@ -208,11 +123,8 @@ class Report(Output):
 
     def write_page(self, page: Callable[[tuple[int, ...] | None], str]) -> None:
         """Write the page, if one was asked for."""
-        from .._support.files import write_whole
-
         if self.report is not None:
-            write_whole(self.report, page(shape_of(self.image_shape)).encode(), "the report")
-            notify(f"{self.report}: written")
+            write_file(self.report, page(shape_of(self.image_shape)).encode(), "the report")
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -223,24 +135,28 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise ParameterError(f"{path} exists: give another name, or --force to replace it")
 
 
+def write_file(path: Path, octets: bytes, what: str) -> None:
+    """Write a file, whole or not at all, and say so."""
+    from .._support.processes import write_whole
+
+    write_whole(path, octets, what)
+    notify(f"{path}: written")
+
+
 @dataclass(frozen=True)
 class TableSource:
     """A table, and how its cells are to be read."""
 
     data: DataFile
-    separator: Annotated[str, typer.Option(help="Between the cells: a character, tab, or auto.")] = "auto"
-    decimal: Annotated[str, typer.Option(help="In numbers: a point, a comma, or auto.")] = "auto"
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are 0, 1, ...")] = (
-        False
-    )
-    missing: Annotated[
-        str, typer.Option(help="Empty cells: error, drop-rows, impute, or indicator (impute and mark).")
-    ] = "error"
+    separator: Annotated[str, option("Between the cells: a character, tab, or auto.")] = "auto"
+    decimal: Annotated[str, option("In numbers: a point, a comma, or auto.")] = "auto"
+    no_header: Annotated[bool, option("The first line is data; columns are 0, 1, ...", "--no-header")] = False
+    missing: Annotated[str, option("Empty cells: error, drop-rows, impute, or indicator (impute and mark).")] = "error"
     missing_values: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            'Counts as an empty cell beside NA, N/A, ?, null, nan; may be repeated; "" leaves those out.',
             metavar="WORD",
-            help='Counts as an empty cell beside NA, N/A, ?, null, nan; may be repeated; "" leaves those out.',
         ),
     ] = None
 
@@ -259,48 +175,48 @@ class TableSource:
         """The columns that a model takes."""
         return _told(model.read(str(self.data), labels=labels, form=self.form()))
 
+    def read_labelled(self, path: Path, label: str | None, form: ReadOptions, **chosen: Any) -> Table:
+        """A table with labels."""
+        from ..tables import read_table
+
+        if label is None and path.suffix != ".npz":
+            raise ParameterError("say which column holds the labels: --label NAME")
+        table = _told(read_table(str(path), label=label, **chosen, **asdict(form)))
+        if table.labels is None:
+            raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
+        return table
+
 
 @dataclass(frozen=True)
 class LabelledSource(TableSource):
     """A table with labels, and what its columns are."""
 
-    label: Annotated[
-        str | None, typer.Option(help="The column that holds the labels; y for .npz, where it need not be said.")
-    ] = None
-    drop: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A column to leave out; may be repeated.")] = (
+    label: Annotated[str | None, option("The column that holds the labels; y for .npz, where it need not be said.")] = (
         None
     )
+    drop: Drop = None
     categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A column of categories that look like numbers; may be repeated."),
+        list[str] | None, option("A column of categories that look like numbers; may be repeated.", metavar="NAME")
     ] = None
     date_part: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help="Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.",
+        option(
+            "Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.", metavar="PART"
         ),
     ] = None
-    scale: Annotated[
-        str, typer.Option(help="standard: centre numeric columns, divide by their deviation; or none.")
-    ] = "standard"
+    scale: Annotated[str, option("standard: centre numeric columns, divide by their deviation; or none.")] = "standard"
 
     def labelled(self) -> tuple[Table, NDArray[Any]]:
         """The table and its labels, read once."""
         from .._support.parameters import check_choice
-        from ..tables import read_table
-        from ..tables.columns import refuse_measure
-        from ..tables.encoding import SCALINGS
+        from ..tables.encoding import SCALINGS, refuse_measure
 
-        if self.label is None and self.data.suffix != ".npz":
-            raise ParameterError("say which column holds the labels: --label NAME")
         check_choice("scale", self.scale, SCALINGS)
-        chosen: dict[str, Any] = {"label": self.label, "drop": self.drop or (), "categorical": self.categorical or ()}
         form = replace(self.form(), date_parts=tuple(self.date_part or ()))
-        table = _told(read_table(str(self.data), **chosen, **asdict(form)))
-        if table.labels is None:
-            raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
+        chosen = {"drop": self.drop or (), "categorical": self.categorical or ()}
+        table = self.read_labelled(self.data, self.label, form, **chosen)
         refuse_measure(table)
+        assert table.labels is not None
         return table, table.labels
 
     def encoded(self) -> Encoded:
@@ -329,17 +245,12 @@ def _told(table: Table) -> Table:
     return table
 
 
-def as_number(name: str, text: str, kind: type) -> Any:
-    """A number that may also be a word."""
+def as_number(name: str, text: str, kind: type, words: Collection[str] = ()) -> Any:
+    """A number, or one of the words that may stand for it."""
     try:
-        return kind(text)
+        return text if text in words else kind(text)
     except ValueError:
         raise ParameterError(f"{name} must be a number, or its default word, got {text!r}") from None
-
-
-def bias_of(text: str) -> Any:
-    """The word radius, or a number."""
-    return text if text == "radius" else as_number("--max-bias", text, float)
 
 
 def shape_of(text: str | None) -> tuple[int, ...] | None:
@@ -357,3 +268,78 @@ def as_label(text: str | None, labels: NDArray[Any]) -> Any:
     if text in (None, "all") or labels.dtype.kind not in "iu":
         return text
     return as_number("--target-class", str(text), int)
+
+
+def _argument(one: Field[Any]) -> tuple[str, Any, Any]:
+    """An option of the record as the command line takes it: its name there, its type, and its default.
+
+    A default that a preset changes is None here, and only shown.
+    """
+    kind, default = _shell(one).kind, ACCURATE.get(one.name, one.default)
+    if one.name not in PAPER:
+        return _name(one), Annotated[kind, record_option(one.name)], default
+    shown = one.name if default is True else f"{default:g}" if default == 0 else default
+    return _name(one), Annotated[kind | None, record_option(one.name, show_default=shown)], None
+
+
+def _shell(one: Field[Any]) -> Shell:
+    found: Shell = one.metadata["shell"]
+    return found
+
+
+def _name(one: Field[Any]) -> str:
+    """What an option is called on the command line, as a name in Python."""
+    flags = _shell(one).flags
+    return flags[0].strip("-").replace("-", "_") if flags else one.name
+
+
+_Arguments: Any = make_dataclass(
+    "_Arguments", [("preset", Preset, "accurate"), *map(_argument, fields(Options)), ("seed", Seed, None)], frozen=True
+)
+
+
+class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
+    """Options of ``InterpolatingClassifier``; where None is no value, it stands for the default of the preset."""
+
+    def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
+        """The estimator with these options."""
+        from ..estimators import InterpolatingClassifier
+
+        presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
+        if self.preset not in presets:
+            raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
+        given = {one.name: self._value(one, labels) for one in fields(Options)}
+        given |= {"random_state": self.seed, "verbose": int(show_progress())}
+        return presets[self.preset](**{name: value for name, value in given.items() if value is not None})
+
+    def _value(self, one: Field[Any], labels: NDArray[Any]) -> Any:
+        """An option as the estimator takes it."""
+        given, shell = getattr(self, _name(one)), _shell(one)
+        if one.name == "target":
+            return as_label(given, labels)
+        if one.name == "image_shape":
+            return shape_of(given)
+        if one.name == "margin":
+            return given if given is None or given.endswith("%") else as_number("--margin", given, float)
+        if shell.number is None or given is None:
+            return given
+        return as_number(f"--{one.name.replace('_', '-')}", given, shell.number, shell.words)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a fit runs."""
+
+    backend: Annotated[str, option("local, or dask: Parquet of numeric columns, in parts of any size.")] = "local"
+    scheduler: Annotated[
+        str | None, option("Address of a Dask scheduler, with --backend dask; without it, this machine.")
+    ] = None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether Dask is wanted."""
+        if self.backend not in BACKENDS:
+            raise ParameterError(f"--backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        if self.scheduler is not None and self.backend != "dask":
+            raise ParameterError("--scheduler goes with --backend dask")
+        return self.backend == "dask"

@@ -1,89 +1,161 @@
-"""Commands to see and try: ``reproduce``, ``sweep``, ``trials``, ``demo``, ``playground``, ``warm-up``."""
+"""Commands to measure, compare and try: ``describe``, ``compare``, ``evaluate``, ``reproduce``, ``demo`` and others."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._support.console import tell
+from .._support.console import harmless, tell
 from ..exceptions import ParameterError
-from .output import ExitCode, notify, print_exhibit, telling_of_compiling
+from .arguments import (
+    EXISTING,
+    Estimator,
+    Jobs,
+    Json,
+    LabelledSource,
+    argument,
+    as_label,
+    as_number,
+    option,
+    record_option,
+)
+from .output import ExitCode, json_text, notify, print_exhibit, show_progress, telling_of_compiling
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
     from ..lab.option_sweep import OptionSweep
-    from ..lab.reproducing import Reproduced, SweepOptions
+    from ..lab.reproducing import SweepOptions
 
 Extent = Annotated[
     str | None,
-    typer.Option(
-        help="quick (the default), paper, or committed: the part whose results are kept in results/, and the default "
+    option(
+        "quick (the default), paper, or committed: the part whose results are kept in results/, and the default "
         "with --start-from."
     ),
 ]
+TrialFiles = Annotated[list[Path], argument("Stores and packed files.", **EXISTING)]
 DEMO = Path("exactfit-demo")
+
+
+def describe_command(
+    source: LabelledSource,
+    target_class: Annotated[str | None, option("The class that gets detectors.", metavar="LABEL")] = None,
+    max_bias: Annotated[str, record_option("max_bias")] = "radius",
+    center: Annotated[bool, option("Measure from the mean of the data.")] = True,
+    time_limit: Annotated[float | None, option("Seconds; what is not done in time is left out.", min=0)] = None,
+    seed: Annotated[int, option("Seed of all that is random.", min=0)] = 0,
+    jobs: Jobs = None,
+    json: Json = False,
+) -> None:
+    """Measure what the size of a network for this table depends on, and forecast that size."""
+    from ..geometry.report import describe as described
+    from ..tables.table import speaking_of
+
+    given = source.encoded()
+    with speaking_of(given.table):
+        description = described(
+            given.X, given.labels, max_bias=as_number("--max-bias", max_bias, float, ("radius",)),
+            target=as_label(target_class, given.labels), center=center, time_limit=time_limit, random_state=seed,
+            n_jobs=jobs, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(description.to_dict()) if json else harmless(str(description)))
+
+
+def compare_command(
+    source: LabelledSource,
+    construction: Annotated[
+        list[str] | None, option("One of the rows, or several by repeating; all by default.", metavar="NAME")
+    ] = None,
+    time_limit: Annotated[float, option("Seconds for each.", min=0)] = 60.0,
+    conflicts: Annotated[str, record_option("conflicts")] = "raise",
+    seed: Annotated[int, option("Seed of the split and of every construction.", min=0)] = 0,
+    jobs: Annotated[int | None, option("How many to run at a time.", "--jobs", "-j")] = None,
+    json: Json = False,
+) -> None:
+    """Build networks for this table by every published construction, and put them side by side."""
+    from ..lab import compare as compared
+    from ..tables.table import speaking_of
+
+    given = source.encoded()
+    with speaking_of(given.table):
+        comparison = compared(
+            given.X, given.labels, construction or "all", time_limit,
+            conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(comparison.to_dict()) if json else harmless(str(comparison)))
+    if comparison.missing:
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
+
+
+def evaluate_command(
+    source: LabelledSource,
+    estimator: Estimator,
+    folds: Annotated[int, option("Stratified folds.", min=2)] = 5,
+    repeats: Annotated[int, option("How often folds are drawn.", min=1)] = 2,
+    time_limit: Annotated[float | None, option("Seconds for all; what is done by then counts.", min=0)] = None,
+    json: Json = False,
+) -> None:
+    """Measure how often a model is right on new rows, beside its settings and the usual classifiers.
+
+    Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
+    """
+    from ..lab.evaluation import evaluate
+    from ..tables.table import speaking_of
+
+    table, labels = source.labelled()
+    model = estimator.classifier(labels).set_params(verbose=0)
+    seed = 0 if estimator.seed is None else estimator.seed
+    with speaking_of(table):
+        found = evaluate(
+            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale == "standard",
+            time_limit=time_limit, random_state=seed, verbose=show_progress(),
+        )  # fmt: skip
+    typer.echo(json_text(found.to_dict()) if json else str(found))
+    if found.end == "interrupted":
+        raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
 
 
 @dataclass(frozen=True)
 class Sweeping:
     """How trials are run, and where they go."""
 
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs of every cell, in place of the experiment's own.")] = (
-        None
-    )
-    store: Annotated[
-        Path | None, typer.Option("--store", dir_okay=False, help="Trials; exactfit-results/NAME.jsonl by default.")
-    ] = None
+    runs: Annotated[int | None, option("Runs of every cell, in place of the experiment's own.", min=1)] = None
+    store: Annotated[Path | None, option("Trials; exactfit-results/NAME.jsonl by default.", dir_okay=False)] = None
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", file_okay=False, help="Summary and figures; exactfit-results/NAME by default."),
+        Path | None, option("Summary and figures; exactfit-results/NAME by default.", "--output", "-o", file_okay=False)
     ] = None
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default."),
+        Path | None, option("Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.")
     ] = None
-    start_from: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Trials (.csv.gz, .jsonl) to start a new store from."),
-    ] = None
-    independent: Annotated[
-        bool, typer.Option("--independent", help="Draw anew for every cell: slow, nothing is shared.")
-    ] = False
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes (or threads) at a time; -1 for all cores.")] = -1
-    backend: Annotated[str, typer.Option("--backend", help="processes, threads or dask.")] = "processes"
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, with --backend dask.")] = None
-    shard: Annotated[
-        str | None, typer.Option("--shard", metavar="I/K", help="Run the I-th of K parts only, for array jobs.")
-    ] = None
+    start_from: Annotated[Path | None, option("Trials (.csv.gz, .jsonl) to start a new store from.", **EXISTING)] = None
+    independent: Annotated[bool, option("Draw anew for every cell: slow, nothing is shared.", "--independent")] = False
+    jobs: Annotated[int, option("Processes (or threads) at a time; -1 for all cores.", "--jobs", "-j")] = -1
+    backend: Annotated[str, option("processes, threads or dask.")] = "processes"
+    scheduler: Annotated[str | None, option("Address of a Dask scheduler, with --backend dask.")] = None
+    shard: Annotated[str | None, option("Run the I-th of K parts only, for array jobs.", metavar="I/K")] = None
 
     def options(self) -> SweepOptions:
         """As the library takes it."""
         from .._support.threads import n_threads
-        from ..lab.backends import Backend
         from ..lab.reproducing import SweepOptions
-        from ..lab.sweep import Shard
+        from ..lab.sweep import Backend, Shard
 
         if self.jobs == 0:
             raise ParameterError("--jobs must not be 0: give how many, or -1 for all cores")
+        alike = ("store", "output", "data", "start_from", "runs", "independent")
         return SweepOptions(
-            store=self.store,
-            output=self.output,
-            data=self.data,
-            start_from=self.start_from,
-            runs=self.runs,
-            independent=self.independent,
+            **{name: getattr(self, name) for name in alike},
             backend=Backend(self.backend, n_threads(self.jobs), self.scheduler),
             shard=None if self.shard is None else Shard.parse(self.shard),
         )
 
 
 def reproduce_command(
-    experiment: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
+    experiment: Annotated[str, argument("An experiment of the paper, or all.")],
     sweeping: Sweeping,
     extent: Extent = None,
 ) -> None:
@@ -108,9 +180,9 @@ def reproduce_command(
 
 
 def sweep_command(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="An experiment as TOML.")],
+    file: Annotated[Path, argument("An experiment as TOML.", **EXISTING)],
     sweeping: Sweeping,
-    extent: Annotated[str, typer.Option(help="An extent that the file has; paper stands for all of it.")] = "paper",
+    extent: Annotated[str, option("An extent that the file has; paper stands for all of it.")] = "paper",
 ) -> None:
     """Run an experiment of your own, on your own data, and draw its figures; run again to continue.
 
@@ -131,7 +203,8 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
         done = reproduce(experiment, options, notify)
     else:
         done = sweep_options(experiment, options, notify)
-    _print_files(done)
+    for path in [*([done.summary] if done.summary else []), *done.figures]:
+        tell(str(path))
     if done.report.failed:
         notify(
             f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red"
@@ -139,17 +212,12 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
     return done.report.failed
 
 
-def _print_files(done: Reproduced) -> None:
-    for path in [*([done.summary] if done.summary else []), *done.figures]:
-        tell(str(path))
-
-
 def merge_command(
-    output: Annotated[Path, typer.Argument(dir_okay=False, help="A store (.jsonl), or packed (.csv.gz); replaced.")],
-    inputs: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
+    output: Annotated[Path, argument("A store (.jsonl), or packed (.csv.gz); replaced.", dir_okay=False)],
+    inputs: TrialFiles,
 ) -> None:
     """Put the trials of several files into one, each once; or pack and unpack one."""
-    from ..lab.trials import merge_trials, read_trials, write_trials
+    from ..lab import merge_trials, read_trials, write_trials
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
@@ -157,36 +225,33 @@ def merge_command(
 
 
 def summary_command(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A store or packed trials.")],
-    output: Annotated[Path | None, typer.Argument(dir_okay=False, help="CSV; standard output by default.")] = None,
+    file: Annotated[Path, argument("A store or packed trials.", **EXISTING)],
+    output: Annotated[Path | None, argument("CSV; standard output by default.", dir_okay=False)] = None,
 ) -> None:
     """Write one line for every cell: runs, interpolation probability, mean width, 95 % intervals."""
-    from ..lab.statistics import summary_text, write_summary
-    from ..lab.trials import read_trials
+    from ..lab import read_trials
+    from ..lab.trials import summary_text, write_summary
 
+    text = summary_text(read_trials(file))
     if output is None:
-        typer.echo(summary_text(read_trials(file)), nl=False)
+        typer.echo(text, nl=False)
     else:
-        write_summary(output, read_trials(file))
+        write_summary(output, text)
 
 
-def cost_command(
-    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
-) -> None:
+def cost_command(files: TrialFiles) -> None:
     """Print how many trials each file holds and the core-hours that they took, beside the published ones."""
+    from ..lab import read_trials
     from ..lab.reproducing import cost_text
-    from ..lab.trials import read_trials
 
     for path in files:
         tell(f"{path.name}: {cost_text(read_trials(path))}")
 
 
-def published_command(
-    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Stores and packed files.")],
-) -> None:
+def published_command(files: TrialFiles) -> None:
     """Print the cells whose numbers the paper's authors published, beside ours, with z values."""
+    from ..lab import read_trials
     from ..lab.reproducing import agreements, pair_texts
-    from ..lab.trials import read_trials
 
     for path in files:
         trials = read_trials(path)
@@ -195,8 +260,8 @@ def published_command(
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the picture.")] = DEMO,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hyperplanes.")] = 0,
+    output: Annotated[Path, option("Folder for the picture.", "--output", "-o", file_okay=False)] = DEMO,
+    seed: Annotated[int, option("Seed of the hyperplanes.", min=0)] = 0,
 ) -> None:
     """Fit Two Moons and handwritten digits; print sizes and certificates, draw a picture."""
     from .. import demo as show
@@ -214,8 +279,8 @@ def demo_command(
 
 
 def playground_command(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    port: Annotated[int, option("Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, option("Open the page in the browser.")] = True,
 ) -> None:
     """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
     from ..playground import serve
@@ -241,19 +306,3 @@ def warm_up_command() -> None:
         words = ", ".join(f"{name} {value}" for name, value in options.items())
         notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
     tell("ready")
-
-
-# Each with an example, which ends its help.
-COMMANDS: dict[Callable[..., None], str] = {
-    reproduce_command: "exactfit reproduce two-moons",
-    sweep_command: "exactfit sweep my.toml",
-    demo_command: "exactfit demo -o pictures --seed 3",
-    playground_command: "exactfit playground --port 8000 --no-browser",
-    warm_up_command: "exactfit warm-up",
-}
-TRIALS: dict[Callable[..., None], str] = {
-    merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",
-    summary_command: "exactfit trials summary results/mnist.trials.csv.gz",
-    cost_command: "exactfit trials cost results/*.trials.csv.gz",
-    published_command: "exactfit trials published results/*.trials.csv.gz",
-}

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._support.console import tell
-from ..exceptions import ExactfitError, ModelFileError, ParameterError
+from ..exceptions import DataError, ExactfitError, ModelFileError, ParameterError
 from .arguments import (
+    EXISTING,
+    Cluster,
+    Estimator,
     Jobs,
     Json,
     LabelledSource,
@@ -22,13 +26,15 @@ from .arguments import (
     Output,
     Report,
     TableSource,
+    option,
     refuse_existing,
+    write_file,
 )
-from .fitting import Cluster, Estimator, fit_in_parts
 from .output import (
     SHOWN,
     ExitCode,
     json_text,
+    model_info,
     notify,
     print_certificate,
     print_exhibit,
@@ -46,11 +52,9 @@ if TYPE_CHECKING:
     from ..estimators import InterpolatingClassifier
     from ..tables import Table, TableModel
 
-
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how each column is read; build and write nothing.")]
-Rows = Annotated[
-    list[int] | None, typer.Option("--row", min=0, help="A row of the table, from 0; may be repeated; all by default.")
-]
+SHOWN_ROWS = 100  # of a file in parts, from which its columns are known
+DryRun = Annotated[bool, option("Only say how each column is read; build and write nothing.", "--dry-run")]
+Rows = Annotated[list[int] | None, option("A row of the table, from 0; may be repeated; all by default.", min=0)]
 
 
 def fit_command(
@@ -62,7 +66,7 @@ def fit_command(
     from ..demo import Exhibit
     from ..persistence import save
     from ..tables import TableModel
-    from ..tables.columns import described
+    from ..tables.explained import described
     from ..tables.table import speaking_of
 
     new = _model_file(output, dry_run)
@@ -100,17 +104,70 @@ def _fit_in_parts(source: LabelledSource, estimator: Estimator, cluster: Cluster
     from ..tables import Encoding, TableModel
 
     began = time.perf_counter()
-    classifier, table, shape = fit_in_parts(source, estimator, cluster.scheduler)
+    classifier, head = _built_in_parts(source, estimator, cluster.scheduler)
     seconds = time.perf_counter() - began
-    save(TableModel.of(classifier, Encoding.learn(table, "none"), "none"), new)
-    nothing = np.broadcast_to(np.zeros(()), shape)  # exhibits tell how many points there are
-    shown = Exhibit(source.data.name, nothing, np.empty(0), classifier, classifier.certificate_)
+    save(TableModel.of(classifier, Encoding.learn(head, "none"), "none"), new)
+    certificate = classifier.certificate_
+    nothing = np.broadcast_to(np.zeros(()), (certificate.n_samples, classifier.n_features_in_))  # but a shape
+    shown = Exhibit(source.data.name, nothing, np.empty(0), classifier, certificate)
     _print_fit(shown, new, seconds, json, {})
+
+
+def _built_in_parts(
+    source: LabelledSource, estimator: Estimator, scheduler: str | None
+) -> tuple[InterpolatingClassifier, Table]:
+    """The model of all rows with its certificate, and a table of the first rows."""
+    import numpy as np
+
+    from ..distributed import DaskInterpolatingClassifier
+    from ..distributed.runner import Runner, dask_module
+    from ..distributed.shards import gathered_labels
+    from ..tables import read_table
+
+    _refuse_what_needs_all_rows(source)
+    try:
+        frame = dask_module("dask.dataframe").read_parquet(str(source.data))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{source.data} is no Parquet file or folder: {error}") from error
+    points = _columns(frame, source)
+    connected = nullcontext() if scheduler is None else dask_module("distributed").Client(scheduler, timeout=30)
+    with connected as client:
+        labels = np.asarray(gathered_labels(frame[source.label], Runner(client)))
+        labels = labels.astype(str) if labels.dtype == object else labels  # as tables hold them
+        options = estimator.classifier(labels).get_params()
+        model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
+        made = model.to_local()
+        made.certificate_ = model.certify(points, labels)
+        vars(made).pop("feature_names_in_", None)  # the encoding knows the columns
+    head = frame.head(SHOWN_ROWS, npartitions=-1)
+    return made, read_table(head, label=source.label, drop=source.drop or ())
+
+
+def _refuse_what_needs_all_rows(source: LabelledSource) -> None:
+    """Options that a whole table in memory would be needed for."""
+    if source.label is None:
+        raise ParameterError("say which column holds the labels: --label NAME")
+    for name, given, right in (("--scale", source.scale, "none"), ("--missing", source.missing, "error")):
+        if given != right:
+            raise ParameterError(f"--backend dask takes numbers as they are: say {name} {right}")
+    if source.categorical or source.date_part:
+        raise ParameterError("--backend dask takes numeric columns only: leave out --categorical and --date-part")
+
+
+def _columns(frame: Any, source: LabelledSource) -> Any:
+    """All columns but labels and those that are dropped."""
+    unknown = [name for name in [source.label, *(source.drop or ())] if name not in frame.columns]
+    if unknown:
+        raise DataError(f"{source.data} has no column {unknown[0]!r}: its columns are {', '.join(frame.columns)}")
+    return frame.drop(columns=[source.label, *(source.drop or ())])
 
 
 def _print_fit(shown: Exhibit, new: Path, seconds: float, json: bool, more: dict[str, Any]) -> None:
     if json:
-        print_json(_fit_report(shown, new, seconds) | more)
+        rows, features = shown.X.shape
+        sizes = {"rows": rows, "features": features, "classes": len(shown.model.classes_), **shown.sizes()}
+        plain = {"data": shown.name, "model": str(new), **sizes, "seconds": seconds}
+        print_json(plain | {"certificate": shown.certificate.to_dict()} | more)
     else:
         print_exhibit(shown, {"seconds": f"{seconds:.2f}"})
         tell(f"model: {new}")
@@ -133,23 +190,15 @@ def _print_columns(columns: list[tuple[str, str]], json: bool) -> None:
         print_rows(["column", "read as"], columns)
 
 
-def _fit_report(shown: Exhibit, path: Path, seconds: float) -> dict[str, Any]:
-    """What fitting came to, as JSON can hold it."""
-    rows, features = shown.X.shape
-    sizes = {"rows": rows, "features": features, "classes": len(shown.model.classes_), **shown.sizes()}
-    certificate = shown.certificate.to_dict()
-    return {"data": shown.name, "model": str(path), **sizes, "seconds": seconds, "certificate": certificate}
-
-
 def predict_command(
     model: ModelFile,
     source: TableSource,
     output: Output,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Also how clearly each class claims the row: above zero if it does.")
+        bool, option("Also how clearly each class claims the row: above zero if it does.", "--scores")
     ] = False,
     claims: Annotated[
-        bool, typer.Option("--claims", help="Also the class whose detectors claim the row; or none, or several.")
+        bool, option("Also the class whose detectors claim the row; or none, or several.", "--claims")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -172,7 +221,7 @@ def predict_command(
         return
     columns |= {"claimed by": list(map(_claim_text, claimed))} if claims else {}
     columns |= {f"score {label}": values for label, values in by_class.items()}
-    output.write(_as_csv(list(columns), zip(*columns.values(), strict=True)), "the predictions")
+    output.write(_as_csv([list(columns), *zip(*columns.values(), strict=True)]), "the predictions")
 
 
 def _scores_by_class(classifier: InterpolatingClassifier, points: NDArray[Any]) -> dict[str, list[float]]:
@@ -190,10 +239,8 @@ def _claim_text(labels: list[Any]) -> str:
 def certify_command(
     model: ModelFile,
     source: TableSource,
-    arithmetic: Annotated[str, typer.Option(help="exact, or in every evaluation in float64 or float32.")] = "exact",
-    by: Annotated[
-        str, typer.Option(help="What decides the exit code: output (the network's own), or predict.")
-    ] = "output",
+    arithmetic: Annotated[str, option("exact, or in every evaluation in float64 or float32.")] = "exact",
+    by: Annotated[str, option("What decides the exit code: output (the network's own), or predict.")] = "output",
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
@@ -203,8 +250,6 @@ def certify_command(
     may be right where none or several claim a row; how many it gets wrong is told beside it. Exit code 1: some row is
     wrong, by what --by says.
     """
-    import numpy as np
-
     if by not in ("output", "predict"):
         raise ParameterError(f"--by must be output or predict, got {by!r}")
     fitted = _load(model)
@@ -215,14 +260,14 @@ def certify_command(
     else:
         print_certificate(certificate)
     own = fitted.certificate_
-    if own.data_digest == certificate.data_digest and np.isin(own.given_up, certificate.errors).any():
+    if own.data_digest == certificate.data_digest and not set(own.given_up).isdisjoint(certificate.errors):
         rows = ", ".join(map(str, own.given_up[:SHOWN].tolist())) + (" ..." if len(own.given_up) > SHOWN else "")
         notify(
             f"given up or overruled in fitting: {rows}; the model's own certificate (exactfit info) is about all others"
         )
     wrong = certificate.errors if by == "output" or certificate.mispredicted is None else certificate.mispredicted
     if len(wrong):
-        first = int(np.searchsorted(table.rows, wrong[0]))
+        first = int(table.rows.searchsorted(wrong[0]))
         what = "in error" if by == "output" else "that predict gets wrong"
         notify(f"the first row {what} is {table.place(first)} of {table.name}", "red")
         raise typer.Exit(ExitCode.FAILS)
@@ -232,14 +277,10 @@ def encode_command(
     model: ModelFile,
     source: TableSource,
     new: NewFile,
-    labels: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Also write the labels: one to a line, as CSV.")
-    ] = None,
+    labels: Annotated[Path | None, option("Also write the labels: one to a line, as CSV.", dir_okay=False)] = None,
 ) -> None:
     """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
-
-    from .._support.files import write_whole
 
     new.check()
     if labels is not None:
@@ -248,14 +289,10 @@ def encode_command(
     table = source.read_for(fitted, labels=labels is not None)
     octets = io.BytesIO()
     np.save(octets, fitted.encode(table))
-    write_whole(new.output, octets.getvalue(), "the points")
-    notify(f"{new.output}: written")
+    write_file(new.output, octets.getvalue(), "the points")
     if labels is not None:
         _, names, _ = fitted.points_and_labels(table)
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([name] for name in names.tolist())
-        write_whole(labels, text.getvalue().encode(), "the labels")
-        notify(f"{labels}: written")
+        write_file(labels, _as_csv([name] for name in names.tolist()).encode(), "the labels")
 
 
 def explain_command(
@@ -264,11 +301,10 @@ def explain_command(
     output: Report,
     row: Rows = None,
     training: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="What the model was fitted to: shows the cells of its rows."),
+        Path | None, option("What the model was fitted to: shows the cells of its rows.", **EXISTING)
     ] = None,
     radii: Annotated[
-        bool, typer.Option("--radii", help="Also prove how far each row may move without changing its answer.")
+        bool, option("Also prove how far each row may move without changing its answer.", "--radii")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -303,16 +339,12 @@ def _training_table(fitted: TableModel, source: TableSource, asked: Table, named
 def export_command(
     model: ModelFile,
     new: NewFile,
-    dtype: Annotated[
-        str, typer.Option(help="float64, or float32 (exact if fitted with --exact-in float32).")
-    ] = "float64",
+    dtype: Annotated[str, option("float64, or float32 (exact if fitted with --exact-in float32).")] = "float64",
 ) -> None:
     """Write a model as an ONNX graph, scaling inside, columns and categories in its metadata."""
     from ..export import to_onnx
 
-    new.check()
-    if new.output.suffix != ".onnx":
-        raise ParameterError(f"exports are ONNX files: give a name that ends in .onnx, not {new.output.name!r}")
+    new.check_onnx("exports")
     to_onnx(_load(model), dtype, path=new.output)  # type: ignore[arg-type]
     tell(f"model: {new.output}")
 
@@ -321,7 +353,7 @@ def info_command(model: ModelFile, json: Json = False) -> None:
     """Print what a model file holds: columns, labels, sizes, options and certificate."""
     fitted = _load(model)
     if json:
-        print_json(_model_info(fitted))
+        print_json(model_info(fitted))
     else:
         print_model(model.name, fitted)
 
@@ -339,57 +371,19 @@ def _load(path: Path) -> TableModel:
     return model
 
 
-def _model_info(fitted: TableModel) -> dict[str, Any]:
-    """All of a model but its network's numbers, as JSON can hold it."""
-    from ..network.activations import as_activation
-
-    classifier = fitted.classifier_
-    network = classifier.network_
-    return {
-        "columns": fitted.encoding_.to_dict()["columns"],
-        "label": fitted.encoding_.label,
-        "scale": fitted.scale,
-        "classes": fitted.classes_.tolist(),
-        "networks": len(classifier.networks_),
-        "widths": list(network.widths),
-        "neurons": network.n_neurons,
-        "parameters": sum(one.n_parameters for one in classifier.networks_),
-        "outcome": classifier.outcome_.value,
-        "options": {name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"},
-        "activation": as_activation(classifier.activation).name,
-        "certificate": fitted.certificate_.to_dict(),
-    }
-
-
 def _chosen_rows(table: Table, rows: list[int] | None) -> Table:
     """The rows that were asked for, or all."""
-    import numpy as np
-
     if not rows:
         return table
-    missing = sorted(set(rows) - set(table.rows.tolist()))
+    missing = sorted(set(rows).difference(table.rows.tolist()))
     if missing:
         if missing[0] < len(table) + table.n_dropped:
             raise ParameterError(f"row {missing[0]} of {table.name} was left out for an empty cell")
         raise ParameterError(f"{table.name} has no row {missing[0]} (rows are counted from 0, after the header)")
-    return table.taken(np.flatnonzero(np.isin(table.rows, rows)))
+    return table.taken(table.rows.searchsorted(sorted(set(rows))))
 
 
-def _as_csv(header: list[str], rows: Any) -> str:
+def _as_csv(rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
-
-
-# Each with an example, which ends its help.
-COMMANDS: dict[Callable[..., None], str] = {
-    fit_command: "exactfit fit train.csv --label label -o model.exactfit",
-    predict_command: "exactfit predict model.exactfit new.csv -o answers.csv",
-    certify_command: "exactfit certify model.exactfit train.csv",
-    encode_command: "exactfit encode model.exactfit train.csv -o points.npy --labels labels.csv",
-    explain_command: "exactfit explain model.exactfit new.csv --row 0",
-    export_command: "exactfit export model.exactfit -o model.onnx",
-    info_command: "exactfit info model.exactfit",
-}

@@ -193,6 +193,28 @@ def _column_rows(model: TableModel) -> list[list[Any]]:
     return rows
 
 
+def model_info(fitted: TableModel) -> dict[str, Any]:
+    """All of a model but its network's numbers, as JSON can hold it."""
+    from ..network.activations import as_activation
+
+    classifier = fitted.classifier_
+    network = classifier.network_
+    return {
+        "columns": fitted.encoding_.to_dict()["columns"],
+        "label": fitted.encoding_.label,
+        "scale": fitted.scale,
+        "classes": fitted.classes_.tolist(),
+        "networks": len(classifier.networks_),
+        "widths": list(network.widths),
+        "neurons": network.n_neurons,
+        "parameters": sum(one.n_parameters for one in classifier.networks_),
+        "outcome": classifier.outcome_.value,
+        "options": {name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"},
+        "activation": as_activation(classifier.activation).name,
+        "certificate": fitted.certificate_.to_dict(),
+    }
+
+
 def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table, never cut: drawn on a terminal, as wide as it; plain columns elsewhere. Numbers stand at the right."""
     from rich.console import Console

@@ -1,22 +1,73 @@
-"""The program: its commands, its exit codes, and errors in one line."""
+"""The program: its commands, how functions become such, its exit codes, and errors in one line."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
-from . import data_commands, lab_commands, model_commands, repair_commands
-from .arguments import CODES, Debug, Quiet, add_command
-from .output import MEANINGS, ExitCode, State, begin, notify
+from ..options import Options
+from . import lab_commands as lab
+from . import mistake_commands as mistakes
+from . import model_commands as models
+from .arguments import option
+from .output import MEANINGS, ExitCode, State, begin, notify, state
+
+# Every command with an example, which ends its help, in the order of the list of commands.
+COMMANDS: dict[Callable[..., None], str] = {
+    models.fit_command: "exactfit fit train.csv --label label -o model.exactfit",
+    models.predict_command: "exactfit predict model.exactfit new.csv -o answers.csv",
+    models.certify_command: "exactfit certify model.exactfit train.csv",
+    models.encode_command: "exactfit encode model.exactfit train.csv -o points.npy --labels labels.csv",
+    models.explain_command: "exactfit explain model.exactfit new.csv --row 0",
+    models.export_command: "exactfit export model.exactfit -o model.onnx",
+    models.info_command: "exactfit info model.exactfit",
+    mistakes.repair_command: "exactfit repair model.onnx failures.csv --keep golden.csv --label y -o repaired.onnx",
+    lab.describe_command: "exactfit describe train.csv --label label --time-limit 60",
+    lab.compare_command: "exactfit compare train.csv --label label --time-limit 10",
+    lab.evaluate_command: "exactfit evaluate train.csv --label label --n-networks 7",
+    mistakes.suspects_command: "exactfit suspects train.csv --label label --top 20",
+    lab.reproduce_command: "exactfit reproduce two-moons",
+    lab.sweep_command: "exactfit sweep my.toml",
+    lab.demo_command: "exactfit demo -o pictures --seed 3",
+    lab.playground_command: "exactfit playground --port 8000 --no-browser",
+    lab.warm_up_command: "exactfit warm-up",
+}
+TRIALS: dict[Callable[..., None], str] = {
+    lab.merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",
+    lab.summary_command: "exactfit trials summary results/mnist.trials.csv.gz",
+    lab.cost_command: "exactfit trials cost results/*.trials.csv.gz",
+    lab.published_command: "exactfit trials published results/*.trials.csv.gz",
+}
+# Words that options and arguments of a name take, for shells to offer; what checks them is the library.
+CHOICES: dict[str, tuple[str, ...]] = {
+    **{one.name: one.metadata["shell"].words for one in fields(Options)},
+    "arithmetic": ("exact", "float64", "float32"),
+    "backend": ("processes", "threads", "dask"),
+    "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
+    "decimal": ("auto", ".", ","),
+    "dtype": ("float64", "float32"),
+    "experiment": (
+        *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
+        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families"),
+    ),
+    "extent": ("quick", "paper", "committed"),
+    "missing": ("error", "drop-rows", "impute", "indicator"),
+    "scale": ("standard", "none"),
+    "separator": ("auto", "tab"),
+}
+SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
+CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
 
 # The first entry that fits decides.
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
@@ -36,6 +87,68 @@ OLD_TARGET = (
 # typer names only this one of the parser's errors; its base is what every usage error is.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
+
+def _remember_debug(value: bool) -> bool:
+    state().debug |= value
+    return value
+
+
+def _remember_quiet(value: bool) -> bool:
+    state().quiet |= value
+    return value
+
+
+Debug = Annotated[bool, option("Show where an error arose.", "--debug", callback=_remember_debug, is_eager=True)]
+Quiet = Annotated[bool, option("No messages but errors.", "--quiet", "-q", callback=_remember_quiet, is_eager=True)]
+
+
+def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
+    """Make a function a command: records among its parameters become options; an example ends its help."""
+    name = function.__name__.removesuffix("_command").replace("_", "-")
+    app.command(name, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
+
+
+def _spread(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with the fields of each record in place of the record, and the common options."""
+    hints = get_type_hints(function, include_extras=True)
+    given = inspect.signature(function).parameters
+    records = {name: hints[name] for name in given if is_dataclass(hints[name])}
+    parameters = [*_parameters(function), _keyword("quiet", Quiet, False), _keyword("debug", Debug, False)]
+
+    def run(**values: Any) -> None:
+        grouped = {
+            name: record(**{field.name: values[field.name] for field in fields(record)})
+            for name, record in records.items()
+        }
+        function(**grouped, **{name: values[name] for name in given if name not in records})
+
+    run.__doc__, run.__name__ = function.__doc__, function.__name__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parameters(of: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    """Those of a function or a record; fields of each record in place of the record."""
+    hints = get_type_hints(of, include_extras=True)
+    for name, parameter in inspect.signature(of).parameters.items():
+        if is_dataclass(hints[name]):
+            yield from _parameters(hints[name])
+        else:
+            yield _keyword(name, hints[name], parameter.default)
+
+
+def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    for told in getattr(hint, "__metadata__", ()) if name in CHOICES else ():
+        told.autocompletion = _offered(CHOICES[name])
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _offered(words: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """What a shell offers for the beginning of a word."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
 app = typer.Typer(
     help="Neural networks that fit your data exactly: built, not trained.",
     epilog="\n\n".join(["Exit codes:", *(f"{code:>4d}  {meaning}" for code, meaning in MEANINGS.items())]),
@@ -53,18 +166,15 @@ def _print_version(value: bool) -> None:
 def _options(
     quiet: Quiet = False,
     debug: Debug = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Options that stand before a command; their callbacks do the work."""
 
 
-for _commands in (model_commands.COMMANDS, repair_commands.COMMANDS, data_commands.COMMANDS, lab_commands.COMMANDS):
-    for _function, _example in _commands.items():
-        add_command(app, _function, _example)
+for _function, _example in COMMANDS.items():
+    add_command(app, _function, _example)
 _trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
-for _function, _example in lab_commands.TRIALS.items():
+for _function, _example in TRIALS.items():
     add_command(_trials, _function, _example)
 app.add_typer(_trials, name="trials")
 

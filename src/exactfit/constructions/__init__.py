@@ -1,26 +1,23 @@
-"""Published constructions of memorizing networks, one file each, behind one protocol.
+"""Published constructions of memorizing networks behind one protocol, those of one idea in one file.
 
-``base`` states the protocol. Each file says what is faithful to its paper and what is our own reconstruction.
+``base`` states the protocol. All code is a reconstruction, not the authors'; each file says what is faithful to its
+sources and what is ours, how large the network is, and what float64 can hold. A construction's ``citation`` is where
+it was published. Sizes are widths of layers, hidden ones first, for N points with d features in K classes and with o
+outputs, 1 for two classes and else K, unless said otherwise. A layer of w units over v inputs has w (v + 1) parameters.
+
 ``CONSTRUCTORS`` holds those that fit all points, by name, with their default options and some variants.
 """
 
-from .ball_cover import BallCover
-from .base import Constructor
-from .baum import Baum
-from .bubeck import Bubeck
-from .caps import Caps
-from .huang import Huang
-from .lifted_baum import LiftedBaum
-from .nearest_neighbour import CondensedNeighbour
-from .own import AdaptiveWidth, FixedWidth
-from .park import Park
+from .along_line import Huang, Zhang
+from .base import AdaptiveWidth, Constructor, FixedWidth
+from .baum import Baum, Bubeck
+from .deep_narrow import Park, Vardi
 from .polytopes import PolytopeCover
+from .prototypes import BallCover, CondensedNeighbour
 from .rajput import Rajput
-from .random_features import RandomFeatures
-from .vardi import Vardi
-from .vershynin import Vershynin
+from .random_codes import LiftedBaum, Vershynin
+from .relu_features import Caps, RandomFeatures
 from .yun import Yun
-from .zhang import Zhang
 
 CONSTRUCTORS: dict[str, Constructor] = {
     "adaptive-width": AdaptiveWidth(),

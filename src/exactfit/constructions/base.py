@@ -1,36 +1,34 @@
-"""The protocol that every construction meets, and the first steps and last checks that they share.
+"""The protocol that every construction meets, the steps and checks that they share, and the paper's own behind it.
 
-Integer keys. Points are float64 numbers, hence whole after scaling by some power of two; so keys are computed
-exactly and nothing depends on rounding. A direction is Gaussian, scaled by the smallest power of
-two for which it does its work once its entries are rounded to integers: keys of N points then take
-about 2 log2 N bits, as for a random direction over the reals.
+The paper's Algorithm 1 (adaptive width) and Algorithm 2 (fixed width) have n hyperplanes, m detectors and o outputs (1
+for two classes unless ``target="all"``, else K). Float64: always; sides are exact and counts are integers (for ReLU,
+see ``construct/values.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-from .._support.parameters import Seed, seed_sequence
-from .._support.threads import single_threaded_blas
-from ..construct import Construction, Trace
-from ..construct.hyperplanes import stream
-from ..data import Labelled, distinct_rows, refuse_conflicts
-from ..data.matrices import dense_rows, row_tiles
+from .._support.parameters import Seed, check_whole, seed_sequence
+from ..construct import Construction, Recipe, Trace, adaptive_width, fixed_width
+from ..construct.hyperplanes import Hyperplanes
+from ..construct.rescue import coordinate_cuts
+from ..data import Codes, Floats, Labelled, Matrix, Rows, distinct_rows, refuse_conflicts
+from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
-from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
 from ..outcome import Outcome
 
-Matrix = Any
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Labels = Literal["binary", "multiclass", "real"]
+
+APART = "points of different labels are farther apart than squared norms are rounded"
+REMEDY = "Centre the data, scale the features, or use a construction that needs less precision."
 
 
 @runtime_checkable
@@ -114,15 +112,23 @@ class DistinctPoints:
 
     X: Floats
     y: Codes
-    rows: NDArray[np.int64]
+    rows: Rows
     n_classes: int
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def of_class(self, code: int) -> NDArray[np.int64]:
+    def of_class(self, code: int) -> Rows:
         """Positions of the points of a class."""
         return np.flatnonzero(self.y == code).astype(np.int64)
+
+    def largest_class(self) -> int:
+        """The class with the most points, the lowest of several: the one that nothing needs to claim."""
+        return int(np.bincount(self.y).argmax())
+
+    def classes_but(self, base: int) -> list[int]:
+        """All classes but one."""
+        return [code for code in range(self.n_classes) if code != base]
 
 
 def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
@@ -151,27 +157,11 @@ def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
     return DistinctPoints(dense_rows(data.X, rows), data.codes[rows], rows, len(data.classes))
 
 
-def largest_class(points: DistinctPoints) -> int:
-    """The class with the most points, the lowest of several: the one that nothing needs to claim."""
-    return int(np.bincount(points.y).argmax())
-
-
 def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tuple[Layer, Decoder]:
     """Read 0/1 units that claim points for classes: who is claimed by nobody belongs to ``base``.
 
-    Parameters
-    ----------
-    classes : ndarray of int64, shape (n_units,)
-        The class that each unit speaks for, never ``base``.
-    signs : ndarray of float64, shape (n_units,)
-        What each unit adds to its class's claims.
-    base : int
-    n_classes : int
-
-    Returns
-    -------
-    Layer, Decoder
-        One output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
+    ``classes`` are those that the units speak for, never ``base``, and ``signs`` what they add to the claims. One
+    output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
 
     Examples
     --------
@@ -190,21 +180,17 @@ def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tu
     return Layer(Dense(weights), bias, None), Decoder("one_hot", tuple(range(n_classes)))
 
 
-def n_outputs(n_classes: int) -> int:
-    """How many outputs :func:`claim_output` has."""
-    return 1 if n_classes == 2 else n_classes
-
-
-def spaced_levels(n_classes: int) -> Floats:
-    """Evenly spaced numbers from -1 to 1, one for each class, for a network with one real output.
+def nearest_level(levels: Sequence[float] | Floats) -> Decoder:
+    """One real output, which belongs to the class whose level is nearest.
 
     Examples
     --------
-    >>> from exactfit.constructions.base import spaced_levels
-    >>> spaced_levels(3)
-    array([-1.,  0.,  1.])
+    >>> import numpy as np
+    >>> from exactfit.constructions.base import nearest_level
+    >>> nearest_level([-1.0, 1.0])(np.array([[0.2], [-3.0]]))
+    array([1, 0])
     """
-    return np.linspace(-1.0, 1.0, n_classes)
+    return Decoder("nearest", tuple(range(len(levels))), tuple(float(level) for level in levels))
 
 
 def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construction:
@@ -222,121 +208,100 @@ def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construc
     return Construction(network, Outcome.INTERPOLATES, trace)
 
 
-KEYS = 3  # the random stream of directions
-DIRECTIONS = 8
-EXACT = 2.0**53  # float64 holds every whole number up to this one
+def refuse_large_norms(points: DistinctPoints) -> None:
+    """Raise :class:`AssumptionError` where squared norms overflow."""
+    with np.errstate(over="ignore"):
+        wrong = ~np.isfinite(4 * (points.X * points.X).sum(axis=1))
+    if wrong.any():
+        raise AssumptionError("that squared norms are finite in float64", points.rows[wrong], REMEDY)
 
 
-@dataclass(frozen=True, eq=False)
-class Keys:
-    """A key for every point: the whole part of <weights, x> + bias.
-
-    Attributes
-    ----------
-    weights : list of int
-    bias : int
-        Such that the smallest key is 0.
-    order : ndarray of int64, shape (n_points,)
-        Points by increasing key.
-    keys : list of int
-        Increasing, one for each point in that order.
+def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike = np.float64) -> Hyperplanes:
+    """Cuts along features that separate pairs of points: the first of each pair off, the second on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.base import distinct_points
-    >>> from exactfit.constructions.base import distant_keys, whole_keys
-    >>> points = distinct_points(np.array([[0.25], [1.0], [0.5]]), np.array([0, 1, 0]))
-    >>> found = whole_keys(points, 0)
-    >>> found.order, [w % 4 for w in found.weights], len(set(found.keys))
-    (array([0, 2, 1]), [0], 3)
-    >>> bool(np.diff(distant_keys(points, 0).keys).min() >= 2)
-    True
+    >>> from exactfit.constructions.base import cut_planes
+    >>> planes = cut_planes(np.array([[1.0, 5.0], [3.0, 5.0]]), [(np.array([1]), np.array([0]))])
+    >>> planes.weights, planes.biases
+    (array([[-1.,  0.]]), array([3.]))
+    """
+    cuts = coordinate_cuts(X, pairs)
+    weights = np.zeros((len(cuts), X.shape[1]), dtype=dtype)
+    weights[np.arange(len(cuts)), cuts.feature] = cuts.sign
+    return Hyperplanes(weights, -cuts.sign * cuts.threshold)
+
+
+class Published(Constructor):
+    """What the constructions of this folder have in common: they start from distinct points, and one random root."""
+
+    randomized = True
+
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        return self._build(distinct_points(X, y), seed_sequence(random_state))
+
+    def _check_counts(self, *names: str) -> None:
+        """Refuse options that count something and are not at least one, nor None by default."""
+        for name in names:
+            if getattr(self, name) is not getattr(type(self), name):
+                check_whole(name, getattr(self, name), at_least=1)
+
+    @abstractmethod
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction: ...
+
+
+class _OfThePaper(Constructor):
+    citation = (
+        "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
+    )
+    labels = ("binary", "multiclass")
+    randomized = True
+
+
+@dataclass(unsafe_hash=True)
+class AdaptiveWidth(Recipe, _OfThePaper):
+    """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
+
+    Its options are those of :class:`~exactfit.Recipe`, all but ``width``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import AdaptiveWidth
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> AdaptiveWidth().construct(X, y, random_state=0).network.decide(X)
+    array([0, 1, 0])
     """
 
-    weights: list[int]
-    bias: int
-    order: NDArray[np.int64]
-    keys: list[int]
+    name = "adaptive-width"
+    assumptions = "none"
 
-    @property
-    def n_bits(self) -> int:
-        """Bits of the largest key."""
-        return max(1, self.keys[-1].bit_length())
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        return adaptive_width(X, y, self, random_state)
 
 
-def whole_keys(points: DistinctPoints, random_state: Seed) -> Keys:
-    """Keys that differ, with weights for which <weights, x> itself is whole at every point."""
-    return _search(points.X, _places(points.X), 1, random_state)
+@dataclass(unsafe_hash=True)
+class FixedWidth(Recipe, _OfThePaper):
+    """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
+    Its options are those of :class:`~exactfit.Recipe`. Unlike all others it may miss points;
+    its outcome says so.
 
-def distant_keys(points: DistinctPoints, random_state: Seed) -> Keys:
-    """Keys that differ by at least 2; <weights, x> may have a fractional part."""
-    return _search(points.X, 0, 2, random_state)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import FixedWidth
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    >>> FixedWidth(100).construct(X, y, random_state=0).network.widths
+    (100, 1, 1)
+    """
 
+    name = "fixed-width"
+    assumptions = "the width is large enough"
 
-def _places(X: Floats) -> int:
-    """Binary places after the point that the numbers have."""
-    return max(0 if _is_whole(X[tile]) else -int(odd_parts(X[tile])[1].min()) for tile in row_tiles(X))
-
-
-def _is_whole(values: Floats) -> bool:
-    return bool((values == np.floor(values)).all())
-
-
-def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
-    """Keys <w 2^shift, x>, ``gap`` apart, with w from the shortest that separate; ends with probability 1."""
-    root, places = seed_sequence(random_state), _places(X)
-    for attempt in count():
-        directions = stream(root, KEYS, attempt).standard_normal((DIRECTIONS, X.shape[1]))
-        direction, scale = _most_open(X, directions, np.ldexp(1.0, -min(shift, 1000)) * gap)
-        # From DIGITS + places + 2 on, values are multiples of 4: points that still meet need another direction.
-        for weights in _integer_directions(direction, max(0, scale), places + 2 * DIGITS):
-            keys = _keys(X, weights, shift)
-            if min(np.diff(np.array(keys.keys, dtype=object))) >= gap:
-                return keys
-    raise AssertionError("unreachable")
-
-
-def _most_open(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]:
-    """The direction whose closest values are farthest apart, and a scale that may just not spread them enough."""
-    size = int(np.frexp(np.abs(X).max())[1])
-    with single_threaded_blas():
-        values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
-    gaps = np.diff(values, axis=0).min(axis=0)
-    best = int(np.argmax(gaps))
-    open_gap = max(float(gaps[best]), float(np.abs(values[:, best]).max()) / EXACT, 5e-324)
-    return directions[best], int(np.frexp(gap)[1]) - int(np.frexp(open_gap)[1]) - size - 1
-
-
-def _integer_directions(direction: Floats, scale: int, more: int) -> Iterator[list[int]]:
-    """Integer vectors ever closer to the direction, each about twice as long as the one before."""
-    fixed = [int(value) for value in np.rint(np.ldexp(direction, DIGITS))]
-    for power in range(scale, scale + more):
-        weights = [_rounded(value << power, DIGITS) for value in fixed]
-        if any(weights):
-            yield weights
-
-
-def _rounded(value: int, places: int) -> int:
-    """The value over 2^places, to the nearest whole number."""
-    return (value + (1 << (places - 1))) >> places
-
-
-def _keys(X: Floats, weights: list[int], shift: int) -> Keys:
-    """Exact keys for one direction, by increasing key."""
-    scaled = [weight << shift for weight in weights]
-    values = np.concatenate([_floors(X[tile], scaled) for tile in row_tiles(X)])
-    order = np.argsort(values, kind="stable").astype(np.int64)
-    low = int(values[order[0]])
-    return Keys(scaled, -low, order, [int(value) - low for value in values[order]])
-
-
-def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
-    """Whole parts of <weights, x>, in int64 where float64 provably does not round."""
-    if _is_whole(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT:
-        with single_threaded_blas():
-            return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
-    row = object_array(weights, (1, len(weights)))
-    sums = Dyadic.of(tile).affine(row, object_array([0], (1,)))
-    return np.asarray(sums.numerators[:, 0] >> sums.shift)
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
+        return fixed_width(X, y, self.width, self, random_state)  # type: ignore[arg-type]  # "adaptive" is refused there

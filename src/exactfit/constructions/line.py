@@ -23,18 +23,20 @@ from numpy.typing import NDArray
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
+from ..data import Codes, Floats, Rows
+from ..data.cloud import U64
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer
-from .base import Codes, DistinctPoints, Floats
+from ..network.weights import odd_parts
+from .base import DistinctPoints
 
-Rows = NDArray[np.int64]
 Apart = Literal["labels", "points"]
 
 TRIES = 8  # random directions by default; more find a line with fewer changes of label, at the cost of a sort each
 DIRECTIONS = 2  # the random stream; 0 and 1 are the paper's hyperplanes and orders
 MOST_BITS, FEWEST_BITS = 32, 16
-U64, LEAST = 2.0**-53, 5e-324
+LEAST = 5e-324  # the smallest positive number
 SAMPLE_ROWS, SAMPLE_DIMENSION = 8192, 1024
 NO_EXPONENT = 2000  # above every exponent of float64: of columns that hold zeros only
 
@@ -57,9 +59,9 @@ class Line:
     --------
     >>> import numpy as np
     >>> from exactfit.constructions.base import distinct_points
-    >>> from exactfit.constructions.line import best_line
+    >>> from exactfit.constructions.line import lines
     >>> points = distinct_points(np.array([[3.0], [1.0], [2.0]]), np.array([0, 0, 1]))
-    >>> line = best_line(points, 0)
+    >>> line = lines(points, 0)[0]
     >>> points.y[line.order], line.errors
     (array([0, 1, 0]), array([0., 0., 0.]))
     """
@@ -72,7 +74,7 @@ class Line:
     @classmethod
     def through(cls, X: Floats, direction: Floats, exact: bool) -> Line:
         """Project points; ``exact`` if no sum can be rounded."""
-        layer = Layer(Dense(direction[None, :]), np.zeros(1), None)
+        layer = _projection(direction)
         values, errors = np.empty(len(X)), np.zeros(len(X))
         # A sum of k products is off by at most (k + 1) u of the sum of their sizes; twice that between two evaluations.
         share = 2.02 * (np.count_nonzero(direction) + 2) * U64
@@ -86,7 +88,7 @@ class Line:
 
     def layer(self) -> Layer:
         """The projection as a linear layer of one unit."""
-        return Layer(Dense(self.direction[None, :]), np.zeros(1), None)
+        return _projection(self.direction)
 
     def gaps(self) -> LineGaps:
         """What is left, after all roundings, between every point and the next."""
@@ -100,6 +102,10 @@ class Line:
         """Places i in ``order`` such that the labels of points i and i + 1 differ."""
         labels = y[self.order]
         return np.flatnonzero(labels[1:] != labels[:-1]).astype(np.int64)
+
+
+def _projection(direction: Floats) -> Layer:
+    return Layer(Dense(direction[None, :]), np.zeros(1), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,22 +149,12 @@ def _integer_bits(X: Floats) -> int:
     with np.errstate(over="ignore"):
         for tile in row_tiles(X):
             points = dense_rows(X, tile)
-            finest = min(finest, _finest(points))
+            finest = odd_parts(points[points != 0])[1].min(initial=finest)
             largest = max(largest, float(np.abs(points).sum(axis=1).max()))
             reach = float(np.ldexp(largest * (1.0 + 1e-12), -finest))
             if not reach < 2.0**52:
                 return 0
     return min(MOST_BITS, int(np.floor(np.log2(2.0**53 / reach)))) if reach > 0 else 0
-
-
-def _finest(points: Floats) -> int:
-    """The exponent of the finest power of two in any entry."""
-    entries = points[points != 0]
-    if not len(entries):
-        return NO_EXPONENT
-    mantissas, exponents = np.frexp(entries)
-    whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
-    return int((exponents - 54 + np.frexp((whole & -whole).astype(np.float64))[1]).min())
 
 
 class _Directions:
@@ -189,14 +185,6 @@ class _Directions:
                 yield np.round(scaled * 2.0**self.bits), True
             else:
                 yield _short(scaled), False
-
-    def along_features(self) -> Iterator[tuple[Floats, bool]]:
-        """One feature at a time, exact for all data."""
-        d = self.points.X.shape[1]
-        for feature in range(d):
-            direction = np.zeros(d)
-            direction[feature] = 1.0
-            yield direction, True
 
 
 def _short(direction: Floats) -> Floats:
@@ -232,26 +220,10 @@ def _discriminants(points: DistinctPoints) -> Iterator[Floats]:
 def lines(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> list[Line]:
     """Lines along which no rounding can swap points that must stay apart, the best first.
 
-    Parameters
-    ----------
-    points : DistinctPoints
-    random_state : int, Generator, SeedSequence or None
-    apart : {"labels", "points"}
-        Whether points of different labels must stay apart, or all points. The best line has
-        the fewest changes of label, then the largest smallest gap; for "points" only the gap counts.
-    tries : int
-        How many random directions to try. For "labels" there are two informed ones besides
-        (LDA, PCA). Where none will do, features are tried one by one.
-
-    Returns
-    -------
-    list of Line
-        At least one.
-
-    Raises
-    ------
-    AssumptionError
-        If there is none; it names rows that meet along every direction tried, as computed.
+    Points of different labels must stay apart, or all points. The best line has the fewest changes of label, then the
+    largest smallest gap; for "points" only the gap counts. There are ``tries`` random directions, and for "labels" two
+    informed ones besides (LDA, PCA). Where none will do, features are tried one by one, and if none of these will, the
+    error names rows that meet along every direction tried, as computed.
 
     Examples
     --------
@@ -270,16 +242,12 @@ def lines(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels"
     found = [Line.through(points.X, *each) for each in offered]
     usable = [line for line in found if _keeps(line, points, apart)]
     if not usable:
-        along = (Line.through(points.X, *each) for each in directions.along_features())
+        d = points.X.shape[1]
+        along = (Line.through(points.X, np.eye(1, d, feature)[0], exact=True) for feature in range(d))
         usable = list(islice((line for line in along if _keeps(line, points, apart)), 1))
     if not usable:
         raise _meeting(found, points, apart)
     return sorted(usable, key=lambda line: _rank(line, points.y, apart))
-
-
-def best_line(points: DistinctPoints, random_state: Seed, *, apart: Apart = "labels", tries: int = TRIES) -> Line:
-    """The first of :func:`lines`."""
-    return lines(points, random_state, apart=apart, tries=tries)[0]
 
 
 def _places(line: Line, y: Codes, apart: Apart) -> Rows:

@@ -1,7 +1,6 @@
 """Polytopes that hold points of one class only; ReLU or threshold, two hidden layers.
 
-After S. Lee, A. Mammadov, J. C. Ye, *Defining neural network architecture through polytope structures of datasets*,
-ICML 2024, arXiv:2402.02407.
+After Lee, Mammadov and Ye 2024 (arXiv:2402.02407).
 
 Faithful: the network. First-layer units are the faces of polytopes, a second-layer ReLU for each polytope is 1 minus
 the sum of its faces' values and so positive inside and zero at all points outside (here, after scaling, 1/2 minus it),
@@ -13,10 +12,8 @@ the points of the class before it; the points that it cuts off are out of sight,
 left. Faces that others make superfluous are dropped. Each polytope holds at least the points that a ball around its
 first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
 
-Size, with f faces, p polytopes and o outputs (1 for two classes, else K): f + p + o units and
-f (d + 1) + p (f + 1) + o (p + 1) parameters (:func:`polytope_cover_size`), most of the second layer's being zero.
-
-A face is needed for every few points of the rest in high dimensions: ``memory`` says when to stop.
+Size, with f faces and p polytopes: f, p, o, most weights of the second layer being zero. A face is needed for every few
+points of the rest in high dimensions: ``memory`` says when to stop.
 
 Float64: every face keeps four times the largest rounding error from all points that it decides about. Points of
 different labels must be farther apart than about d 10^-14 of their norm.
@@ -26,47 +23,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_whole, seed_sequence
+from .._support.parameters import check_choice
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
-from ..data import choose_targets
+from ..data import Floats, Rows, choose_targets
+from ..data.cloud import U64
 from ..data.matrices import row_tiles
 from ..exceptions import AssumptionError, TooLargeError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
-from .ball_cover import REMEDY, refuse_large_norms
-from .base import Codes, DistinctPoints, Floats, Labels, Matrix, distinct_points
-from .line import U64
-from .own import own_size
-
-Rows = NDArray[np.int64]
+from .base import REMEDY, DistinctPoints, Published, refuse_large_norms
 
 BATCH, TILE_ROWS = 32, 512
 
 
-def polytope_cover_size(n_faces: int, n_polytopes: int, n_features: int, n_outputs: int) -> tuple[int, int]:
-    """Units (outputs included) and parameters for so many faces and polytopes.
-
-    Examples
-    --------
-    >>> from exactfit.constructions.polytopes import polytope_cover_size
-    >>> polytope_cover_size(n_faces=8, n_polytopes=3, n_features=2, n_outputs=1)
-    (12, 55)
-    """
-    return own_size(n_faces, n_polytopes, n_features, n_outputs)
-
-
 @dataclass(frozen=True)
-class PolytopeCover:
+class PolytopeCover(Published):
     """Polytopes that hold points of one class only, found one by one.
 
     Parameters
@@ -88,24 +68,21 @@ class PolytopeCover:
     activation: str = "relu"
     memory: int = 2**31
 
-    name: ClassVar[str] = "polytope-cover"
-    citation: ClassVar[str] = (
+    name = "polytope-cover"
+    citation = (
         "after S. Lee, A. Mammadov, J. C. Ye, Defining neural network architecture through polytope structures of "
         "datasets, ICML 2024"
     )
-    labels: ClassVar[tuple[Labels, ...]] = ("binary",)
-    assumptions: ClassVar[str] = "points of different labels are farther apart than products are rounded"
-    randomized: ClassVar[bool] = True
+    labels = ("binary",)
+    assumptions = "points of different labels are farther apart than products are rounded"
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ("relu", "threshold"))
-        check_whole("memory", self.memory, at_least=1)
+        self._check_counts("memory")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
-        root, found = seed_sequence(random_state), list[Polytope]()
+        found: list[Polytope] = []
         with single_threaded_blas():
             for code in choose_targets(points.y, None):
                 search = _Search(points, code)

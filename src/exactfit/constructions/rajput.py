@@ -14,56 +14,39 @@ Ours: the weights of each layer, which meet the published sizes; several classes
 class but the largest. Points of one label may share a code. Hyperplanes are drawn until codes differ; where 512 more do
 not help, coordinate cuts through the points in question finish, so that any distinct points can be fitted.
 
-Six hidden layers. With n hyperplanes, subsets P_1..P_L, b buckets in use, r bits of rest and s sets:
-n + sum |P_i| + L + (b + r) + b (r + 1) + s units and the outputs; see :func:`rajput_size`. Weights after the first
-layer are -1, 0 or 1 but for one of each stored rest, 1 - (bits that are on), and 1/2 in biases. So signals and sums are
-small: float64 is safe there at any size, and in the first layer as far as points keep off the hyperplanes.
+Size, with n hyperplanes, subsets P_1..P_L, b buckets in use, r bits of rest and s sets: n, sum |P_i|, L, b + r, b (r +
+1), s, o. Weights after the first layer are -1, 0 or 1 but for one of each stored rest, 1 - (bits that are on), and 1/2
+in biases. So signals and sums are small: float64 is safe there at any size, and in the first layer as far as points
+keep off the hyperplanes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, seed_sequence
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
-from ..construct.rescue import Stall, coordinate_cuts
+from ..construct.rescue import Stall
+from ..data import Codes, Rows
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .base import Codes, DistinctPoints, Labels, Matrix, claim_output, distinct_points, largest_class, verified
+from .base import DistinctPoints, Published, claim_output, cut_planes, verified
 
 Bits = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 PARITIES = 4  # the random stream of subsets
 
 
-def rajput_size(
-    width: int, subsets: Sequence[int], n_buckets: int, rest_bits: int, n_sets: int, n_outputs: int
-) -> tuple[int, int]:
-    """Hidden layers and neurons (the outputs included) of the network.
-
-    Examples
-    --------
-    >>> from exactfit.constructions.rajput import rajput_size
-    >>> rajput_size(64, [32] * 20, n_buckets=16, rest_bits=16, n_sets=21, n_outputs=1)
-    (6, 1050)
-    """
-    parities = sum(subsets) + len(subsets)
-    return 6, width + parities + n_buckets + rest_bits + n_buckets * (rest_bits + 1) + n_sets + n_outputs
-
-
 @dataclass(frozen=True)
-class Rajput:
+class Rajput(Published):
     """A threshold network of six hidden layers: hyperplanes, parities, buckets, products, sets.
 
     Examples
@@ -76,23 +59,20 @@ class Rajput:
     (array([0, 2, 1, 1]), 7)
     """
 
-    name: ClassVar[str] = "rajput"
-    citation: ClassVar[str] = (
+    name = "rajput"
+    citation = (
         "Shashank Rajput, Kartik Sreenivasan, Dimitris Papailiopoulos, Amin Karbasi: An Exponential Improvement on the "
         "Memorization Capacity of Deep Threshold Networks, NeurIPS 2021"
     )
-    activation: ClassVar[Literal["threshold", "relu"]] = "threshold"
-    labels: ClassVar[tuple[Labels, ...]] = ("binary",)
-    assumptions: ClassVar[str] = "points of different labels are some distance apart (small distances cost width)"
-    randomized: ClassVar[bool] = True
+    activation = "threshold"
+    labels = ("binary",)
+    assumptions = "points of different labels are some distance apart (small distances cost width)"
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.base.Constructor`."""
-        points, root = distinct_points(X, y), seed_sequence(random_state)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         planes, n_drawn = _hyperplanes(points, root)
         bits = sides(points.X, planes.weights, planes.biases).to_bool()
         subsets, codes = _compress(bits, points.y, root)
-        base = largest_class(points)
+        base = points.largest_class()
         stored = _Stored.of(codes[points.y != base], points.y[points.y != base])
         output, decoder = claim_output(stored.set_classes, np.ones(stored.n_sets), base, points.n_classes)
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
@@ -101,10 +81,7 @@ class Rajput:
         return verified(Network(layers, decoder), points, trace)
 
 
-# ---- Codes -----------------------------------------------------------------------------------------------
-
-
-def _groups(bits: Bits) -> Ints:
+def _groups(bits: Bits) -> Rows:
     """Numbers that are equal where rows of bits are."""
     packed = np.packbits(bits, axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
@@ -149,13 +126,11 @@ def _enough(bits: Bits, y: Codes, n_mixed: int) -> int:
 
 def _cuts(points: DistinctPoints, bits: Bits, mixed: Bits) -> Hyperplanes:
     """Coordinate cuts between all points of different labels that share their bits."""
-    cuts = coordinate_cuts(points.X, _pairs(np.flatnonzero(mixed), _groups(bits[mixed]), points.y))
-    weights = np.zeros((len(cuts), points.X.shape[1]), dtype=np.float32)
-    weights[np.arange(len(cuts)), cuts.feature] = cuts.sign
-    return Hyperplanes(weights, -cuts.sign * cuts.threshold)
+    pairs = _pairs(np.flatnonzero(mixed), _groups(bits[mixed]), points.y)
+    return cut_planes(points.X, pairs, np.float32)
 
 
-def _pairs(rows: Ints, groups: Ints, y: Codes) -> Iterator[tuple[Ints, Ints]]:
+def _pairs(rows: Rows, groups: Rows, y: Codes) -> Iterator[tuple[Rows, Rows]]:
     for group in np.unique(groups):
         members = rows[groups == group]
         for a in members:
@@ -188,28 +163,15 @@ def _parities(subsets: Bits) -> tuple[Layer, Layer]:
     return counting, Layer(Sparse(signs), np.full(len(sizes), -0.5), THRESHOLD)
 
 
-# ---- Buckets and sets ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Stored:
-    """Codes by bucket and set: no set has two of one bucket, and each set is of one class.
+    """Codes by bucket and set: no set has two of one bucket, and each set is of one class."""
 
-    Attributes
-    ----------
-    heads : ndarray of bool, shape (n_buckets, head_bits)
-        The first bits of a code, for every bucket in use.
-    rests : ndarray of bool, shape (n_codes, rest_bits)
-    bucket, member : ndarray of int64, shape (n_codes,)
-        Each code's bucket and set.
-    set_classes : ndarray of int64, shape (n_sets,)
-    """
-
-    heads: Bits
-    rests: Bits
-    bucket: Ints
-    member: Ints
-    set_classes: Ints
+    heads: Bits  # the first bits of a code, for every bucket in use
+    rests: Bits  # the others, for every code
+    bucket: Rows  # of every code
+    member: Rows  # the set of every code
+    set_classes: Rows
 
     @classmethod
     def of(cls, codes: Bits, y: Codes) -> _Stored:
@@ -261,7 +223,7 @@ class _Stored:
         return Layer(Sparse(matrix), np.full(self.n_sets, -0.5), THRESHOLD)
 
 
-def _turns(groups: Ints) -> Ints:
+def _turns(groups: Rows) -> Rows:
     """How many of its group come before each."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))

@@ -1,17 +1,14 @@
 """Yun, Sra, Jadbabaie 2019: two hidden ReLU layers of about sqrt(N) units; any real labels.
 
-C. Yun, S. Sra, A. Jadbabaie, *Small ReLU networks are powerful memorizers: a tight analysis of memorization
-capacity*, NeurIPS 2019, arXiv:1810.07770 (two hidden layers of 2 sqrt(N) ReLUs for N points and one real output in
-[-1, 1]).
+The paper has two hidden layers of 2 sqrt(N) ReLUs for N points and one real output in [-1, 1].
 
 Faithful, in kind: points are projected onto a line and cut into p groups of q neighbours. The first layer tells
 groups apart, each unit of the second serves one point of every group, and hard tanh functions of two ReLUs each make
 all other points of a group cancel.
 
-Ours: the code and the details below are a reconstruction that meets the published number of units; they are not the
-authors' proof. Along the line z, let B_0 < ... < B_p be borders between the groups. The second layer's unit k sees a
-zigzag: a piecewise linear function of z with kinks at the borders, slope s_g in group g, and value t_g, the label, at
-the one point of group g that it serves, so
+Ours: the details below meet the published number of units; they are not the authors' proof. Along the line z, let B_0 <
+... < B_p be borders between the groups. The second layer's unit k sees a zigzag: a piecewise linear function of z with
+kinks at the borders, slope s_g in group g, and value t_g, the label, at the one point of group g that it serves, so
 
     s_{g+1} (z_{g+1} - B_{g+1}) = t_{g+1} - t_g - s_g (B_{g+1} - z_g).
 
@@ -26,8 +23,7 @@ from the border, which holds them together a little better. Neighbouring groups 
 p + 1 units where two for each group would be 2 p. Labels are evenly spaced levels from -1 to 1, one for each class.
 Of several random directions, the one with the smallest weights is taken.
 
-Size, for N points, q even near sqrt(N) and p = ceil(N / q): p + 2 q + 2 units and
-(p + 1) (d + 1) + 2 q (p + 2) + 2 q + 1 parameters (:func:`yun_size`).
+Size, with q even near sqrt(N) and p = ceil(N / q): p + 1, 2 q, 1.
 
 Float64: an output's error stays far below half the distance of two levels for ten thousand points and more. A
 worst-case bound is much larger: large networks may need higher precision for the proof, not for the network.
@@ -36,34 +32,19 @@ worst-case bound is much larger: large networks may need higher precision for th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_whole
 from ..construct import Construction, Trace
+from ..data import Floats
 from ..exceptions import AssumptionError
-from ..network import Decoder, Dense, Layer, Network
+from ..network import Dense, Layer, Network
 from ..network.activations import RELU
-from .base import Codes, Floats, Labels, Matrix, distinct_points, spaced_levels, verified
+from .base import DistinctPoints, Published, nearest_level, verified
 from .line import TRIES, Line, lines
 
 SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 1
-
-
-def yun_size(n_points: int, n_features: int) -> tuple[int, int]:
-    """Units (the output included) and parameters for distinct points.
-
-    Examples
-    --------
-    >>> from exactfit.constructions.yun import yun_size
-    >>> yun_size(n_points=500, n_features=10)
-    (69, 1409)
-    """
-    groups, places = _shape(n_points)
-    units = groups + 1 + 2 * places
-    return units + 1, (groups + 1) * (n_features + 1) + 2 * places * (groups + 2) + 2 * places + 1
 
 
 def _shape(n_points: int) -> tuple[int, int]:
@@ -73,7 +54,7 @@ def _shape(n_points: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Yun:
+class Yun(Published):
     """Two hidden ReLU layers of about sqrt(N) and 2 sqrt(N) units.
 
     Parameters
@@ -94,24 +75,21 @@ class Yun:
 
     tries: int = TRIES
 
-    name: ClassVar[str] = "yun"
-    citation: ClassVar[str] = (
+    name = "yun"
+    citation = (
         "C. Yun, S. Sra, A. Jadbabaie, Small ReLU networks are powerful memorizers: a tight analysis of memorization "
         "capacity, NeurIPS 2019, arXiv:1810.07770"
     )
-    activation: ClassVar[Literal["threshold", "relu"]] = "relu"
-    labels: ClassVar[tuple[Labels, ...]] = ("binary", "multiclass", "real")
-    assumptions: ClassVar[str] = "a direction along which all points lie apart"
-    randomized: ClassVar[bool] = True
+    activation = "relu"
+    labels = ("binary", "multiclass", "real")
+    assumptions = "a direction along which all points lie apart"
 
     def __post_init__(self) -> None:
-        check_whole("tries", self.tries, at_least=1)
+        self._check_counts("tries")
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        points = distinct_points(X, y)
-        levels = spaced_levels(points.n_classes)
-        found = lines(points, random_state, apart="points", tries=self.tries)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        levels = np.linspace(-1.0, 1.0, points.n_classes)
+        found = lines(points, root, apart="points", tries=self.tries)
         plans = [(line, _Zigzags.along(line, levels[points.y])) for line in found]
         line, zigzags = min(plans, key=lambda plan: plan[1].size)
         if not np.isfinite(zigzags.size):
@@ -120,8 +98,8 @@ class Yun:
                 points.rows,
                 "Centre and scale the data.",
             )
-        decoder = Decoder("nearest", tuple(range(points.n_classes)), tuple(levels.tolist()))
-        return verified(Network(zigzags.layers(line.direction), decoder), points, Trace(n_drawn=len(found)))
+        network = Network(zigzags.layers(line.direction), nearest_level(levels))
+        return verified(network, points, Trace(n_drawn=len(found)))
 
 
 @dataclass(frozen=True, eq=False)

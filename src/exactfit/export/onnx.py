@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._support.files import write_whole
+from .._support.processes import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
 from ..network.bits import BitMatrix

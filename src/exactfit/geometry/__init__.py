@@ -1,27 +1,29 @@
 """The theorem's quantities for your data, which say why a network is as large as it is.
 
-``closest`` and ``widths`` measure the data, ``covering`` covers each class by balls that fit between the classes and
-by those that infinitely many hyperplanes would give, ``theorem`` turns these into the theorem's numbers and
+``neighbours`` and ``widths`` measure the data, ``covering`` covers each class by balls that fit between the classes
+and by those that infinitely many hyperplanes would give, ``theorem`` turns these into the theorem's numbers and
 ``calibration`` into predictions, ``report`` gathers it all. Public names are loaded when first used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._support import lazy_names
 
 if TYPE_CHECKING:
     from .calibration import Calibration as Calibration
     from .calibration import calibrate as calibrate
-    from .closest import ClosestPair as ClosestPair
-    from .closest import angular_separation as angular_separation
-    from .closest import radius as radius
-    from .closest import separation as separation
     from .covering import LimitCover as LimitCover
     from .covering import MutualCovering as MutualCovering
     from .covering import limit_cover as limit_cover
     from .covering import mutual_covering as mutual_covering
     from .covering_check import CoveringCheck as CoveringCheck
     from .covering_check import is_mutual_covering as is_mutual_covering
+    from .neighbours import ClosestPair as ClosestPair
+    from .neighbours import angular_separation as angular_separation
+    from .neighbours import radius as radius
+    from .neighbours import separation as separation
     from .report import Description as Description
     from .report import describe as describe
     from .theorem import Bounds as Bounds
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "calibration": ["Calibration", "calibrate"],
-    "closest": ["ClosestPair", "angular_separation", "radius", "separation"],
     "covering": ["LimitCover", "MutualCovering", "limit_cover", "mutual_covering"],
     "covering_check": ["CoveringCheck", "is_mutual_covering"],
+    "neighbours": ["ClosestPair", "angular_separation", "radius", "separation"],
     "report": ["Description", "describe"],
     "theorem": [
         "Bounds", "Constants", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
@@ -50,20 +52,5 @@ _HOMES = {
         "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound", "width_bounds",
     ],
 }  # fmt: skip
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'exactfit.geometry' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,25 +12,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.parameters import Seed, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
-from ..construct import Recipe
+from ..construct import Construction, Recipe
 from ..construct.build import build
 from ..construct.recipe import Memory
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import DataError, ParameterError
-from .closest import radius
 from .covering import MutualCovering, cover_in_the_limit
+from .neighbours import radius, shared_words
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 
-ADAPTIVE, FIXED = 2, 3
+Curve = tuple[float, float, float]
+
+ADAPTIVE, FIXED = 2, 3  # the random streams of networks
 DOUBLINGS = 4  # widths to build networks of, each twice the one before
 SOFT = 0.15  # standard deviation, in logarithms, that the limit forecast is trusted to as an asymptote
 LEAST_SPREAD = 0.01  # in logarithms: networks of one width never agree better than to a percent
@@ -107,7 +109,7 @@ class Calibration:
 
     fits: tuple[Fit, ...]
     adaptive: tuple[Fit, ...]
-    curve: tuple[float, float, float]
+    curve: Curve
     spread: float
     misfit: float
     forecast: int
@@ -155,6 +157,7 @@ def _interval(log_mean: float, error: float, freedom: int, confidence: float, ex
     return Prediction(math.exp(log_mean), max(low, 1), high, extrapolated)
 
 
+@shared_words
 def calibrate(
     X: Any, y: Any, widths: Any = None, *, repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
     covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
@@ -162,10 +165,7 @@ def calibrate(
 ) -> Calibration:  # fmt: skip
     """Build a few networks on the data, and predict the sizes of others.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {data}
     widths : sequence of int, optional
         Widths to build networks of, at least two. By default the typical width that
         interpolates, and its doubles up to eight times that.
@@ -179,10 +179,7 @@ def calibrate(
     confidence : float
         Of the intervals.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -198,23 +195,13 @@ def calibrate(
     (False, True)
     """
     problem = Labelled.of(X, y)
-    options = CalibrationOptions(
-        check_whole("repeats", repeats, at_least=2), check_number("confidence", confidence, above=0.0, at_most=0.9999),
-        seed_sequence(random_state),
-    )  # fmt: skip
-    chosen = None if widths is None else _check_widths(widths)
+    repeats = check_whole("repeats", repeats, at_least=2)
+    confidence = check_number("confidence", confidence, above=0.0, at_most=0.9999)
+    root, chosen = seed_sequence(random_state), None if widths is None else _check_widths(widths)
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
-        return calibrate_problem(problem, chosen, recipe or Recipe(), target, covering, options, work)
-
-
-@dataclass(frozen=True)
-class CalibrationOptions:
-    """How many networks, how sure, and from which seed."""
-
-    repeats: int
-    confidence: float
-    root: np.random.SeedSequence
+        calibrator = Calibrator(problem, recipe or Recipe(), target, root, work, repeats, confidence)
+        return calibrator.calibrate(chosen, covering)
 
 
 def _check_widths(widths: Any) -> list[int]:
@@ -224,101 +211,112 @@ def _check_widths(widths: Any) -> list[int]:
     return chosen
 
 
-def calibrate_problem(
-    problem: Labelled, widths: list[int] | None, recipe: Recipe, target: Any, covering: MutualCovering | None,
-    options: CalibrationOptions, work: Work,
-) -> Calibration:  # fmt: skip
-    """Build the networks, then fit curve and constants."""
-    targets, recipe = _resolved(problem, recipe, target, work)
-    adaptive = _adaptive_fits(problem, recipe, options)
-    if widths is None:
-        first = math.ceil(np.median([fit.width for fit in adaptive]))
-        most = Memory.for_layer(problem.X).largest_width()
-        widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
-    fits = _fixed_fits(problem, widths, recipe, options, work)
-    nearest = nearest_other(problem.X, problem.codes, Work(work.threads))
-    forecast = _limit_forecast(problem, targets, nearest, recipe, options, work)
-    spread, misfit, curve = _fit_curve(fits, forecast)
-    constants, notes = _fit_constants(
-        problem, targets, recipe, float(nearest.distances.min()), adaptive, curve, fits, covering
-    )
-    return Calibration(
-        tuple(fits), tuple(adaptive), curve, spread, misfit, forecast, options.confidence, constants, notes
-    )
+@dataclass(frozen=True, eq=False)
+class Calibrator:
+    """Networks of one recipe for given data: how many of each width, from which seed, how sure of what they say."""
 
+    problem: Labelled
+    recipe: Recipe
+    target: Any
+    root: np.random.SeedSequence
+    work: Work
+    repeats: int = 4
+    confidence: float = 0.9
 
-def calibrate_weights(
-    problem: Labelled, known: Calibration, recipe: Recipe, target: Any, options: CalibrationOptions, work: Work
-) -> Calibration:
-    """The same for weighted detectors, from networks of the same widths: what interpolates does so with them too."""
-    weighted = replace(recipe, detectors="weighted", selection="random")
-    targets, weighted = _resolved(problem, weighted, target, work)
-    fits = _fixed_fits(problem, sorted({fit.width for fit in known.fits}), weighted, options, work)
-    spread, misfit, curve = _fit_curve(fits, len(targets))
-    return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=len(targets))
-
-
-def _resolved(problem: Labelled, recipe: Recipe, target: Any, work: Work) -> tuple[tuple[int, ...], Recipe]:
-    """The target classes, and the recipe with them."""
-    targets = problem.targets(target, one_of_many=True)
-    label: Any = "all" if len(targets) > 1 else problem.classes[targets[0]]
-    if len(problem.classes) > 2:
-        if len(targets) == 1:
-            raise ParameterError(f"target={target!r} needs a problem of two classes, this one has more")
-        label = None
-    return targets, replace(recipe, target=label, n_jobs=work.threads.count)
-
-
-def _limit_forecast(
-    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, recipe: Recipe, options: CalibrationOptions,
-    work: Work,
-) -> int:  # fmt: skip
-    """Detectors at great width: those of the limit, or with weights one for each target class."""
-    if recipe.detectors == "weighted":
-        return len(targets)
-    order, memory = recipe.selection, recipe.greedy_memory
-    found = cover_in_the_limit(problem, targets, nearest, order, options.root, memory, Work(work.threads))
-    return found.n_detectors
-
-
-def _child(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
-
-
-def _adaptive_fits(problem: Labelled, recipe: Recipe, options: CalibrationOptions) -> list[Fit]:
-    made = [
-        build(problem, replace(recipe, width="adaptive"), _child(options.root, ADAPTIVE, k))
-        for k in range(options.repeats)
-    ]
-    return [Fit(one.network.widths[0], one.network.widths[1], 0) for one in made]
-
-
-def _fixed_fits(
-    problem: Labelled, widths: list[int], recipe: Recipe, options: CalibrationOptions, work: Work
-) -> list[Fit]:
-    """Networks of every width; those that miss more than a few points are of another kind and left out."""
-    fits = []
-    total = len(widths) * options.repeats
-    for at, width in enumerate(widths):
-        for k in range(options.repeats):
-            work.progress("networks", at * options.repeats + k, total)
-            made = build(problem, replace(recipe, width=width), _child(options.root, FIXED, at, k))
-            fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
-    kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(problem.codes)]
-    if len({fit.width for fit in kept}) < 2:
-        raise DataError(
-            "networks of these widths miss too many points to be compared: pass larger widths "
-            f"(missed: {', '.join(f'{fit.missed} at width {fit.width}' for fit in fits)})"
+    def calibrate(self, widths: list[int] | None, covering: MutualCovering | None) -> Calibration:
+        """Build the networks, then fit curve and constants."""
+        problem = self.problem
+        built = [self._built("adaptive", ADAPTIVE, k).network.widths for k in range(self.repeats)]
+        adaptive = [Fit(width, detectors, 0) for width, detectors, *_ in built]
+        if widths is None:
+            first = math.ceil(np.median([fit.width for fit in adaptive]))
+            most = Memory.for_layer(problem.X).largest_width()
+            widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
+        fits = self._fits(widths)
+        nearest = nearest_other(problem.X, problem.codes, Work(self.work.threads))
+        forecast = self._limit_forecast(nearest)
+        spread, misfit, curve = _fit_curve(fits, forecast)
+        constants, notes = self._constants(float(nearest.distances.min()), adaptive, curve, fits, covering)
+        return Calibration(
+            tuple(fits), tuple(adaptive), curve, spread, misfit, forecast, self.confidence, constants, notes
         )
-    return kept
+
+    def calibrate_weights(self, known: Calibration) -> Calibration:
+        """The same for weighted detectors, at the same widths: what interpolates does so with them too."""
+        weighted = replace(self, recipe=replace(self.recipe, detectors="weighted", selection="random"))
+        fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
+        spread, misfit, curve = _fit_curve(fits, forecast)
+        return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=forecast)
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target classes."""
+        targets = self.problem.targets(self.target, one_of_many=True)
+        if len(self.problem.classes) > 2 and len(targets) == 1:
+            raise ParameterError(f"target={self.target!r} needs a problem of two classes, this one has more")
+        return targets
+
+    def _built(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
+        targets, label = self.targets, None
+        if len(self.problem.classes) == 2:
+            label = "all" if len(targets) > 1 else self.problem.classes[targets[0]]
+        recipe = replace(self.recipe, width=width, target=label, n_jobs=self.work.threads.count)
+        root = np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
+        return build(self.problem, recipe, root)
+
+    def _fits(self, widths: list[int]) -> list[Fit]:
+        """Networks of every width; those that miss more than a few points are of another kind and left out."""
+        fits: list[Fit] = []
+        for at, width in enumerate(widths):
+            for k in range(self.repeats):
+                self.work.progress("networks", len(fits), len(widths) * self.repeats)
+                made = self._built(width, FIXED, at, k)
+                fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
+        kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(self.problem.codes)]
+        if len({fit.width for fit in kept}) < 2:
+            raise DataError(
+                "networks of these widths miss too many points to be compared: pass larger widths "
+                f"(missed: {', '.join(f'{fit.missed} at width {fit.width}' for fit in fits)})"
+            )
+        return kept
+
+    def _limit_forecast(self, nearest: Nearest) -> int:
+        """Detectors at great width: those of the limit, or with weights one for each target class."""
+        if self.recipe.detectors == "weighted":
+            return len(self.targets)
+        work = Work(self.work.threads)
+        return cover_in_the_limit(self.problem, self.targets, nearest, self.recipe, self.root, work).n_detectors
+
+    def _constants(
+        self, separation: float, adaptive: list[Fit], curve: Curve, fits: list[Fit], covering: MutualCovering | None
+    ) -> tuple[Constants, tuple[str, ...]]:
+        """Constants that make the bounds, at eta = 1/2, what was seen in the median."""
+        problem, recipe = self.problem, self.recipe
+        reach = radius(problem.X, center=recipe.center) if isinstance(recipe.max_bias, str) else float(recipe.max_bias)
+        pairs = n_pairs(problem, [problem.classes[k] for k in self.targets])
+        if reach <= 0:
+            return Constants(), ("max_bias is 0: the theorems do not apply",)
+        scale = termination_scale(reach, separation, pairs, 0.5)
+        known = Constants(termination=float(np.median([fit.width for fit in adaptive])) / scale)
+        if covering is None:
+            return known, ("no covering was given: the main theorem's constant is not fitted",)
+        width = _width_for(curve, covering.n_target, min(fit.width for fit in fits))
+        if width is None:
+            note = (
+                f"detectors stay above the covering's {covering.n_target}, so the main theorem's constant is not "
+                "fitted: cover with a smaller constant"
+            )
+            return known, (note,)
+        scale = max(first + second for first, second in theorem_terms(covering, 0.5))
+        return replace(known, width=width / scale, complexity=width / scale), ()
 
 
-def _detectors(curve: tuple[float, float, float], width: Any) -> Any:
+def _detectors(curve: Curve, width: Any) -> Any:
     a, b, c = curve
     return a + b * np.asarray(width, dtype=np.float64) ** -c
 
 
-def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -> tuple[float, float, float]:
+def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -> Curve:
     """a, b, c with logs near log(a + b / n^c) and a near the limit's number."""
     from scipy.optimize import least_squares
 
@@ -335,7 +333,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
     return math.exp(found[0]), math.exp(found[1]) * middle**c, c
 
 
-def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, tuple[float, float, float]]:
+def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
     """Spread, misfit and curve."""
     widths = np.array([fit.width for fit in fits], dtype=np.float64)
     logs = np.log([max(fit.detectors, 1) for fit in fits])
@@ -351,31 +349,7 @@ def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, tuple[floa
     return spread, misfit, _least_squares(widths, logs, forecast, spread)
 
 
-def _fit_constants(
-    problem: Labelled, targets: tuple[int, ...], recipe: Recipe, separation: float, adaptive: list[Fit],
-    curve: tuple[float, float, float], fits: list[Fit], covering: MutualCovering | None,
-) -> tuple[Constants, tuple[str, ...]]:  # fmt: skip
-    """Constants that make the bounds, at eta = 1/2, what was seen in the median."""
-    reach = radius(problem.X, center=recipe.center) if isinstance(recipe.max_bias, str) else float(recipe.max_bias)
-    pairs = n_pairs(problem, [problem.classes[k] for k in targets])
-    if reach <= 0:
-        return Constants(), ("max_bias is 0: the theorems do not apply",)
-    scale = termination_scale(reach, separation, pairs, 0.5)
-    termination = float(np.median([fit.width for fit in adaptive])) / scale
-    if covering is None:
-        return Constants(termination=termination), ("no covering was given: the main theorem's constant is not fitted",)
-    width = _width_for(curve, covering.n_target, min(fit.width for fit in fits))
-    if width is None:
-        note = (
-            f"detectors stay above the covering's {covering.n_target}, so the main theorem's constant is not fitted: "
-            "cover with a smaller constant"
-        )
-        return Constants(termination=termination), (note,)
-    scale = max(first + second for first, second in theorem_terms(covering, 0.5))
-    return Constants(termination, width / scale, width / scale), ()
-
-
-def _width_for(curve: tuple[float, float, float], detectors: int, least: int) -> float | None:
+def _width_for(curve: Curve, detectors: int, least: int) -> float | None:
     """The width at which the curve comes down to so many detectors, or the least seen if it is below there."""
     a, b, c = curve
     if _detectors(curve, least) <= detectors:

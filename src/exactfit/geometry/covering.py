@@ -24,19 +24,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import Progress
 from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence
 from .._support.threads import Work, at_work
-from ..construct import hyperplanes
-from ..construct.cover import greedy_cover, random_cover
-from ..construct.distinct import ClassOrder, Cover
-from ..construct.hyperplanes import ORDER, stream
-from ..data import Labelled, Matrix, Rows, mean, refuse_conflicts
-from ..data.cloud import Cloud, Floats
+from ..construct import Recipe
+from ..construct.cover import cover_classes
+from ..construct.distinct import ClassOrder
+from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
-from .covering_build import ClassCover, CoverOptions, PairBuilder
-from .neighbours import OpenBalls
+from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
+from .neighbours import radius_of, shared_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +84,7 @@ class LimitCover:
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
+@shared_words
 def limit_cover(
     X: Any, y: Any, order: str = "random", *, target: Any = None, random_state: Seed = 0, memory: int = 2**28,
     n_jobs: int | None = None, verbose: bool = False,
@@ -97,10 +95,7 @@ def limit_cover(
     great width and max_bias, and without ties in distance, its detectors have the same
     anchors and claim the same points. So the number of balls is a cheap forecast.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {data}
     order : {"random", "greedy"}
         Anchors in the paper's random order, or always the one that claims most.
     target : label, "all" or None
@@ -108,10 +103,7 @@ def limit_cover(
     random_state : int, Generator, SeedSequence or None
     memory : int
         Bytes for greedy selection's coverage rows.
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -137,26 +129,19 @@ def limit_cover(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
-        return cover_in_the_limit(problem, targets, nearest, order, random_state, memory, work)
+        recipe = Recipe(selection=order, greedy_memory=memory)
+        return cover_in_the_limit(problem, targets, nearest, recipe, seed_sequence(random_state), work)
 
 
 def cover_in_the_limit(
-    problem: Labelled,
-    targets: tuple[int, ...],
-    nearest: Nearest,
-    order: str,
-    random_state: Seed,
-    memory: int,
+    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, recipe: Recipe, root: np.random.SeedSequence,
     work: Work,
-) -> LimitCover:
-    """The limit's second layer, given every point's nearest point of another class."""
+) -> LimitCover:  # fmt: skip
+    """The limit's second layer, given every point's nearest point of another class; of the recipe, how to select."""
+    recipe = Recipe(selection=recipe.selection, greedy_memory=recipe.greedy_memory)
     classes = ClassOrder.of(problem.codes)
-    column_of = np.empty(len(classes.rows), dtype=np.int64)
-    column_of[classes.rows] = np.arange(len(classes.rows))
-    cloud = Cloud(problem.X, classes.rows)
-    balls = OpenBalls(cloud, nearest.squares[classes.rows], column_of[nearest.rows[classes.rows]], work.threads)
-    root = seed_sequence(random_state)
-    covers = [_cover(balls, classes, k, order, root, memory, work.progress) for k in targets]
+    balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
+    covers = cover_classes(balls, classes, targets, recipe, root, work.progress)
     anchors = classes.rows[np.array([a for cover in covers for a in cover.anchors], dtype=np.int64)]
     codes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
     return LimitCover(
@@ -165,18 +150,8 @@ def cover_in_the_limit(
         witnesses=nearest.rows[anchors],
         coverage=np.array([count for cover in covers for count in cover.coverage], dtype=np.int64),
         classes=problem.classes[codes],
-        order=order,
+        order=recipe.selection,
     )
-
-
-def _cover(
-    balls: OpenBalls, classes: ClassOrder, k: int, order: str, root: np.random.SeedSequence, memory: int, tell: Progress
-) -> Cover:
-    target, rest = classes.target(k), classes.rest(k)
-    candidates = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
-    if order == "greedy":
-        return greedy_cover(balls, target, rest, candidates, memory, tell)
-    return random_cover(balls, target, rest, candidates, tell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +242,7 @@ class MutualCovering:
         )
 
 
+@shared_words
 def mutual_covering(
     X: Any, y: Any, max_bias: Literal["radius"] | float = "radius", constant: float = 1.0, *, target: Any = None,
     center: bool = True, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, random_state: Seed = 0,
@@ -277,12 +253,8 @@ def mutual_covering(
     The numbers of balls are upper bounds of the smallest ones, which are hard to find. The
     covering itself is admissible for certain; ``is_mutual_covering`` checks it from scratch.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
-    max_bias : "radius" or float
-        The paper's lambda, at least the radius of the data.
+    {data}
+    {max_bias}
     constant : float
         The constant in the condition on the radii, which the paper leaves open.
     target : label, "all" or None
@@ -295,10 +267,7 @@ def mutual_covering(
     memory : int
         Bytes for coverage rows. Classes too large for it are covered from a random pool of candidates.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -333,8 +302,7 @@ def mutual_covering(
 
 def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     """max_bias as a number not below the radius of the data."""
-    origin = mean(X) if center else np.zeros(X.shape[1])
-    least = hyperplanes.largest_distance(X, origin)
+    least = radius_of(X, center)
     if isinstance(max_bias, str):
         if max_bias != "radius":
             raise ParameterError(f"max_bias must be 'radius' or a number, got {max_bias!r}")

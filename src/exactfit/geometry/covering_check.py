@@ -18,19 +18,19 @@ import numpy as np
 
 from .._support.parameters import check_number
 from .._support.threads import SERIAL, Work
-from ..construct import hyperplanes
-from ..data import Codes, Labelled, Matrix, Rows, mean
+from ..data import Codes, Labelled, Rows
 from ..data.cloud import Cloud, Floats, exact_square
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair, nearest_other
 from ..exceptions import DataError, ParameterError
-from .covering import MutualCovering
-from .covering_build import CENTERS_AT_ONCE, ClassCover, admissible_radius
-from .neighbours import ClosedBalls
+from .ball_covers import CENTERS_AT_ONCE, ClassCover, ClosedBalls, admissible_radius
+from .covering import MutualCovering, PairCovering
+from .neighbours import radius_of, shared_words
 
 CLEAR = 1e-11  # relative; far beyond the few roundings of the formula in float64
 DIGITS = 60  # decimal ones: ten more than the comparison relies on
 SHOWN = 10  # failures that a text lists
+SIDES = {"target": 1, "rest": 0}
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class CoveringCheck:
         return "\n".join(lines + ([f"  and {count - SHOWN} more"] if count > SHOWN else []))
 
 
+@shared_words
 def is_mutual_covering(
     X: Any, y: Any, covering: MutualCovering | None = None, *, target: Any = None, target_centers: Any = None,
     target_radii: Any = None, rest_centers: Any = None, rest_radii: Any = None, max_bias: float | None = None,
@@ -115,10 +116,7 @@ def is_mutual_covering(
     constant * t / sqrt(log(e max_bias / t)), with t the distance to the nearest centre of the
     other class; the centres of the two classes are ``separation`` apart, if that is claimed.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {data}
     covering : MutualCovering, optional
         One made by ``mutual_covering``; its components and separation are checked too. Or pass:
     target : label
@@ -143,44 +141,43 @@ def is_mutual_covering(
     a mutual covering: all conditions hold
     """
     problem = Labelled.of(X, y)
-    if covering is not None:
-        if not isinstance(covering, MutualCovering):
-            raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
-        proposals = list(_proposals(covering))
-        reach, constant = covering.max_bias, covering.constant
-    else:
-        sides = _side(target_centers, target_radii, "target"), _side(rest_centers, rest_radii, "rest")
-        proposals = [_Proposal(target, *sides, separation)]
-        reach = check_number("max_bias", max_bias, above=0.0)
+    if covering is None:
+        balls = {
+            "target": _given_balls(target_centers, target_radii, "target"),
+            "rest": _given_balls(rest_centers, rest_radii, "rest"),
+        }
+        proposals = [(target, balls, separation)]
+        max_bias = check_number("max_bias", max_bias, above=0.0)
         constant = check_number("constant", constant, above=0.0)
-    failures = list(_check_max_bias(problem.X, reach, center))
+    elif isinstance(covering, MutualCovering):
+        proposals = [_proposal(pair) for pair in covering.pairs]
+        max_bias, constant = covering.max_bias, covering.constant
+    else:
+        raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
+    failures, least = [], radius_of(problem.X, center)
+    if max_bias < least:
+        detail = f"{max_bias!r} is below the radius of the data, {least!r}"
+        failures.append(Failure("max_bias", None, "both", -1, detail))
     for proposal in proposals:
-        failures += _Checker(problem, proposal, reach, constant).failures()
+        failures += _Checker(problem, *proposal, max_bias, constant).failures()
     return CoveringCheck(tuple(failures))
 
 
 @dataclass(frozen=True, eq=False)
 class _Balls:
+    """The balls of one side, and what they are said to hold."""
+
     centers: Rows
     radii: Floats
     components: ClassCover | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Proposal:
-    label: Any
-    target: _Balls
-    rest: _Balls
-    separation: float | None
+def _proposal(pair: PairCovering) -> tuple[Any, dict[str, _Balls], float]:
+    sides = {"target": pair.target, "rest": pair.rest}
+    return pair.label, {name: _Balls(side.centers, side.radii, side) for name, side in sides.items()}, pair.separation
 
 
-def _proposals(covering: MutualCovering) -> Iterator[_Proposal]:
-    for pair in covering.pairs:
-        sides = [_Balls(cover.centers, cover.radii, cover) for cover in (pair.target, pair.rest)]
-        yield _Proposal(pair.label, sides[0], sides[1], pair.separation)
-
-
-def _side(centers: Any, radii: Any, name: str) -> _Balls:
+def _given_balls(centers: Any, radii: Any, name: str) -> _Balls:
     if centers is None or radii is None:
         raise ParameterError(f"pass a covering, or {name}_centers and {name}_radii")
     rows, sizes = np.asarray(centers), np.asarray(radii, dtype=np.float64)
@@ -191,51 +188,41 @@ def _side(centers: Any, radii: Any, name: str) -> _Balls:
     return _Balls(rows.astype(np.int64), sizes)
 
 
-def _check_max_bias(X: Matrix, reach: float, center: bool) -> Iterator[Failure]:
-    origin = mean(X) if center else np.zeros(X.shape[1])
-    least = hyperplanes.largest_distance(X, origin)
-    if reach < least:
-        yield Failure("max_bias", None, "both", -1, f"{reach!r} is below the radius of the data, {least!r}")
-
-
 class _Checker:
     """All conditions on one target against the rest."""
 
-    def __init__(self, problem: Labelled, proposal: _Proposal, max_bias: float, constant: float) -> None:
-        (code,) = problem.targets(proposal.label, one_of_many=True) if proposal.label is not None else _no_target()
-        self.X, self.proposal, self.max_bias, self.constant = problem.X, proposal, max_bias, constant
+    def __init__(
+        self, problem: Labelled, label: Any, balls: dict[str, _Balls], separation: float | None, max_bias: float,
+        constant: float,
+    ) -> None:  # fmt: skip
+        if label is None:
+            raise ParameterError("pass the target's label, target=...")
+        (code,) = problem.targets(label, one_of_many=True)
+        self.X, self.balls, self.max_bias, self.constant = problem.X, balls, max_bias, constant
         self.codes: Codes = (problem.codes == code).astype(np.int64)
-        self.label = problem.classes.tolist()[code]
-        n = len(self.codes)
-        self.cloud = Cloud(self.X, np.arange(n))
-        for side in (proposal.target, proposal.rest):
-            if side.centers.min() < 0 or side.centers.max() >= n:
-                raise DataError(f"a center is no row of the data: rows go from 0 to {n - 1}")
+        self.label, self.claimed_separation = problem.classes.tolist()[code], separation
+        self.cloud = Cloud(self.X, np.arange(len(self.codes)))
+        self.centers = np.concatenate([side.centers for side in balls.values()])
+        self.sides: Codes = np.repeat([SIDES[name] for name in balls], [len(side.centers) for side in balls.values()])
+        if self.centers.min() < 0 or self.centers.max() >= len(self.codes):
+            raise DataError(f"a center is no row of the data: rows go from 0 to {len(self.codes) - 1}")
 
     def failures(self) -> Iterator[Failure]:
         """Everything that does not hold."""
-        yield from self._classes()
-        for name, code in (("target", 1), ("rest", 0)):
-            yield from self._cover(name, code)
+        for name, side in self.balls.items():
+            for row in side.centers[self.codes[side.centers] != SIDES[name]].tolist():
+                yield self._fail("class", name, row, f"center {row} does not belong to it")
+        for name, side in self.balls.items():
+            yield from self._cover(name, side)
         yield from self._radii()
         yield from self._separation()
-
-    def _balls(self, name: str) -> _Balls:
-        return self.proposal.target if name == "target" else self.proposal.rest
 
     def _fail(self, condition: str, side: str, row: int, detail: str) -> Failure:
         return Failure(condition, self.label, side, row, detail)
 
-    def _classes(self) -> Iterator[Failure]:
-        for name, code in (("target", 1), ("rest", 0)):
-            for row in self._balls(name).centers.tolist():
-                if self.codes[row] != code:
-                    yield self._fail("class", name, row, f"center {row} does not belong to it")
-
-    def _cover(self, name: str, code: int) -> Iterator[Failure]:
+    def _cover(self, name: str, side: _Balls) -> Iterator[Failure]:
         """Every point lies in a ball; components, where given, are what the balls hold."""
-        side = self._balls(name)
-        points = np.flatnonzero(self.codes == code)
+        points = np.flatnonzero(self.codes == SIDES[name])
         radii = np.zeros(len(self.codes))
         np.maximum.at(radii, side.centers, side.radii)
         balls = ClosedBalls(self.cloud, radii, SERIAL)
@@ -258,19 +245,16 @@ class _Checker:
                 yield self._fail("component", name, center, f"component of center {center} is not what its ball holds")
 
     def _radii(self) -> Iterator[Failure]:
-        target, rest = self.proposal.target, self.proposal.rest
-        rows = np.concatenate([target.centers, rest.centers])
-        sides = np.repeat([1, 0], [len(target.centers), len(rest.centers)])
-        nearest = nearest_other(self.X[rows], sides.astype(np.int64), Work(SERIAL))
-        for at, (row, radius) in enumerate(zip(rows, np.concatenate([target.radii, rest.radii]), strict=True)):
-            partner = rows[nearest.rows[at]]
-            if not self._admissible(int(row), int(partner), float(radius), float(nearest.distances[at])):
-                name = "target" if sides[at] else "rest"
-                yield self._fail(
-                    "radius", name, int(row),
-                    f"radius {radius!r} of center {row} is too large for the distance "
-                    f"{nearest.distances[at]!r} to center {partner}",
-                )  # fmt: skip
+        nearest = nearest_other(self.X[self.centers], self.sides, Work(SERIAL))
+        names = [name for name, side in self.balls.items() for _ in side.centers]
+        radii = np.concatenate([side.radii for side in self.balls.values()])
+        for name, row, radius, at, distance in zip(
+            names, self.centers.tolist(), radii, nearest.rows, nearest.distances, strict=True
+        ):
+            partner = int(self.centers[at])
+            if not self._admissible(row, partner, float(radius), float(distance)):
+                detail = f"radius {radius!r} of center {row} is too large for the distance {distance!r}"
+                yield self._fail("radius", name, row, f"{detail} to center {partner}")
 
     def _admissible(self, row: int, partner: int, radius: float, distance: float) -> bool:
         if 0 < distance < 2.7 * self.max_bias:
@@ -281,19 +265,13 @@ class _Checker:
         return _holds_in_decimals(radius, exact_square(x, y), self.max_bias, self.constant)
 
     def _separation(self) -> Iterator[Failure]:
-        claimed = self.proposal.separation
-        if claimed is None:
+        if self.claimed_separation is None:
             return
-        rows = np.concatenate([self.proposal.target.centers, self.proposal.rest.centers])
-        sides = np.repeat([1, 0], [len(self.proposal.target.centers), len(self.proposal.rest.centers)])
-        gap, pair = closest_pair(self.X[rows], sides.astype(np.int64), Work(SERIAL))
-        if gap < claimed:
-            a, b = int(rows[pair[0]]), int(rows[pair[1]])
-            yield self._fail("separation", "both", a, f"centers {a} and {b} are {gap!r} apart, not {claimed!r}")
-
-
-def _no_target() -> tuple[int, ...]:
-    raise ParameterError("pass the target's label, target=...")
+        gap, pair = closest_pair(self.X[self.centers], self.sides, Work(SERIAL))
+        if gap < self.claimed_separation:
+            a, b = self.centers[list(pair)].tolist()
+            detail = f"centers {a} and {b} are {gap!r} apart, not {self.claimed_separation!r}"
+            yield self._fail("separation", "both", a, detail)
 
 
 def _holds_in_decimals(radius: float, square: Fraction, max_bias: float, constant: float) -> bool:

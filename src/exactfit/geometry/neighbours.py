@@ -1,38 +1,219 @@
-"""Which points are near which: the nearest rows of every row, and the points in given balls.
+"""How far the data reach, how close different labels come, and which rows are nearest to which.
 
 Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
-again by differences, and then, for balls, exactly. :class:`Balls` answers what the cover step asks (see
-``construct.evidence``), with squared distances in place of counts: so the same cover, over the same order, gives
-balls in place of detectors.
+again by differences.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
+from .._kernels.distances import pair_squares
 from .._support.console import Progress, Steps, silent
-from .._support.threads import Threads, single_threaded_blas
-from ..construct.evidence import Columns, Pieces
-from ..data import Rows
-from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, Side, exact_square
+from .._support.parameters import fill_docstring
+from .._support.threads import Threads, Work, at_work, single_threaded_blas
+from ..construct import hyperplanes
+from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, distinct_rows, mean
+from ..data.cloud import DOUBLE_DIMENSION, Cloud, ParallelPoints, Rays, Side, exact_angle, ray
+from ..data.matrices import dense_rows, row_tiles
+from ..data.pairs import closest_pair, closest_rows
+from ..exceptions import DataError
 
 BLOCK_ENTRIES = 2**23  # squares of one block of rows with all others: 64 MiB a thread
 LARGEST_BLOCK = 256  # rows a block: enough for full-speed products
 RIGHT_TILE = 2048  # columns of one product: with 256 rows, 4 MiB in float64
 PAIRS_AT_ONCE = 2**14  # pairs whose points are gathered at a time
 NOBODY = -1  # no such neighbour
-COLUMN_TILE = 2048  # columns of one product of balls
-DOUBTS = 4096  # room for close calls of a block, which are few; counted again where there are more
-KEPT_BYTES = 2**29  # points made ready are kept up to half a GiB, and made again beyond
 
 Ranked = tuple[Rows, Floats]
+
+# What docstrings of this folder say in the same words.
+shared_words = fill_docstring(
+    points="X : array, sparse matrix or frame, shape (n_samples, n_features)",
+    data="""Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_samples, n_features)
+    y : sequence of n_samples labels""",
+    some_labels="""y : sequence of n_samples labels, optional
+        Without labels: the smallest one between any two points.""",
+    max_bias="""max_bias : "radius" or float
+        The paper's lambda, at least the radius of the data.""",
+    work="""n_jobs : int or None
+        Threads, as in scikit-learn. Changes no result.
+    verbose : bool
+        Whether to show a progress bar.""",
+)
+
+
+@shared_words
+def radius(X: Any, *, center: bool = True) -> float:
+    """Largest distance of a point from the mean, or from the origin (the paper's R).
+
+    Parameters
+    ----------
+    {points}
+    center : bool
+        Measure from the mean of the points, around which hyperplanes are drawn by default, not from the origin.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> exactfit.geometry.radius([[3.0, 4.0], [-3.0, -4.0]])
+    5.0
+    """
+    size = radius_of(as_points(X), center)
+    if not np.isfinite(size):
+        raise DataError("the data are too large: their radius overflows float64. Scale them down.")
+    return size
+
+
+def radius_of(X: Matrix, center: bool) -> float:
+    """Largest distance of a row from the mean, or from the origin."""
+    return hyperplanes.largest_distance(X, mean(X) if center else np.zeros(X.shape[1]))
+
+
+@dataclass(frozen=True)
+class ClosestPair:
+    """A smallest distance or angle, and the rows that attain it.
+
+    Attributes
+    ----------
+    value : float
+        Distance, or angle in radians, of the two points.
+    rows : tuple of int
+        The pair; of several that attain the value exactly, the one with the lowest rows.
+    labels : tuple
+        Their labels; empty if labels play no part.
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> pair = exactfit.geometry.separation([[0.0], [1.0], [3.0]], ["a", "a", "b"])
+    >>> float(pair), pair.rows, pair.labels
+    (2.0, (1, 2), ('a', 'b'))
+    """
+
+    value: float
+    rows: tuple[int, int]
+    labels: tuple[Any, ...] = ()
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@shared_words
+def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> ClosestPair:
+    """Smallest Euclidean distance between points of different labels, exactly.
+
+    Pairs are ruled out by products with a proven error bound (or by a tree in few
+    dimensions); what is left is compared in exact arithmetic on the numbers as given.
+
+    Parameters
+    ----------
+    {points}
+    {some_labels}
+    {work}
+
+    Returns
+    -------
+    ClosestPair
+        The float64 nearest to the distance, and the pair that attains it. A distance of
+        zero means equal points with different labels, which no function can fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import exactfit
+    >>> exactfit.geometry.separation(*load_iris(return_X_y=True))
+    ClosestPair(value=0.22360679774997896, rows=(70, 138), labels=(1, 2))
+    """
+    with at_work(n_jobs, verbose) as work:
+        return _closest(closest_pair, X, y, work)
+
+
+def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> ClosestPair:
+    """The pair with its labels."""
+    return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
+
+
+def _closest(
+    find: Callable[[Matrix, Codes, Work], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Work
+) -> ClosestPair:
+    if y is not None:
+        problem = Labelled.of(X, y)
+        return labelled_pair(problem, *find(problem.X, problem.codes, work))
+    matrix = as_points(X)
+    if matrix.shape[0] < 2:
+        raise DataError("X holds a single point: there is no pair")
+    return ClosestPair(*find(matrix, np.arange(matrix.shape[0]), work))
+
+
+@shared_words
+def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> ClosestPair:
+    """Smallest angle between points of different labels, or between any two points.
+
+    Parameters
+    ----------
+    {points}
+        Points at the origin have no direction and are left out.
+    {some_labels}
+    {work}
+
+    Returns
+    -------
+    ClosestPair
+        The angle in radians, to the last digit or two, and the pair that exactly attains it.
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> X, y = [[1.0, 0.0], [2.0, 2.0], [0.0, 3.0], [0.0, 5.0]], [0, 0, 1, 1]
+    >>> exactfit.geometry.angular_separation(X, y)
+    ClosestPair(value=0.7853981633974483, rows=(1, 2), labels=(0, 1))
+    >>> exactfit.geometry.angular_separation(X)
+    ClosestPair(value=0.0, rows=(2, 3), labels=())
+    """
+    with at_work(n_jobs, verbose) as work:
+        return _closest(narrowest_pair, X, y, work)
+
+
+def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
+    """Angle and rows of the pair of different classes with the smallest angle."""
+    nonzero = np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)])
+    if len(np.unique(codes[nonzero])) < 2:
+        raise DataError("fewer than two points (of different labels) have a direction: all others are at the origin")
+    firsts, _ = distinct_rows(X, codes)
+    directed = firsts[nonzero[firsts]]
+    try:
+        rows = closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
+    except ParallelPoints:
+        parallel, directed = _parallel(X, directed, codes)
+        rows = parallel or closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
+    return exact_angle(*dense_rows(X, np.array(rows))), rows
+
+
+def _parallel(X: Matrix, rows: Rows, codes: Codes) -> tuple[tuple[int, int] | None, Rows]:
+    """The first pair of parallel points of different classes, or the first rows of parallel points of one class."""
+    seen: dict[tuple[int, ...], dict[int, int]] = {}
+    for start in range(0, len(rows), 1024):
+        part = rows[start : start + 1024]
+        for row, point in zip(part.tolist(), dense_rows(X, part), strict=True):
+            seen.setdefault(ray(point), {}).setdefault(int(codes[row]), row)
+    pairs = [sorted(of_class.values())[:2] for of_class in seen.values() if len(of_class) > 1]
+    if pairs:
+        a, b = min(pairs)
+        return (a, b), rows
+    return None, np.sort(np.array([row for of_class in seen.values() for row in of_class.values()], dtype=np.int64))
 
 
 def nearest_rows(
@@ -133,127 +314,3 @@ class _Search:
             part = slice(low, low + PAIRS_AT_ONCE)
             pair_squares(self.cloud.take(left[part]), self.cloud.take(right[part]), squares[part])
         return self.cloud.lengths(squares)
-
-
-@dataclass(frozen=True, eq=False)
-class ReadyColumns:
-    """Columns in tiles, with their sides of products where these are kept, in float32 or float64."""
-
-    tiles: list[Columns]
-    sides: list[Side | None]
-    single: bool
-
-
-class Balls:
-    """Balls around points, one for every column (a place of the cloud), given by squared radii in its scale.
-
-    A point within rounding of the limit counts as outside; subclasses know better.
-    """
-
-    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
-        self.cloud, self.squares, self.threads = cloud, squares, threads
-        self.single = cloud.dimension > DOUBLE_DIMENSION
-
-    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
-        """Squared radius of every anchor's ball, and the column that set it if one did."""
-        return self.squares[anchors], np.full(len(anchors), -1)
-
-    def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
-        """The squared radii themselves."""
-        return cast("list[float]", limits.tolist())
-
-    def cost(self, rest: Pieces) -> int:
-        """Limits are known beforehand; what one candidate costs are the distances within its class."""
-        return max(1, self.cloud.dimension * len(self.cloud) // 8)
-
-    def select(self, columns: Columns | slice) -> ReadyColumns:
-        """Columns in tiles, made ready for products as far as memory allows."""
-        wanted = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
-        tiles = [wanted[start : start + COLUMN_TILE] for start in range(0, len(wanted), COLUMN_TILE)]
-        kept = 16 * len(wanted) * self.cloud.dimension <= KEPT_BYTES
-        single = self.single
-        sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
-        return ReadyColumns(tiles, sides, single)
-
-    def heights(self, anchors: Columns, selected: ReadyColumns) -> Floats:
-        """Squared distances, right about on which side of the anchor's limit they lie."""
-        stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
-        out = np.empty((len(anchors), stops[-1]))
-        if not out.size:
-            return out
-        left = self.cloud.side(anchors, selected.single)
-
-        def fill(index: int) -> None:
-            columns, side = selected.tiles[index], selected.sides[index]
-            right = side or self.cloud.side(columns, selected.single)
-            out[:, stops[index] : stops[index + 1]] = self._block(anchors, left, columns, right)
-
-        with single_threaded_blas():
-            self.threads.map(fill, range(len(selected.tiles)))
-        return out
-
-    def _block(self, anchors: Columns, left: Side, columns: Columns, right: Side) -> Floats:
-        cloud, single = self.cloud, left.factors.dtype == np.float32
-        values: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
-        values *= -2.0
-        values += left.lows[:, None] + right.lows[None, :]
-        # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
-        margins = Margins(6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share)
-        given = values, self.squares[anchors], Centres(left.points, left.norms), Centres(right.points, right.norms)
-        rows, places = np.empty(DOUBTS, dtype=np.int64), np.empty(DOUBTS, dtype=np.int64)
-        count, n_direct = settle_squares(*given, margins, rows, places)
-        if count > DOUBTS:
-            rows, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-            settle_squares(*given, margins, rows, places)
-        if single and n_direct > CROWDED * values.size:
-            self.single = False  # too coarse for these data; float64 from now on
-        inside = self._inside(anchors[rows[:count]], columns[places[:count]])
-        values[rows[:count], places[:count]] = np.where(inside, 0.0, np.inf)
-        return values
-
-    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
-        """Which columns lie in their anchor's ball, where rounding cannot tell."""
-        return np.zeros(len(anchors), dtype=bool)
-
-
-class OpenBalls(Balls):
-    """Open balls that reach to a witness: decided exactly."""
-
-    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
-        # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
-        super().__init__(cloud, np.maximum(squares, TINY / 2), threads)
-        self.witnesses = witnesses
-
-    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
-        """Squared radius of every anchor's ball, and the column that set it."""
-        return self.squares[anchors], self.witnesses[anchors]
-
-    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
-        inside = np.zeros(len(anchors), dtype=bool)
-        for start in range(0, len(anchors), DOUBTS):
-            part = slice(start, start + DOUBTS)
-            signs = np.empty(len(anchors[part]), dtype=np.int64)
-            centre, other = self.cloud.original(anchors[part]), self.cloud.original(self.witnesses[anchors[part]])
-            compare_pairs(centre, self.cloud.original(columns[part]), centre, other, signs)
-            inside[part] = signs < 0
-        return inside
-
-
-class ClosedBalls(Balls):
-    """Closed balls of given radii, in the scale of the data: decided exactly."""
-
-    def __init__(self, cloud: Cloud, radii: Floats, threads: Threads) -> None:
-        with np.errstate(under="ignore", over="ignore"):
-            super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
-        self.radii = radii
-
-    def holds(self, anchors: Columns, selected: ReadyColumns) -> NDArray[np.bool_]:
-        """Which selected columns lie in which anchor's ball."""
-        return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
-
-    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
-        inside = anchors == columns
-        for k in np.flatnonzero(~inside):
-            x, y = self.cloud.original(np.array([anchors[k], columns[k]]))
-            inside[k] = exact_square(x, y) <= Fraction(float(self.radii[anchors[k]])) ** 2
-        return np.asarray(inside)

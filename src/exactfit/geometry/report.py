@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,20 +14,20 @@ from .._support.console import Progress
 from .._support.html import facts
 from .._support.parameters import Seed, check_number, seed_sequence
 from .._support.threads import Work, at_work
-from ..construct import Recipe, hyperplanes
-from ..data import Labelled, Rows, mean, refuse_conflicts
+from ..construct import Recipe
+from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
-from ..data.pairs import Nearest, nearest_other
+from ..data.pairs import nearest_other
 from ..exceptions import ParameterError
-from .calibration import Calibration, CalibrationOptions, calibrate_problem, calibrate_weights
-from .closest import ClosestPair, narrowest_pair
+from .ball_covers import CoverOptions
+from .calibration import Calibration, Calibrator
 from .covering import LimitCover, MutualCovering, check_max_bias, cover_in_the_limit, cover_mutually
-from .covering_build import CoverOptions
+from .neighbours import ClosestPair, labelled_pair, narrowest_pair, radius_of, shared_words
 from .theorem import Bounds, Constants, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-Part = TypeVar("Part")
+PARTS = ("distances", "limit forecast", "mean widths", "angles", "covering", "calibration", "weighted detectors")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,16 +74,16 @@ class Description:
     targets: tuple[Any, ...]
     max_bias: float
     radius: float
-    distances: Floats | None
-    separation: ClosestPair | None
-    angle: ClosestPair | None
-    angle_any: ClosestPair | None
-    mean_widths: MeanWidth | None
-    limit: LimitCover | None
-    covering: MutualCovering | None
-    bounds: Bounds | None
-    calibration: Calibration | None
-    weighted: Calibration | None
+    distances: Floats | None = None
+    separation: ClosestPair | None = None
+    angle: ClosestPair | None = None
+    angle_any: ClosestPair | None = None
+    mean_widths: MeanWidth | None = None
+    limit: LimitCover | None = None
+    covering: MutualCovering | None = None
+    bounds: Bounds | None = None
+    calibration: Calibration | None = None
+    weighted: Calibration | None = None
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -152,9 +153,8 @@ class Description:
         plain |= {name: getattr(self, name) for name in ("n_samples", "n_features", "max_bias", "radius")}
         plain["sizes"] = {str(label): size for label, size in self.sizes.items()}
         plain["targets"] = [_plain(label) for label in self.targets]
-        plain["distance_quantiles"] = (
-            None if self.distances is None else dict(zip(map(str, QUANTILES), _quantiles(self.distances), strict=True))
-        )
+        quantiles = None if self.distances is None else np.quantile(self.distances, QUANTILES).tolist()
+        plain["distance_quantiles"] = quantiles and dict(zip(map(str, QUANTILES), quantiles, strict=True))
         widths = self.mean_widths
         plain["mean_widths"] = widths and {k: getattr(widths, k).tolist() for k in ("value", "low", "high")}
         plain["limit_detectors"] = self.limit and self.limit.n_detectors
@@ -181,10 +181,7 @@ def _pair_text(pair: ClosestPair) -> str:
     return f"{pair.value:.6g} (rows {pair.rows[0]} and {pair.rows[1]}{labels})"
 
 
-def _quantiles(values: Floats) -> list[float]:
-    return [float(value) for value in np.quantile(values, QUANTILES)]
-
-
+@shared_words
 def describe(
     X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True,
     eta: float = 0.05, recipe: Recipe | None = None, time_limit: float | None = None, random_state: Seed = 0,
@@ -192,12 +189,8 @@ def describe(
 ) -> Description:  # fmt: skip
     """Measure everything that the size of the network depends on, and predict that size.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
-    max_bias : "radius" or float
-        The paper's lambda, at least the radius of the data.
+    {data}
+    {max_bias}
     target : label, "all" or None
         The class that gets detectors. None: of two classes the rarer one (the last on a tie), else all.
     center : bool
@@ -210,10 +203,7 @@ def describe(
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
         left out, as are those after it, and the report says so.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------
@@ -240,140 +230,76 @@ def describe(
         raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(problem.classes)}")
     if time_limit is not None:
         time_limit = check_number("time_limit", time_limit, above=0.0)
-    started = time.monotonic()
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    recipe = replace(recipe or Recipe(), max_bias=reach, center=center)
     with at_work(n_jobs, verbose) as work:
-        deadline = None if time_limit is None else started + time_limit
-        made = _Maker(problem, targets, reach, center, seed_sequence(random_state), _Budget(work, deadline))
-        return made.make(eta, recipe or Recipe(), target)
+        watched = Work(work.threads, _watched(work.progress, deadline))
+        calibrator = Calibrator(problem, recipe, target, seed_sequence(random_state), watched)
+        found, left_out = _in_time(_parts(calibrator, reach), deadline)
+    if "covering" in found:
+        constants = found["calibration"].constants if "calibration" in found else Constants()
+        found["bounds"] = theorem_sizes(problem, found["covering"], found["separation"].value, eta, constants)
+    else:
+        left_out.append("bounds")
+    labels = problem.classes.tolist()
+    return Description(
+        n_samples=int(problem.X.shape[0]),
+        n_features=int(problem.X.shape[1]),
+        sizes=dict(zip(labels, np.bincount(problem.codes).tolist(), strict=True)),
+        targets=tuple(labels[k] for k in targets),
+        max_bias=reach,
+        radius=radius_of(problem.X, center),
+        left_out=tuple(left_out),
+        **found,
+    )
 
 
 class _OutOfTime(Exception):  # noqa: N818  (a finding, not an error)
     """The time budget is used up."""
 
 
-class _Budget:
-    """Runs parts until the time is up; whoever reports progress after that is stopped."""
+def _watched(progress: Progress, deadline: float) -> Progress:
+    """Progress that stops whoever reports it after the deadline."""
 
-    def __init__(self, work: Work, deadline: float | None) -> None:
-        self.deadline = deadline
-        self.left_out: list[str] = []
-        self.work = Work(work.threads, self._watched(work.progress))
-
-    def _watched(self, progress: Progress) -> Progress:
-        def tell(what: str, done: int, total: int | None) -> None:
-            if self._late():
-                raise _OutOfTime
-            progress(what, done, total)
-
-        return tell
-
-    def _late(self) -> bool:
-        return self.deadline is not None and time.monotonic() > self.deadline
-
-    def run(self, name: str, part: Callable[[Work], Part]) -> Part | None:
-        """What the part gives, or None if there is no time for it."""
-        if not self.left_out and not self._late():
-            try:
-                return part(self.work)
-            except _OutOfTime:
-                pass
-        self.left_out.append(name)
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class _Maker:
-    problem: Labelled
-    targets: tuple[int, ...]
-    reach: float
-    center: bool
-    root: np.random.SeedSequence
-    budget: _Budget
-
-    def make(self, eta: float, recipe: Recipe, target: Any) -> Description:
-        """All parts, in the order of the report."""
-        problem, run = self.problem, self.budget.run
-        recipe = replace(recipe, max_bias=self.reach, center=self.center)
-        options, how = (
-            CoverOptions(self.reach, 1.0, recipe.greedy_memory, self.root),
-            CalibrationOptions(4, 0.9, self.root),
-        )
-        nearest = run("distances", lambda work: nearest_other(problem.X, problem.codes, work))
-        limit = run("limit forecast", lambda work: self._limit(nearest, recipe, work))
-        widths = run("mean widths", self._mean_widths)
-        angles = run("angles", self._angles)
-        covering = run("covering", lambda work: cover_mutually(problem, self.targets, options, work))
-        calibration = run(
-            "calibration", lambda work: calibrate_problem(problem, None, recipe, target, covering, how, work)
-        )
-        weighted = run("weighted detectors", lambda work: self._weighted(calibration, recipe, target, how, work))
-        separation = None if nearest is None else self._pair(*nearest.closest())
-        bounds = self._bounds(covering, separation, calibration, eta)
-        return Description(
-            **self._basics(),
-            distances=None if nearest is None else nearest.distances,
-            separation=separation,
-            angle=None if angles is None else angles[0],
-            angle_any=None if angles is None else angles[1],
-            mean_widths=widths,
-            limit=limit,
-            covering=covering,
-            bounds=bounds,
-            calibration=calibration,
-            weighted=weighted,
-            left_out=tuple(self.budget.left_out),
-        )
-
-    def _limit(self, nearest: Nearest | None, recipe: Recipe, work: Work) -> LimitCover:
-        if nearest is None:
+    def tell(what: str, done: int, total: int | None) -> None:
+        if time.monotonic() > deadline:
             raise _OutOfTime
-        memory = recipe.greedy_memory
-        return cover_in_the_limit(self.problem, self.targets, nearest, recipe.selection, self.root, memory, work)
+        progress(what, done, total)
 
-    def _weighted(
-        self, calibration: Calibration | None, recipe: Recipe, target: Any, how: CalibrationOptions, work: Work
-    ) -> Calibration | None:
-        """The calibration of weighted detectors: of half as many networks, whose number varies less."""
-        if calibration is None:
-            raise _OutOfTime
-        if recipe.detectors == "weighted" or not recipe.s.is_threshold:
-            return calibration if recipe.s.is_threshold else None
-        how = replace(how, repeats=how.repeats // 2)
-        return calibrate_weights(self.problem, calibration, recipe, target, how, work)
+    return tell
 
-    def _bounds(
-        self, covering: MutualCovering | None, separation: ClosestPair | None, calibration: Calibration | None,
-        eta: float,
-    ) -> Bounds | None:  # fmt: skip
-        if covering is None or separation is None:
-            self.budget.left_out.append("bounds")
-            return None
-        constants = Constants() if calibration is None else calibration.constants
-        return theorem_sizes(self.problem, covering, separation.value, eta, constants)
 
-    def _basics(self) -> dict[str, Any]:
-        X, classes = self.problem.X, self.problem.classes.tolist()
-        origin = mean(X) if self.center else np.zeros(X.shape[1])
-        return {
-            "n_samples": int(X.shape[0]),
-            "n_features": int(X.shape[1]),
-            "sizes": dict(zip(classes, np.bincount(self.problem.codes).tolist(), strict=True)),
-            "targets": tuple(classes[k] for k in self.targets),
-            "max_bias": self.reach,
-            "radius": hyperplanes.largest_distance(X, origin),
-        }
+def _in_time(parts: Iterator[dict[str, Any]], deadline: float) -> tuple[dict[str, Any], list[str]]:
+    """What the parts give until the time is up, and the names of those that are left out."""
+    found: dict[str, Any] = {}
+    left_out = list(PARTS)
+    with suppress(_OutOfTime):
+        while left_out and time.monotonic() <= deadline:
+            found |= next(parts)
+            del left_out[0]
+    return found, left_out
 
-    def _pair(self, value: float, rows: tuple[int, int], with_labels: bool = True) -> ClosestPair:
-        labels = self.problem.classes[self.problem.codes[list(rows)]].tolist() if with_labels else ()
-        return ClosestPair(value, rows, tuple(labels))
 
-    def _mean_widths(self, work: Work) -> MeanWidth:
-        order: Rows = np.argsort(self.problem.codes, kind="stable")
-        sizes = np.bincount(self.problem.codes)
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return mean_widths(self.problem.X, order, starts, np.full(len(sizes), -1), 1000, 0.95, self.root, work)
-
-    def _angles(self, work: Work) -> tuple[ClosestPair, ClosestPair]:
-        X, codes = self.problem.X, self.problem.codes
-        different = self._pair(*narrowest_pair(X, codes, work))
-        return different, self._pair(*narrowest_pair(X, np.arange(len(codes)), work), with_labels=False)
+def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
+    """What a description is made of, in the order of ``PARTS``."""
+    problem, recipe, root, work = calibrator.problem, calibrator.recipe, calibrator.root, calibrator.work
+    X, codes, targets = problem.X, problem.codes, calibrator.targets
+    nearest = nearest_other(X, codes, work)
+    yield {"distances": nearest.distances, "separation": labelled_pair(problem, *nearest.closest())}
+    yield {"limit": cover_in_the_limit(problem, targets, nearest, recipe, root, work)}
+    sizes = np.bincount(codes)
+    order: Rows = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    yield {"mean_widths": mean_widths(X, order, starts, np.full(len(sizes), -1), 1000, 0.95, root, work)}
+    different = labelled_pair(problem, *narrowest_pair(X, codes, work))
+    yield {"angle": different, "angle_any": ClosestPair(*narrowest_pair(X, np.arange(len(codes)), work))}
+    covering = cover_mutually(problem, targets, CoverOptions(reach, 1.0, recipe.greedy_memory, root), work)
+    yield {"covering": covering}
+    calibration = calibrator.calibrate(None, covering)
+    yield {"calibration": calibration}
+    if not recipe.s.is_threshold:
+        yield {"weighted": None}
+    elif recipe.detectors == "weighted":
+        yield {"weighted": calibration}
+    else:  # of half as many networks, whose number varies less
+        yield {"weighted": replace(calibrator, repeats=calibrator.repeats // 2).calibrate_weights(calibration)}

@@ -19,8 +19,9 @@ from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import closest_pair
 from ..exceptions import ContradictoryLabelsError, ParameterError
+from .ball_covers import CoverOptions
 from .covering import MutualCovering, check_max_bias, cover_mutually
-from .covering_build import CoverOptions
+from .neighbours import shared_words
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ class Bounds:
         return asdict(self) | {"width_interval": list(self.width_interval)}
 
 
+@shared_words
 def bounds(
     X: Any, y: Any, *, eta: float = 0.05, constants: Constants | None = None, covering: MutualCovering | None = None,
     max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True, random_state: Seed = 0,
@@ -128,10 +130,7 @@ def bounds(
 
     Several classes share one first layer: eta is divided among them.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or frame, shape (n_samples, n_features)
-    y : sequence of n_samples labels
+    {data}
     eta : float
         Probability that is given up, between 0 and 1.
     constants : Constants, optional
@@ -143,10 +142,7 @@ def bounds(
     center : bool
         Measure the radius of the data from their mean.
     random_state : int, Generator, SeedSequence or None
-    n_jobs : int or None
-        Threads, as in scikit-learn. Changes no result.
-    verbose : bool
-        Whether to show a progress bar.
+    {work}
 
     Returns
     -------

@@ -203,20 +203,16 @@ def component_radii(X: Matrix, members: Rows, indptr: Rows, centers: Rows) -> Fl
     owners = np.repeat(np.arange(len(centers)), np.diff(indptr))
     radii = np.zeros(len(centers))
     with np.errstate(over="ignore"):
-        _raise_radii(X, members, owners, centers, radii)
+        for start in range(0, len(members), ROW_TILE):
+            part = slice(start, start + ROW_TILE)
+            points = dense_rows(X, members[part])
+            middles = centers[owners[part]]
+            if (middles >= 0).any():
+                points = points - np.where(middles[:, None] >= 0, dense_rows(X, np.maximum(middles, 0)), 0.0)
+            np.maximum.at(radii, owners[part], row_norms(points))
     if not np.isfinite(radii).all():
         raise DataError("the data are too large: a distance overflows float64. Scale them down.")
     return radii
-
-
-def _raise_radii(X: Matrix, members: Rows, owners: Rows, centers: Rows, radii: Floats) -> None:
-    for start in range(0, len(members), ROW_TILE):
-        part = slice(start, start + ROW_TILE)
-        points = dense_rows(X, members[part])
-        middles = centers[owners[part]]
-        if (middles >= 0).any():
-            points = points - np.where(middles[:, None] >= 0, dense_rows(X, np.maximum(middles, 0)), 0.0)
-        np.maximum.at(radii, owners[part], row_norms(points))
 
 
 def row_norms(points: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What comes out of a comparison: one row for each contender, and the table as text."""
+"""What comes out of a comparison: one row for each contender, the table as text, and size against robust radius."""
 
 from __future__ import annotations
 
@@ -7,14 +7,28 @@ import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._support.console import as_frame
 from .._support.html import element, html_table, joined
+from .._support.parameters import check_choice
+from ..exceptions import DataError
+from ..plots.style import GREY, axes_for, check_kind, color, documented, marker, shade
 from .contenders import Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 DEFAULT_WIDTH = 100  # letters of a line where there is no terminal
 GAP = "  "
+FIGURE_SIZE = (8.4, 5.0)
+SIZES = {
+    "total_bits": "bits of all weights and biases",
+    "parameters": "weights and biases",
+    "nonzero": "weights and biases other than zero",
+    "neurons": "neurons",
+}
 _LETTERS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**4, "k"))  # counts below 10,000 are written out
 
 
@@ -27,7 +41,7 @@ class Row:
     name : str
     kind : {"construction", "trained network", "not a network"}
     depth, neurons, parameters, nonzero, distinct, bits_per_weight, total_bits, largest_weight
-        See ``exactfit.lab.measures.Sizes``.
+        See ``exactfit.lab.comparing.Sizes``.
     robust_radius : float or None
         Moving every training point by less than this Euclidean distance changes no answer: a lower bound.
     median_radius : float or None
@@ -35,7 +49,7 @@ class Row:
     radius_method : str
         How that is known.
     radius_upper : float or None
-        The smallest change found that changes an answer; see ``exactfit.lab.measures``.
+        The smallest change found that changes an answer; see ``exactfit.lab.comparing``.
     build_seconds : float or None
         Wall time of the construction alone: without start-up, compilation, and what follows.
     accuracy : float or None
@@ -128,10 +142,7 @@ class Comparison:
     missing: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -147,8 +158,13 @@ class Comparison:
         return joined([element("strong", _headline(self)), html_table(header, table), *said])
 
     def to_text(self, width: int | None = None) -> str:
-        """The table as text, at most ``width`` columns wide (as the terminal by default)."""
-        return to_text(self, width)
+        """Headline, table, winners and reasons, at most ``width`` columns wide (as the terminal by default)."""
+        width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if width is None else width
+        lines = [_winners(self), [f"{row.name}: {row.reason}" for row in self.rows if row.reason]]
+        lines += [[f"interrupted, so not run: {', '.join(self.missing)}"] if self.missing else []]
+        parts = [_wrapped(_headline(self), width), *_blocks(self.rows, width)]
+        parts += ["\n".join(_wrapped(line, width) for line in some) for some in lines]
+        return "\n\n".join(part for part in parts if part)
 
     @property
     def smallest(self) -> Row | None:
@@ -210,18 +226,18 @@ def short_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _share(value: float | None) -> str:
+def short_share(value: float | None) -> str:
+    """A share in per cent."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
-def _proof(row: Row) -> str:
-    if row.certified:
-        return row.proof
-    return "no" if row.kind == "construction" else row.kind
+def certified_by(row: Row) -> str:
+    """The method of the proof, or why there is none."""
+    return row.proof if row.certified else "no" if row.kind == "construction" else row.kind
 
 
 _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
-    ("certified", _proof),
+    ("certified", certified_by),
     ("depth", lambda row: short_count(row.depth)),
     ("neurons", lambda row: short_count(row.neurons)),
     ("parameters", lambda row: short_count(row.parameters)),
@@ -234,22 +250,11 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("median", lambda row: short_number(row.median_radius)),
     ("radius <=", lambda row: short_number(row.radius_upper)),
     ("seconds", lambda row: short_number(row.build_seconds)),
-    ("held out", lambda row: _share(row.accuracy)),
-    ("by predict", lambda row: _share(row.predict_accuracy)),
+    ("held out", lambda row: short_share(row.accuracy)),
+    ("by predict", lambda row: short_share(row.predict_accuracy)),
     ("radius by", lambda row: row.radius_method),
 )
 _WORDS = {"certified", "radius by"}  # read from the left; numbers are aligned on the right
-
-
-def to_text(comparison: Comparison, width: int | None = None) -> str:
-    """Headline, table, winners, reasons."""
-    width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if width is None else width
-    parts = [_wrapped(_headline(comparison), width), *_blocks(comparison.rows, width)]
-    parts += ["\n".join(_wrapped(line, width) for line in _winners(comparison))]
-    parts += ["\n".join(_wrapped(f"{row.name}: {row.reason}", width) for row in comparison.rows if row.reason)]
-    if comparison.missing:
-        parts.append(_wrapped(f"interrupted, so not run: {', '.join(comparison.missing)}", width))
-    return "\n\n".join(part for part in parts if part)
 
 
 def _headline(comparison: Comparison) -> str:
@@ -292,3 +297,64 @@ def _winners(comparison: Comparison) -> list[str]:
     if fastest is not None:
         lines.append(f"fastest to build: {fastest.name}, {short_number(fastest.build_seconds)} s")
     return lines
+
+
+@documented
+def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str = "total_bits") -> Axes:
+    """Draw each network's size against its robust radius.
+
+    A filled marker is the proved lower bound, the hollow one above it the smallest change
+    found that changes an answer; the truth lies on the line between. Where nothing is proved
+    there is the hollow one alone. The dashed line is half the separation: a network that fits
+    all points cannot have more. Names stand beside the picture, from the smallest network to the largest.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    {ax}
+    size : {"total_bits", "parameters", "nonzero", "neurons"}
+
+    {axes}
+
+    Examples
+    --------
+    >>> from exactfit.lab.comparison import Comparison, Row
+    >>> from exactfit.lab import plot_comparison
+    >>> row = Row(name="baum", kind="construction", total_bits=4800, robust_radius=1e-6, radius_upper=1e-3)
+    >>> facts = {"n_samples": 80, "n_held_out": 20, "n_features": 2, "n_classes": 2, "time_limit": 60.0}
+    >>> ax = plot_comparison(Comparison((row,), **facts, memory_limit=2**30, random_state=0))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['baum']
+    """
+    check_kind(comparison, Comparison, "compare")
+    check_choice("size", size, tuple(SIZES))
+    rows = [row for row in comparison.rows if getattr(row, size) and (row.robust_radius or row.radius_upper)]
+    rows.sort(key=lambda row: float(getattr(row, size)))
+    if not rows:
+        raise DataError("there is no network with a size and a radius to draw")
+    with axes_for(ax, FIGURE_SIZE) as own:
+        own.set(xscale="log", yscale="log", xlabel=SIZES[size], ylabel="robust radius: proved, and at most")
+        named = [_draw(own, index, row, getattr(row, size)) for index, row in enumerate(rows)]
+        named += _draw_limit(own, comparison)
+        own.margins(0.08)
+        own.legend(handles=named, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small")
+    return own
+
+
+def _draw(ax: Axes, index: int, row: Row, size: float) -> Line2D:
+    low, high = row.robust_radius or None, row.radius_upper or None
+    look: dict[str, Any] = {"color": color(index), "marker": marker(index), "markersize": 7, "linestyle": ""}
+    look |= {"markeredgecolor": shade(index, 0.75), "label": row.name}
+    if low is not None and high is not None:
+        ax.plot([size, size], [low, high], color=shade(index, 0.75), linewidth=1.0, alpha=0.6)
+    hollow = ax.plot(size, high, markerfacecolor="white", **look) if high is not None else []
+    filled = ax.plot(size, low, **look) if low is not None else []
+    return (filled or hollow)[0]
+
+
+def _draw_limit(ax: Axes, comparison: Comparison) -> list[Line2D]:
+    """Half the separation, as the row of the nearest neighbour knows it."""
+    look: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": "--", "label": "half the separation"}
+    return [
+        ax.axhline(row.robust_radius, **look) for row in comparison.rows if row.name == "1-nn" and row.robust_radius
+    ]

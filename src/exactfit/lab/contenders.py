@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,27 +35,14 @@ TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """What a contender made of the points.
+    """What a contender made of the points."""
 
-    Attributes
-    ----------
-    decide : callable
-        Class indices of points.
-    layers : tuple of Layer
-        What to count; empty if it is not a network.
-    network : Network or None
-        What can be certified.
-    reason : str
-        What it fell short of.
-    predict : callable or None
-        Class indices of points by their scores, as ``InterpolatingClassifier.predict`` has it, where no class or
-        several claim a point. None where ``decide`` leaves no point undecided.
-    """
-
-    decide: Decide
-    layers: tuple[Layer, ...] = ()
-    network: Network | None = None
-    reason: str = ""
+    decide: Decide  # class indices of points
+    layers: tuple[Layer, ...] = ()  # what to count; empty if it is not a network
+    network: Network | None = None  # what can be certified
+    reason: str = ""  # what it fell short of
+    # Class indices of points by their scores, as ``InterpolatingClassifier.predict`` has it, where no class or several
+    # claim a point; None where ``decide`` leaves no point undecided.
     predict: Decide | None = None
 
 
@@ -71,49 +58,29 @@ class Proof:
     reason: str = ""
 
 
-class Contender(Protocol):
-    """Builds, then proves what can be proved."""
+@dataclass(frozen=True)
+class Contender:
+    """Builds, then proves what can be proved: nothing, of a baseline."""
 
-    @property
-    def name(self) -> str:
-        """As the table shows it."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """What comes out."""
-        ...
+    name: str  # as the table shows it
+    kind: Kind = field(kw_only=True)  # what comes out
 
     @property
     def is_known(self) -> bool:
         """Whether it may be tried on a few points first: one of a stranger may do anything."""
-        ...
+        return True
 
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Fit all points; who can stop early has this many seconds."""
-        ...
+        raise NotImplementedError
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """What holds for sure."""
-        ...
-
-
-class _Baseline:
-    """Nothing to prove."""
-
-    is_known: ClassVar[bool] = True
-
-    def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
-        """Nothing is certified."""
         return Proof()
 
 
-@dataclass(frozen=True)
-class NearestNeighbour(_Baseline):
+class NearestNeighbour(Contender):
     """The label of the nearest training point. Its robust radius is known: half the separation."""
-
-    name: ClassVar[str] = "1-nn"
-    kind: ClassVar[Kind] = "not a network"
 
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Keep the points."""
@@ -132,17 +99,12 @@ class NearestNeighbour(_Baseline):
         )
 
 
-@dataclass(frozen=True)
-class OffTheShelf(_Baseline):
+class OffTheShelf(Contender):
     """A classifier of scikit-learn as it comes; how many training points it misses is its reason."""
-
-    name: str
-    title: str  # among the usual classifiers
-    kind: ClassVar[Kind] = "not a network"
 
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Fit it."""
-        built = _fitted(usual_classifiers(random_state)[self.title], X, y)
+        built = _fitted(usual_classifiers(random_state)[self.name.replace("-", " ")], X, y)
         wrong = int(np.count_nonzero(built.decide(X) != y))
         return replace(built, reason=f"{wrong} of {len(y)} training points wrong" if wrong else "")
 
@@ -174,12 +136,8 @@ def usual_classifiers(random_state: int) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class TrainedNetwork(_Baseline):
+class TrainedNetwork(Contender):
     """scikit-learn's MLPClassifier, as it comes, on standardised features, trained until no training point is wrong."""
-
-    name: ClassVar[str] = "mlp"
-    kind: ClassVar[Kind] = "trained network"
 
     def build(self, X: Floats, y: Codes, random_state: int, time_limit: float) -> Built:
         """Train, epoch by epoch, until the training error is zero or time is out."""
@@ -214,22 +172,20 @@ def _layers(model: Any, scaler: Any) -> tuple[Layer, ...]:
     return (*made, Layer(output, shifts[-1], None))
 
 
-OTHERS = ("decision tree", "logistic regression", "random forest", "gradient boosting")
-_KNOWN: list[Contender] = [
-    NearestNeighbour(),
-    *(OffTheShelf(title.replace(" ", "-"), title) for title in OTHERS),
-    TrainedNetwork(),
-]
-BASELINES = {baseline.name: baseline for baseline in _KNOWN}
+OTHERS = ("decision-tree", "logistic-regression", "random-forest", "gradient-boosting")
+BASELINES: dict[str, Contender] = {
+    "1-nn": NearestNeighbour("1-nn", kind="not a network"),
+    **{name: OffTheShelf(name, kind="not a network") for name in OTHERS},
+    "mlp": TrainedNetwork("mlp", kind="trained network"),
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Constructed:
+class Constructed(Contender):
     """Network by construction, then certified."""
 
-    name: str
     constructor: Constructor
-    kind: Kind = field(default="construction", init=False)
+    kind: Kind = field(default="construction", kw_only=True)
 
     @property
     def is_known(self) -> bool:

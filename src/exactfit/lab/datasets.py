@@ -83,6 +83,11 @@ class Dataset:
     source: str
     own: bool = False
 
+    @classmethod
+    def of(cls, X: Floats, y: Codes, published: bool | None = None, **facts: Any) -> Dataset:
+        """Points and labels with their digest."""
+        return cls(X=X, y=y, digest=data_digest(X, y, version=1), published=published, **facts)
+
     @property
     def standing(self) -> str:
         """One word: published, other, own, or generated."""
@@ -212,10 +217,9 @@ def scale_images(images: Images, name: str, y: Codes, classes: tuple[str, ...] |
     for tile in row_tiles(X):
         np.divide(images.pixels[tile], 255.0, out=X[tile])
     scale_to_unit(X)
-    return Dataset(
-        X=X, y=y, name=name, classes=classes or tuple(map(str, range(int(y.max()) + 1))),
-        target=None if classes is None else 0,
-        digest=data_digest(X, y, version=1), published=images.published, source=images.source,
+    names, target = (tuple(map(str, range(int(y.max()) + 1))), None) if classes is None else (classes, 0)
+    return Dataset.of(
+        X, y, name=name, classes=names, target=target, published=images.published, source=images.source
     )  # fmt: skip
 
 
@@ -268,18 +272,14 @@ def _two_moons(name: str, count: int) -> Dataset:
     X, y = make_moons(count, noise=0.05, random_state=0)
     X, y = scale_to_unit(np.ascontiguousarray(X)), y.astype(np.int64)
     source = f"sklearn.datasets.make_moons({count}, noise=0.05, random_state=0)"
-    return _made(name, X, y, ("upper moon", "lower moon"), 1, source)
+    return Dataset.of(X, y, name=name, classes=("upper moon", "lower moon"), target=1, source=source)
 
 
 def _parallel_lines() -> Dataset:
     """Two lines, ten points on each: the worst case for detectors."""
     X, y = make_parallel_lines(10, distance=0.1)
-    return _made("parallel-lines", X, y, ("lower line", "upper line"), 1, "two lines at distance 0.1")
-
-
-def _made(name: str, X: Floats, y: Codes, classes: tuple[str, ...], target: int, source: str) -> Dataset:
-    digest = data_digest(X, y, version=1)
-    return Dataset(X=X, y=y, name=name, classes=classes, target=target, digest=digest, published=None, source=source)
+    classes, source = ("lower line", "upper line"), "two lines at distance 0.1"
+    return Dataset.of(X, y, name="parallel-lines", classes=classes, target=1, source=source)
 
 
 _MADE: dict[str, Callable[[], Dataset]] = {
@@ -293,11 +293,7 @@ _MADE: dict[str, Callable[[], Dataset]] = {
 def load_data(experiment: Experiment | OptionSweep, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
     """All data sets of an experiment, checked: finite, and no equal points with different labels.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    folder : path, optional
-        With the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.
+    MNIST and CIFAR-10 come from the files in ``folder``, that of EXACTFIT_DATA by default.
 
     Examples
     --------
@@ -351,13 +347,9 @@ def _own(spec: Mapping[str, Any], base: Path) -> Dataset:
     classes, y = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"{name}: there must be at least two classes")
-    y = y.reshape(-1).astype(np.int64)
-    names = tuple(map(str, classes.tolist()))
-    digest = data_digest(X, y, version=1)
+    y, names = y.reshape(-1).astype(np.int64), tuple(map(str, classes.tolist()))
     own = not str(spec.get("loader", "")).startswith("make_")
-    return Dataset(
-        X=X, y=y, name=name, classes=names, target=None, digest=digest, published=None, source=source, own=own
-    )  # fmt: skip
+    return Dataset.of(X, y, name=name, classes=names, target=None, source=source, own=own)
 
 
 def _scale(spec: Mapping[str, Any]) -> Scaled:

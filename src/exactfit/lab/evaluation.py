@@ -1,16 +1,30 @@
-"""An evaluation as data: how a model, its settings and the usual classifiers did on the same folds."""
+"""``evaluate``: what to expect on new points, by repeated stratified folds, beside the usual classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import as_frame
+from .._support.console import as_frame, progress_bar
+from .._support.parameters import check_flag, check_number, check_whole
+from ..construct.recipe import recipe_of
+from ..data import Labelled
+from ..estimators import InterpolatingClassifier
+from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
+from ..options import PAPER
+from ..tables import Encoding, Table
+from .contenders import usual_classifiers
 
+Rows = NDArray[np.int64]
+# From the rows of the training part and of the new ones to the points of both.
+Split = Callable[[Rows, Rows], tuple[Any, Any]]
 Scores = dict[str, float | None]
 End = Literal["all folds", "time limit", "interrupted"]
 
@@ -18,6 +32,17 @@ LEVEL = 0.95  # of all intervals
 GIVEN = "as given"  # the model that was asked about
 METRICS = ("balanced_accuracy", "auc", "claimed", "accuracy_claimed", "seconds")
 _TABLE = "{:<22} {:>8} {:>15} {:>7} {:>8} {:>6} {:>8} {:>6} {:>8}"
+# What each setting buys: one change to the model as given, in the order of the table.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "the paper's": PAPER,
+    "gaussian hyperplanes": {"hyperplanes": "gaussian"},
+    "1024 hyperplanes": {"min_width": 1024},
+    "masks": {"detectors": "mask"},
+    "weighted detectors": {"detectors": "weighted", "selection": "random"},
+    "margin 25%": {"margin": "25%"},
+    "one network": {"n_networks": 1},
+    "10 networks": {"n_networks": 10},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +99,8 @@ class Standing:
         """The means of what was found on some folds, beside what the model as given reached there."""
         own, base = (np.array([one["accuracy"] for one in some], dtype=np.float64) for some in (found, given))
         low, high = interval(own, n_folds)
-        means: dict[str, Any] = {metric: mean_of([one[metric] for one in found]) for metric in METRICS}
+        there: dict[str, Any] = {name: [one[name] for one in found if one[name] is not None] for name in METRICS}
+        means: dict[str, Any] = {name: float(np.mean(some)) if some else None for name, some in there.items()}
         gain_low, gain_high = interval(own - base, n_folds)
         return cls(
             name=name, folds=len(found), accuracy=float(own.mean()), low=max(0.0, low), high=min(1.0, high),
@@ -162,12 +188,6 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def mean_of(values: Sequence[float | None]) -> float | None:
-    """The mean of what is there; None if nothing is."""
-    there = [value for value in values if value is not None]
-    return float(np.mean(there)) if there else None
-
-
 def interval(values: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
     """Student's interval; training parts overlap, so the variance is over 1/n + test/train in place of 1/n.
 
@@ -187,3 +207,192 @@ def interval(values: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
     share = 1 / n + 1 / (n_folds - 1)
     half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.sqrt(share * values.var(ddof=1)))
     return mean - half, mean + half
+
+
+def evaluate(
+    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, scale: bool = True,
+    time_limit: float | None = None, random_state: int = 0, verbose: bool = False,
+) -> Evaluation:  # fmt: skip
+    """Measure how often a model is right on new points, beside its settings and the usual classifiers.
+
+    All see the same folds, scaled alike by what the training part of a fold says. Ctrl-C or the time limit end it,
+    and leave the folds that all classifiers have done (or, in the first fold, the classifiers that are done).
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier, mapping of its options, or None for its defaults
+        Equal points with different labels get the majority's, unless options say otherwise.
+    X : array, sparse matrix, frame or Table, shape (n_samples, n_features)
+        A table is encoded anew in every fold: means, deviations, and what fills empty cells.
+    y : sequence of n_samples labels
+        A table may hold its labels itself.
+    n_folds, n_repeats : int
+        Stratified folds, and how often they are drawn.
+    scale : bool
+        Whether features are divided by their deviation in the training part, for all classifiers alike.
+    time_limit : float or None
+        Seconds for all.
+    random_state : int
+        Seed of folds and classifiers.
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import exactfit
+    >>> found = exactfit.evaluate({"n_networks": 3}, *load_iris(return_X_y=True), n_folds=3, n_repeats=1)
+    >>> found["1-nn"].folds, found["as given"].accuracy > 0.9, found["majority"].accuracy < 0.4
+    (3, True, True)
+    """
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    n_folds, n_repeats = check_whole("n_folds", n_folds, at_least=2), check_whole("n_repeats", n_repeats, at_least=1)
+    end = time.monotonic() + (np.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0))
+    check_flag("scale", scale)
+    contenders = _contenders(_asked(model), random_state)
+    split, data = _table_folds(X, y, scale) if isinstance(X, Table) else _array_folds(X, y, scale)
+    smallest = int(np.bincount(data.codes).min())
+    if smallest < n_folds:
+        raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
+    folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
+    total = n_folds * n_repeats * len(contenders)
+    ended: End = "time limit"
+    done: dict[str, list[Scores]] = {}
+    try:
+        with progress_bar(bool(verbose)) as progress:
+            for name, scores in _measured(contenders, data, folds, split, end):
+                done.setdefault(name, []).append(scores)
+                progress("fits", sum(map(len, done.values())), total)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    if sum(map(len, done.values())) == total:
+        ended = "all folds"
+    return Evaluation(tuple(_standings(done, contenders, n_folds)), len(data), len(data.classes), ended)
+
+
+def _asked(model: Any) -> dict[str, Any]:
+    """The options asked about, with the majority's label for equal points."""
+    if isinstance(model, InterpolatingClassifier):
+        model = _changed(model)
+    if model is not None and not isinstance(model, Mapping):
+        raise ParameterError(f"evaluate takes an InterpolatingClassifier or options of one, got {type(model).__name__}")
+    options = {"conflicts": "majority", **dict(model or {})}
+    unknown = options.keys() - InterpolatingClassifier().get_params().keys()
+    if unknown:
+        raise ParameterError(f"InterpolatingClassifier has no option {sorted(unknown)[0]!r}")
+    return options
+
+
+def _changed(model: InterpolatingClassifier) -> dict[str, Any]:
+    """The options of a model that are not defaults."""
+    defaults = InterpolatingClassifier().get_params()
+    return {name: value for name, value in model.get_params().items() if repr(value) != repr(defaults[name])}
+
+
+def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
+    """The model as given, the usual classifiers, and the model with one setting changed."""
+    own = InterpolatingClassifier(**{"random_state": random_state} | given)
+    recipe_of(own)
+    new: dict[str, Any] = {}
+    for name, more in SETTINGS.items():
+        model = InterpolatingClassifier(**{"random_state": random_state} | given | more)
+        with suppress(ParameterError):  # a setting that does not go with the other options
+            recipe_of(model)
+            if _changed(model) != _changed(own):
+                new[name] = model
+    return {GIVEN: own} | usual_classifiers(random_state) | new
+
+
+def _array_folds(X: Any, y: Any, scale: bool) -> tuple[Split, Labelled]:
+    """Points that are numbers already."""
+    from scipy.sparse import issparse
+    from sklearn.preprocessing import StandardScaler
+
+    data = Labelled.of(X, y)
+
+    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
+        old, new = data.X[train], data.X[test]
+        scaler = StandardScaler(with_mean=not issparse(old)).fit(old) if scale else None
+        return (old, new) if scaler is None else (scaler.transform(old), scaler.transform(new))
+
+    return split, data
+
+
+def _table_folds(table: Table, y: Any, scale: bool) -> tuple[Split, Labelled]:
+    """Points that each fold learns to make from its training part."""
+    labels = table.labels if y is None else y
+    if labels is None:
+        raise ParameterError(f"{table.name} was read without labels: name their column, or pass them as y")
+
+    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
+        old = table.taken(train)
+        encoding = Encoding.learn(old, "standard" if scale else "none")
+        with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
+            return encoding.encode(old), encoding.encode(table.taken(test))
+
+    return split, Labelled.of(Encoding.learn(table, "none").encode(table), labels)
+
+
+def _measured(
+    contenders: Mapping[str, Any], data: Labelled, folds: Any, split: Split, end: float
+) -> Iterator[tuple[str, Scores]]:
+    """Fold by fold, every contender's scores, until time is out."""
+    for train, test in folds.split(np.zeros(len(data)), data.codes):
+        points = split(train, test)
+        for name, model in contenders.items():
+            if time.monotonic() > end:
+                return
+            yield name, fold_scores(model, points, (data.codes[train], data.codes[test]))
+
+
+def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> Scores:
+    """Fit a fresh copy of a classifier to old points, and score its answers on new ones; labels are class codes."""
+    from sklearn.base import clone
+    from sklearn.metrics import balanced_accuracy_score
+
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        for expected in (ConflictWarning, InterpolationWarning):
+            warnings.simplefilter("ignore", expected)
+        fitted = clone(model).fit(points[0], codes[0])
+        answers = fitted.predict(points[1])
+    seconds = time.perf_counter() - start
+    right = answers == codes[1]
+    claimed = None  # where only one class has detectors, and for other models
+    if isinstance(fitted, InterpolatingClassifier) and fitted.network_.widths[-1] > 1:
+        claimed = ~fitted.abstains(points[1])
+    return {
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(balanced_accuracy_score(codes[1], answers)),
+        "auc": _auc(fitted, points[1], codes[1]),
+        "claimed": None if claimed is None else float(claimed.mean()),
+        "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
+        "seconds": seconds,
+    }
+
+
+def _auc(model: Any, X: Any, codes: Any) -> float | None:
+    """Area under the curve of each class against the rest, averaged; None if a class is missing."""
+    from sklearn.metrics import roc_auc_score
+
+    if not np.array_equal(np.unique(codes), model.classes_):
+        return None
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
+    if scores.ndim == 1 or len(model.classes_) == 2:
+        return float(roc_auc_score(codes, scores if scores.ndim == 1 else scores[:, 1]))
+    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in model.classes_]))
+
+
+def _standings(done: dict[str, list[Scores]], contenders: Mapping[str, Any], n_folds: int) -> Iterator[Standing]:
+    """What all have done, the model as given first and its settings behind it."""
+    whole = max(1, min(len(done.get(name, ())) for name in contenders))
+    for name in sorted(done, key=lambda name: not isinstance(contenders[name], InterpolatingClassifier)):
+        model, options = contenders[name], None
+        if isinstance(model, InterpolatingClassifier):
+            options = {key: value for key, value in _changed(model).items() if key != "random_state"}
+        yield Standing.of(name, done[name][:whole], done[GIVEN][:whole], n_folds, options)

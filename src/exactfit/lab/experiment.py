@@ -30,16 +30,27 @@ loader) in ``data``. With ``held_out`` at the top a sweep is one over options, s
 
 from __future__ import annotations
 
+import os
+import platform
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._version import __version__
 from ..exceptions import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from .datasets import Dataset
+    from .trials import Header
 
 SHARED, INDEPENDENT = "shared", "independent"
 SCHEMES = (SHARED, INDEPENDENT)
@@ -58,6 +69,7 @@ PAPER = (
     "parallel-lines",
 )
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
+PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")  # whose versions headers name
 FULL = "paper"
 LONGEST_AXIS = 10**6  # values: far beyond any sweep that ends, and made in a moment
 TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
@@ -77,24 +89,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scheme:
-    """How random numbers are drawn.
+    """How random numbers are drawn."""
 
-    Parameters
-    ----------
-    kind : {"shared", "independent"}
-        Whether the cells of a run share their draws.
-    law : {"gaussian"}
-        Of the hyperplanes.
-    center : bool
-        Whether to draw around the mean of the points instead of the origin.
-    detectors : {"mask", "weighted"}
-        What detectors count with. It changes no draw.
-    """
-
-    kind: str = SHARED
-    law: str = "gaussian"
-    center: bool = False
-    detectors: str = "mask"
+    kind: str = SHARED  # whether the cells of a run share their draws
+    law: str = "gaussian"  # of the hyperplanes
+    center: bool = False  # whether to draw around the mean of the points instead of the origin
+    detectors: str = "mask"  # what they count with: it changes no draw
 
     def __post_init__(self) -> None:
         if self.kind not in SCHEMES or self.law not in LAWS:
@@ -181,40 +181,31 @@ def paper_experiment(name: str, extent: str = FULL) -> Experiment:
     """
     if name not in PAPER + BEYOND:
         raise ParameterError(f"no experiment is called {name!r}: choose from {', '.join(PAPER + BEYOND)}")
-    text = resources.files(__package__).joinpath("paper", f"{name}.toml").read_text(encoding="utf-8")
-    return _parse(text, name, extent, None)
+    file = resources.files(__package__).joinpath("paper", f"{name}.toml")
+    return experiment_of(read_toml(file, extent, TOP), name, None)
 
 
 def load_experiment(path: Path, extent: str = FULL) -> Experiment:
-    r"""An experiment from a TOML file of the form at the top of this file.
+    """An experiment from a TOML file of the form at the top of this file.
 
     Examples
     --------
-    >>> import tempfile
     >>> from pathlib import Path
-    >>> from exactfit.lab import load_experiment
-    >>> head = 'title = "Moons"\nruns = 3\n[[data]]\nname = "two-moons"'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "moons.toml")
-    ...     _ = path.write_text(f"{head}\n[[grid]]\nwidth = [50, 100]\nmax_bias = [1.0]")
-    ...     load_experiment(path).runs
-    3
+    >>> from exactfit import lab
+    >>> moons = lab.load_experiment(Path(lab.__file__).parent / "paper" / "two-moons.toml", "quick")
+    >>> moons.name, len(moons.cells(1000))
+    ('two-moons', 110)
     """
-    return _parse(text_of(path), path.stem, extent, path.parent)
+    return experiment_of(read_toml(path, extent, TOP), path.stem, path.parent)
 
 
-def text_of(path: Path) -> str:
-    """The text of an experiment."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path.name} is not a text file in UTF-8") from error
-
-
-def read_toml(text: str, name: str, extent: str, known: set[str]) -> dict[str, Any]:
+def read_toml(file: Traversable, extent: str, known: set[str]) -> dict[str, Any]:
     """The tables of an experiment, with what the extent puts in their place; numbers are decimal."""
+    name = Path(file.name).stem
     try:
-        table = tomllib.loads(text, parse_float=Decimal)
+        table = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file.name} is not a text file in UTF-8") from error
     except (ValueError, ArithmeticError) as error:  # also what int and Decimal say to digits without end
         raise DataError(f"{name}.toml is not valid TOML: {error}") from error
     for key in ("data", "grid"):
@@ -228,22 +219,27 @@ def read_toml(text: str, name: str, extent: str, known: set[str]) -> dict[str, A
     return table | (table[extent] if extent != FULL else {})
 
 
-def _parse(text: str, name: str, extent: str, folder: Path | None) -> Experiment:
-    chosen = read_toml(text, name, extent, TOP)
+def experiment_of(chosen: Mapping[str, Any], name: str, folder: Path | None) -> Experiment:
+    """An experiment from its tables."""
     center = chosen.get("center", False)
     law = chosen.get("law", LAWS[0])
     if not isinstance(center, bool) or law not in LAWS:
         raise ParameterError(f"{name}.toml: center must be true or false, and law one of {', '.join(LAWS)}")
     return Experiment(
-        name=name,
-        title=str(chosen.get("title", name)),
-        runs=runs_of(chosen, name),
-        data=tuple(data_of(each, name) for each in tables_of(chosen, "data", name)),
+        **common_of(chosen, name, folder),
         grids=tuple(_grid(each, name) for each in tables_of(chosen, "grid", name)),
         scheme=Scheme(law=law, center=center, detectors=str(chosen.get("detectors", DETECTORS[0]))),
         figures=tuple(plain_values(each) for each in chosen.get("figure", [])),
-        folder=folder,
     )
+
+
+def common_of(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[str, Any]:
+    """What every kind of sweep has: name, title, runs, data, and the folder where the names of files start from."""
+    runs = table.get("runs")
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
+    data = tuple(_data(each, name) for each in tables_of(table, "data", name))
+    return {"name": name, "title": str(table.get("title", name)), "runs": runs, "data": data, "folder": folder}
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
@@ -262,16 +258,7 @@ def tables_of(table: Mapping[str, Any], key: str, name: str) -> list[dict[str, A
     return found
 
 
-def runs_of(table: Mapping[str, Any], name: str) -> int:
-    """How many runs."""
-    runs = table.get("runs")
-    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
-    return runs
-
-
-def data_of(table: dict[str, Any], name: str) -> dict[str, Any]:
-    """How to get a data set."""
+def _data(table: dict[str, Any], name: str) -> dict[str, Any]:
     check_keys(f"{name}.toml, data", table, DATA)
     if sum(key in table for key in ("name", "file", "loader")) != 1:
         raise ParameterError(f"{name}.toml: data need exactly one of name, file and loader")
@@ -336,3 +323,44 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, list):
         return [plain_values(each) for each in value]
     return float(value) if isinstance(value, Decimal) else value
+
+
+def header_of(experiment: str, data: Dataset, scheme: Scheme) -> Header:
+    """What rows are run on and with: the header of one invocation."""
+    return {
+        "experiment": experiment,
+        "data": data.name,
+        "standing": data.standing,
+        "digest": data.digest,
+        "source": data.source,
+        "points": len(data.y),
+        "features": data.X.shape[1],
+        "classes": list(data.classes),
+        "target": None if data.target is None else data.classes[data.target],
+        "scheme": scheme.kind,
+        "law": scheme.law,
+        "center": scheme.center,
+        **({"detectors": scheme.detectors} if scheme.detectors != "mask" else {}),  # as older files, without it
+        "exactfit": __version__,
+        "python": platform.python_version(),
+        **{name: _version_of(name) for name in PACKAGES},
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "started": datetime.now(UTC).isoformat(timespec="microseconds"),
+    }
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _cpu() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

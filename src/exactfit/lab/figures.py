@@ -7,35 +7,39 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.parameters import check_choice
 from ..estimators import InterpolatingClassifier
 from ..exceptions import InterpolationWarning, ParameterError
 from ..plots import frame, plot_points, plot_regions, style
-from ..plots.style import LINES, color, marker
+from ..plots.style import GREY, LINES, color, marker
 from . import plot_growth, plot_heatmap, plot_slices
-from .axes import MANY_RUNS, check_axis, label_axis, named, note_below, save_figure
 from .datasets import Dataset
-from .experiment import Experiment
-from .statistics import AXES, growth_power, per_cell, rows_of
-from .store import header_of
-from .trial_plots import ABOVE, legend_handles
-from .trials import Trials
+from .experiment import Experiment, header_of
+from .trial_plots import ABOVE, MANY_RUNS, VALUES, label_axes, legend_handles, named, other_axis, values_there
+from .trials import AXES, Trials, growth_power, per_cell, rows_of, sample_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VALUES = ("probability", "detectors")
+    from .option_sweep import OptionSweep
+
 FILE_WORDS = {"n": "width", "lambda": "bias", "N": "samples"}  # n and N are one on some file systems
 SEED = 0  # of the networks that are drawn; any would do, and the note below a figure names it
+REGIONS_NOTE = f"random_state={SEED}; one colour per detector, stars: anchors"
 FEW = 4  # lines in a panel, as many as are told apart in grey
 PANEL = 4.9, 3.7  # inches: two side by side fill a page
 SMALL = 3.0, 2.3  # inches: three side by side
 FINE = 1600  # points of the plane along each axis: wedges thinner than a pixel come out even
 SAMPLES = 10  # images of each class
+ROW_HEIGHT = 0.32  # inches of a cell's line in a figure of options
+MOST_LINES = 60  # cells in one such figure: more would be higher than a page
+LETTERS_AN_INCH = 18.0  # of the small line below
 SHRINK = 0.35  # of the area of points and stars in small panels
 
 
@@ -50,15 +54,16 @@ class Material:
         """The line under a figure of trials."""
         runs = self.cells["runs"]
         many = f"{runs.min()}" if runs.min() == runs.max() else f"{runs.min()} to {runs.max()}"
-        return f"{self.origin()}; {many} {'run' if many == '1' else 'runs'} per cell"
+        return f"{origin_of(self.data)}; {many} {'run' if many == '1' else 'runs'} per cell"
 
     def label(self) -> str:
         """The data in a legend."""
         return " vs ".join(self.data.classes) if len(self.data.classes) == 2 else self.data.name
 
-    def origin(self) -> str:
-        """The data, whether as published, and their digest."""
-        return f"data: {self.data.name}, {self.data.standing}, SHA-256 {self.data.digest[:16]}"
+
+def origin_of(data: Dataset) -> str:
+    """The data, whether as published, and their digest."""
+    return f"data: {data.name}, {data.standing}, SHA-256 {data.digest[:16]}"
 
 
 Drawing = tuple[str, "Figure"]
@@ -68,24 +73,11 @@ Draw = Callable[[Experiment, Sequence[Material], Mapping[str, Any]], Iterator[Dr
 def draw_figures(experiment: Experiment, data: Sequence[Dataset], trials: Trials, folder: Path) -> list[Path]:
     """Draw all figures of an experiment into a folder, as PDF and PNG.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    data : sequence of Dataset
-    trials : Trials
-    folder : Path
-
-    Returns
-    -------
-    list of Path
-        The files written.
-
-    Raises
-    ------
-    ParameterError
-        If a figure is of no known kind, or does not fit the data.
+    Raises ParameterError if a figure is of no known kind, or does not fit the data.
     """
-    materials = [Material(each, _cells(experiment, each, trials)) for each in data]
+    headers = [header_of(experiment.name, each, experiment.scheme) for each in data]
+    cells = [per_cell(rows_of(trials, header)) for header in headers]
+    materials = [Material(*pair) for pair in zip(data, cells, strict=True)]
     written = []
     for options in experiment.figures or default_figures(materials):
         kind = str(options.get("kind"))
@@ -95,10 +87,6 @@ def draw_figures(experiment: Experiment, data: Sequence[Dataset], trials: Trials
             for name, figure in KINDS[kind](experiment, materials, options):
                 written += save_figure(figure, folder / f"{experiment.name}-{name}")
     return written
-
-
-def _cells(experiment: Experiment, data: Dataset, trials: Trials) -> Any:
-    return per_cell(rows_of(trials, header_of(experiment.name, data, experiment.scheme)))
 
 
 def default_figures(materials: Sequence[Material]) -> list[dict[str, Any]]:
@@ -113,14 +101,16 @@ def default_figures(materials: Sequence[Material]) -> list[dict[str, Any]]:
     return found + ([{"kind": "data"}] if materials[0].data.X.shape[1] == 2 else [])
 
 
-def _panels(columns: int, rows: int = 1, size: tuple[float, float] = PANEL) -> tuple[Figure, list[Any]]:
+def _panels(
+    columns: int, rows: int = 1, size: tuple[float, float] = PANEL, sharey: bool = False
+) -> tuple[Figure, list[Any]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(columns * size[0], rows * size[1]))
-    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).flat)
+    return figure, list(np.atleast_1d(figure.subplots(rows, columns, sharey=sharey)).flat)
 
 
-def _end(figure: Figure, experiment: Experiment, note: str) -> Figure:
+def _end(figure: Figure, experiment: Experiment | OptionSweep, note: str) -> Figure:
     figure.suptitle(experiment.title, x=0.01, ha="left", fontsize=12)
     note_below(figure, note)
     return figure
@@ -141,17 +131,20 @@ def _heatmaps(experiment: Experiment, materials: Sequence[Material], options: Ma
 
 
 def _slices(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
-    along = check_axis(str(options.get("along", "n")))
+    along = str(options.get("along", "n"))
+    check_choice("along", along, AXES)
     for one in materials:
-        at = _there(one.cells, along, options.get("at"))
-        drawn = one.cells if at is None else _among(one.cells, along, at)
+        at, drawn, by = None, one.cells, other_axis(one.cells, along)
+        if by is not None:
+            at = values_there(one.cells, by, options.get("at") or ()) or _few(np.unique(one.cells[by]))
+            drawn = one.cells[np.isin(one.cells[by], at)]
         values = VALUES[1:] if _always(drawn) else VALUES
         figure, panels = _panels(len(values))
         for value, ax in zip(values, panels, strict=True):
             plot_slices(one.cells, ax, value=value, along=along, at=at, legend=ax is panels[0])
             if "scale" in options:
                 ax.set_xscale(str(options["scale"]))
-                label_axis(ax, "x", along)
+                label_axes(ax, x=along)
         yield (
             f"slices-{FILE_WORDS[along]}{_suffix(materials, one)}",
             _end(figure, experiment, _curves_note([replace(one, cells=drawn)])),
@@ -163,21 +156,10 @@ def _always(cells: Any) -> bool:
     return bool((cells["interpolating"] == cells["runs"]).all())
 
 
-def _among(cells: Any, along: str, at: Sequence[float]) -> Any:
-    """The cells that a figure of slices draws."""
-    by = next(name for name in AXES if name != along and len(np.unique(cells[name])) > 1)
-    return cells[np.isin(cells[by], at)]
-
-
-def _there(cells: Any, along: str, at: Sequence[float] | None) -> list[float] | None:
-    """Those of the wanted values that were run; a few of all, if none of them was."""
-    by = next((name for name in AXES if name != along and len(np.unique(cells[name])) > 1), None)
-    if by is None:
-        return None
-    values = np.unique(cells[by])
-    wanted = [float(each) for each in at or () if np.isclose(values, each, rtol=1e-12, atol=0).any()]
+def _few(values: Any) -> list[float]:
+    """A few of all, from the first to the last."""
     places = np.unique(np.linspace(0, len(values) - 1, FEW).round().astype(int))
-    return wanted or [float(each) for each in values[places]]
+    return [float(each) for each in values[places]]
 
 
 def _growth(experiment: Experiment, materials: Sequence[Material], _: Mapping[str, Any]) -> Iterator[Drawing]:
@@ -206,8 +188,7 @@ def _families(experiment: Experiment, materials: Sequence[Material], _: Mapping[
         curve = ax.plot(sizes, widths.mean(axis=0), color=color(k), linestyle=LINES[k], marker=marker(k), label=label)
         curve[0].set_markersize(4.5)
     ax.set(xscale="log", yscale="log")
-    label_axis(ax, "x", "N")
-    label_axis(ax, "y", "detectors")
+    label_axes(ax, x="N", y="detectors")
     ax.legend(**ABOVE, ncols=2)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
@@ -230,7 +211,8 @@ def _samples(experiment: Experiment, materials: Sequence[Material], _: Mapping[s
         for k in classes:
             for ax, row in zip(panels[k * SAMPLES :], np.flatnonzero(one.data.y == k)[:SAMPLES], strict=False):
                 ax.imshow(_picture(one.data.X[row]), cmap="gray_r", interpolation="nearest")
-        yield f"samples{_suffix(materials, one)}", _end(figure, experiment, f"{one.origin()}; a row for each class")
+        note = f"{origin_of(one.data)}; a row for each class"
+        yield f"samples{_suffix(materials, one)}", _end(figure, experiment, note)
 
 
 def _picture(point: Any) -> Any:
@@ -262,7 +244,7 @@ def _data(experiment: Experiment, materials: Sequence[Material], options: Mappin
         for N, ax in zip(sizes, panels, strict=True):
             plot_points(X[:N], y[:N], ax, names=one.data.classes, equal=True)
             ax.set_title(named("N", N))
-        yield f"data{_suffix(materials, one)}", _end(figure, experiment, one.origin())
+        yield f"data{_suffix(materials, one)}", _end(figure, experiment, origin_of(one.data))
 
 
 def _regions(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
@@ -272,15 +254,16 @@ def _regions(experiment: Experiment, materials: Sequence[Material], options: Map
         model = _fit(one.data, n, lam, experiment.scheme.detectors)
         plot_regions(model, one.data.X, one.data.y, ax=ax, resolution=FINE, detectors=True, equal=True)
         ax.set_title(_caption(n, lam, model))
-        note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
-        yield f"regions{_suffix(materials, one)}", _end(figure, experiment, note)
+        yield f"regions{_suffix(materials, one)}", _end(figure, experiment, f"{origin_of(one.data)}; {REGIONS_NOTE}")
 
 
 def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapping[str, Any]) -> Iterator[Drawing]:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     widths, biases = options["n"], options["lambda"]
     for one in materials:
         figure, panels = _panels(len(biases), len(widths), SMALL)
-        _spread(figure)
+        figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08))  # room for thick frames
         for ax, (n, lam) in zip(panels, ((n, lam) for n in widths for lam in biases), strict=True):
             model = _fit(one.data, int(n), float(lam), experiment.scheme.detectors)
             plot_regions(
@@ -290,8 +273,7 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
             ax.set_title(_caption(n, lam, model), fontsize=8)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
             frame(ax, model.interpolates_)
-        note = f"{one.origin()}; random_state={SEED}; one colour per detector, stars: anchors"
-        note += "; dashed frame: the network interpolates"
+        note = f"{origin_of(one.data)}; {REGIONS_NOTE}; dashed frame: the network interpolates"
         yield f"frames{_suffix(materials, one)}", _end(figure, experiment, note)
 
 
@@ -310,13 +292,6 @@ def _shrink(ax: Axes) -> None:
             each.set_sizes(each.get_sizes() * SHRINK)
 
 
-def _spread(figure: Figure) -> None:
-    """Room between axes whose frames are thick."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08))
-
-
 def _caption(n: float, lam: float, model: InterpolatingClassifier) -> str:
     return f"{named('n', n)}, {named('lambda', lam)}: {model.n_detectors_} detectors"
 
@@ -328,6 +303,50 @@ def _fit(data: Dataset, n: int, lam: float, detectors: str) -> InterpolatingClas
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)
         return model.fit(data.X, data.y)
+
+
+def draw_settings(sweep: OptionSweep, cells: Mapping[Dataset, Sequence[tuple[Any, Any]]], folder: Path) -> list[Path]:
+    """Draw a figure for every data set of a sweep over options, from its cells by column."""
+    written: list[Path] = []
+    for data, own in cells.items():
+        suffix = f"-{data.name}" if len(cells) > 1 else ""
+        if own:
+            with style():
+                written += save_figure(_settings(sweep, data, own[:MOST_LINES]), folder / f"{sweep.name}{suffix}")
+    return written
+
+
+def _settings(sweep: OptionSweep, data: Dataset, cells: Sequence[tuple[Any, Any]]) -> Figure:
+    """Accuracy and number of neurons of every cell, a line for each."""
+    figure, (left, right) = _panels(2, size=(4.5, 1.6 + ROW_HEIGHT * len(cells)), sharey=True)
+    for place, (_, found) in enumerate(cells):
+        mean, low, high = sample_interval(found["accuracy"])
+        left.plot(np.clip([100 * low, 100 * high], 0, 100), [place, place], color=color(0), alpha=0.5)
+        left.plot([100 * mean], [place], marker="o", color=color(0))
+        if found["neurons"].any():  # it is a network
+            right.plot([found["neurons"].mean()], [place], marker="o", color=color(1))
+    left.set_yticks(range(len(cells)), [str(setting) for setting, _ in cells])
+    left.invert_yaxis()
+    left.set_xlabel("accuracy on points held out, %")
+    right.set(xscale="log", xlabel="neurons")
+    runs = max(len(found["missed"]) for _, found in cells)
+    note = f"{sweep.held_out:.0%} held out, {runs} splits; lines: 95 % confidence"
+    return _end(figure, sweep, f"{origin_of(data)}; {note}")
+
+
+def note_below(figure: Figure, text: str) -> None:
+    """One small line under a figure: what it rests on."""
+    text = fill(text, round(LETTERS_AN_INCH * float(figure.get_figwidth())))
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=6.5, color=GREY)
+
+
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Write a figure as vector PDF and as PNG; the same figure gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = [path.with_name(f"{path.name}.pdf"), path.with_name(f"{path.name}.png")]
+    figure.savefig(written[0], metadata={"CreationDate": None})
+    figure.savefig(written[1], metadata={"Software": None})
+    return written
 
 
 KINDS: dict[str, Draw] = {

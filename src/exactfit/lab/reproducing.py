@@ -10,18 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .statistics import rows_of
-from .trials import Trials
-
-if TYPE_CHECKING:
-    from .backends import Backend
-    from .datasets import Dataset
-    from .experiment import Experiment
-    from .sweep import Shard, SweepReport
+from .._support.parameters import fill_docstring
+from .datasets import Dataset, load_data
+from .experiment import INDEPENDENT, Experiment
+from .figures import draw_figures
+from .store import Store, read_trials, write_trials
+from .sweep import Backend, Display, Shard, Sweep, SweepReport
+from .trials import Trials, rows_of, summary_text, write_summary
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class PublishedCell:
     lam: float
     runs: int
     probability: float
-    width: float | None = None
+    width: float
 
 
 PUBLISHED = (
@@ -93,9 +92,8 @@ class Agreement:
         parts = [
             f"{cell.data}, n = {cell.n}, lambda = {cell.lam:g}: {self.runs} runs against {cell.runs}",
             f"probability {self.probability:.3g} against {cell.probability:g}, z {self.z_probability:+.2f}",
+            f"width {self.width:.6g} against {cell.width:g}, z {self.z_width:+.2f}",
         ]
-        if cell.width is not None:
-            parts.append(f"width {self.width:.6g} against {cell.width:g}, z {self.z_width:+.2f}")
         if self.n_empty:
             parts.append(f"{self.n_empty} runs without a detector counted as one neuron, as in the published widths")
         return "; ".join(parts)
@@ -104,15 +102,8 @@ class Agreement:
 def agreements(trials: Trials) -> list[Agreement]:
     """Every published cell that has trials, with its z values.
 
-    Parameters
-    ----------
-    trials : Trials
-
-    Returns
-    -------
-    list of Agreement
-        ``z_probability`` is that of the two-proportion test, ``z_width`` that of the two-sample test
-        of means, with our spread for both; NaN where there is nothing to compare.
+    ``z_probability`` is that of the two-proportion test, ``z_width`` that of the two-sample test of means, with our
+    spread for both; NaN where there is but one run.
 
     Examples
     --------
@@ -124,10 +115,9 @@ def agreements(trials: Trials) -> list[Agreement]:
     return [
         _agreement(cell, rows[here])
         for header in trials.kinds()
-        if isinstance(rows := rows_of(trials, header), np.ndarray)
+        for rows in [rows_of(trials, header)]
         for cell in PUBLISHED
-        if cell.data == header.get("data")
-        if (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
+        if cell.data == header.get("data") and (here := (rows["n"] == cell.n) & (rows["lambda"] == cell.lam)).any()
     ]
 
 
@@ -160,11 +150,9 @@ def _mean_at(rows: Any, share: int) -> float:
 
 
 def _agreement(cell: PublishedCell, rows: Any) -> Agreement:
-    share, detectors = float(np.mean(rows["missed"] == 0)), rows["detectors"]
-    widths = np.maximum(detectors, 1).astype(np.float64)
-    z_width = math.nan if cell.width is None else z_of_means(widths, cell.width, cell.runs)
+    share, widths = float(np.mean(rows["missed"] == 0)), np.maximum(rows["detectors"], 1).astype(np.float64)
     z_share = z_of_shares(share, len(rows), cell.probability, cell.runs)
-    n_empty = int(np.count_nonzero(detectors == 0))
+    z_width, n_empty = z_of_means(widths, cell.width, cell.runs), int(np.count_nonzero(rows["detectors"] == 0))
     return Agreement(cell, len(rows), share, float(widths.mean()), z_share, z_width, n_empty)
 
 
@@ -217,6 +205,15 @@ def z_of_means(ours: Any, theirs: float, their_runs: int) -> float:
 Say = Callable[[str], None]
 
 FOLDER = Path("exactfit-results")
+# What docstrings of both kinds of sweeps say in the same words.
+TOLD = fill_docstring(
+    told="""say : callable
+        Told what happens.
+
+    Returns
+    -------
+    Reproduced"""
+)
 
 
 @dataclass(frozen=True)
@@ -269,6 +266,7 @@ class Reproduced:
     figures: tuple[Path, ...] = field(default_factory=tuple)
 
 
+@TOLD
 def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: Say = lambda text: None) -> Reproduced:
     """Run what a store lacks of an experiment, then write its summary and figures.
 
@@ -276,12 +274,7 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     ----------
     experiment : Experiment
     options : SweepOptions, optional
-    say : callable
-        Told what happens.
-
-    Returns
-    -------
-    Reproduced
+    {told}
 
     Examples
     --------
@@ -294,44 +287,36 @@ def reproduce(experiment: Experiment, options: SweepOptions | None = None, say: 
     >>> done.report.added, done.report.failed, done.summary.name
     (1, 0, 'parallel-lines.csv')
     """
-    from .datasets import load_data
-
-    options = completed(options or SweepOptions(), experiment.name, say)
-    experiment = _adjusted(experiment, options)
+    options = options or SweepOptions()
+    place, output = places(options, experiment.name, say)
+    scheme = replace(experiment.scheme, kind=INDEPENDENT) if options.independent else experiment.scheme
+    experiment = replace(experiment, scheme=scheme, runs=options.runs or experiment.runs)
     data = load_data(experiment, options.data)
     for each in data:
         if each.remark:
             say(each.remark)
-    report = _run(experiment, data, options, say)
+    report = _run(experiment, data, place, options, say)
     if options.shard is not None:
         say("a shard is done: merge the stores of all shards with 'exactfit trials merge', then run without --shard")
         return Reproduced(report, None)
-    return _show(experiment, data, options, report)
+    trials = read_trials(place)
+    summary = write_summary(output / f"{experiment.name}.csv", summary_text(trials))
+    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, output) if options.figures else ()))
 
 
-def completed(options: SweepOptions, name: str, say: Say) -> SweepOptions:
-    """The options with their defaults filled in, told."""
-    store = options.store or FOLDER / f"{name}.jsonl"
-    output = options.output or FOLDER / name
+def places(options: SweepOptions, name: str, say: Say) -> tuple[Path, Path]:
+    """Where trials are kept, and where summary and figures go; told."""
+    store, output = options.store or FOLDER / f"{name}.jsonl", options.output or FOLDER / name
     say(f"{name}: trials in {store}, summary and figures in {output}")
-    return replace(options, store=store, output=output)
+    return store, output
 
 
-def _adjusted(experiment: Experiment, options: SweepOptions) -> Experiment:
-    from .experiment import INDEPENDENT
-
-    scheme = replace(experiment.scheme, kind=INDEPENDENT) if options.independent else experiment.scheme
-    return replace(experiment, scheme=scheme, runs=options.runs or experiment.runs)
-
-
-def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say: Say) -> SweepReport:
-    from .backends import Backend
-    from .store import Store
-    from .sweep import Display, Shard, Sweep
-
-    assert options.store is not None
-    _fill(options, say)
-    with Store(options.store, say) as store:
+def _run(experiment: Experiment, data: list[Dataset], place: Path, options: SweepOptions, say: Say) -> SweepReport:
+    if options.start_from is not None and place.exists():
+        say(f"{place} is there already: {options.start_from.name} is not read")
+    elif options.start_from is not None:
+        write_trials(place, read_trials(options.start_from))
+    with Store(place, say) as store:
         sweep = Sweep(experiment, data, store, options.shard or Shard())
         todo = sweep.todo
         say(f"{experiment.name}: {sweep.n_before} trials are there, {len(todo)} to run")
@@ -339,31 +324,3 @@ def _run(experiment: Experiment, data: list[Dataset], options: SweepOptions, say
             report = sweep.run(options.backend or Backend(), display)
     say(f"{experiment.name}: {report.added} trials added, {report.failed} failed, {report.seconds:.3g} core-seconds")
     return report
-
-
-def _fill(options: SweepOptions, say: Say) -> None:
-    """Put packed trials into a store that is not there yet."""
-    from .trials import read_trials, write_trials
-
-    if options.start_from is None or options.store is None:
-        return
-    if options.store.exists():
-        say(f"{options.store} is there already: {options.start_from.name} is not read")
-        return
-    write_trials(options.store, read_trials(options.start_from))
-
-
-def _show(experiment: Experiment, data: list[Dataset], options: SweepOptions, report: SweepReport) -> Reproduced:
-    from .statistics import write_summary
-    from .trials import read_trials
-
-    assert options.store is not None
-    assert options.output is not None
-    trials = read_trials(options.store)
-    summary = options.output / f"{experiment.name}.csv"
-    write_summary(summary, trials)
-    if not options.figures:
-        return Reproduced(report, summary)
-    from .figures import draw_figures
-
-    return Reproduced(report, summary, tuple(draw_figures(experiment, data, trials, options.output)))

@@ -1,38 +1,139 @@
-"""Run what a store does not hold yet, in batches, and tell how it is going.
+"""Run what a store does not hold yet, in batches, and tell how it is going: here, in processes, or on a cluster.
 
-Trials of one run share their first layers. A worker keeps the last ones it made, and batches
-are as long as it takes for making them to be a small part of the work, half a second at least.
-Which worker runs what, and in which order, changes nothing but speed.
+Trials of one run share their first layers. A worker keeps the last ones it made, and batches are as long as it takes
+for making them to be a small part of the work, half a second at least. Which worker runs what, and in which order,
+changes nothing but speed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any
+from functools import partial
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exceptions import DataError, ParameterError
+from .._support.processes import Answer, workers
+from ..exceptions import ClusterError, DataError, MissingDependencyError, ParameterError
 from ..network.bits import n_words
-from .backends import Backend, Batch, answers, run_batch
 from .datasets import Dataset
-from .experiment import INDEPENDENT, Cell, Experiment, Scheme
-from .store import Store, header_of
-from .trial import Draw, OrderedPoints, Trial
+from .experiment import INDEPENDENT, Cell, Experiment, Scheme, header_of
+from .store import Store
+from .trial import Batch, Draw, OrderedPoints, Trial, run_batch
 from .trials import Trials, identity
 
+BACKENDS = ("processes", "threads", "dask")
+AHEAD = 2  # tasks for each worker: one that it does, and one that is there when it is done
+WORKER_SECONDS = 30  # to wait for the first worker of a cluster
 BATCH_SECONDS = 0.5  # of a batch that is sent to a worker: sending takes milliseconds
 MOMENT = 0.05  # seconds of a batch where nothing has to be sent: as good as at once
 SETUP_SHARE = 2.0  # a batch lasts at least so many times as long as making its first layers
 MEMORY = 2**30  # bytes of patterns that a worker keeps at a time
 LINE_SECONDS = 60.0  # between two lines of progress where there is no terminal
 
+Held = TypeVar("Held")
+Task = TypeVar("Task")
 Watch = Callable[[Sequence[Trial]], None]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where trials are run."""
+
+    name: str = "processes"
+    jobs: int = 1  # how many at a time on this machine; 1 needs no further process
+    scheduler: str | None = None  # address of a Dask scheduler
+
+    def __post_init__(self) -> None:
+        if self.name not in BACKENDS:
+            raise ParameterError(f"no backend is called {self.name!r}: choose from {', '.join(BACKENDS)}")
+        if (self.name == "dask") != (self.scheduler is not None):
+            raise ParameterError("the backend dask goes with the address of a scheduler, and only that one does")
+
+    @property
+    def alone(self) -> bool:
+        """Whether this process does all the work itself."""
+        return self.name != "dask" and self.jobs == 1
+
+
+@contextmanager
+def answers(
+    backend: Backend, function: Callable[[Held, Task], Answer], held: Held, tasks: Iterable[Task]
+) -> Iterator[Iterable[Answer]]:
+    """What a function makes of the same data and each task, as it arrives, in any order.
+
+    Tasks are made one after another, as somebody is there to do them. Data are in the memory of a machine once.
+    """
+    if backend.alone:
+        yield (function(held, task) for task in tasks)
+    elif backend.name == "dask":
+        with _cluster(backend) as client:
+            there = client.scatter([held], broadcast=True)[0]
+            pool, at_once = client.get_executor(pure=False), sum(client.ncores().values())
+            yield as_they_come(lambda task: pool.submit(function, there, task), tasks, AHEAD * at_once)
+    else:
+        alike = workers(backend.jobs, function, held) if backend.name == "processes" else None
+        # Workers end first, so that no thread waits for their answers.
+        with ThreadPoolExecutor(backend.jobs) as pool, alike or nullcontext(partial(function, held)) as work:
+            yield _named_if_dead(as_they_come(lambda task: pool.submit(work, task), tasks, AHEAD * backend.jobs))
+
+
+def as_they_come(submit: Callable[[Task], Future[Answer]], tasks: Iterable[Task], at_once: int) -> Generator[Answer]:
+    """Answers to tasks, in any order; a task is made when it can be submitted, so many at a time.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from functools import partial
+    >>> from exactfit.lab.sweep import as_they_come
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     sorted(as_they_come(partial(pool.submit, abs), [-3, 2, -1], 4))
+    [1, 2, 3]
+    """
+    pending = set[Future[Answer]]()
+    try:
+        for task in tasks:
+            pending.add(submit(task))
+            if len(pending) >= at_once:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (each.result() for each in done)
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in done)
+    finally:
+        for each in pending:
+            each.cancel()
+
+
+def _named_if_dead(arriving: Generator[Answer]) -> Iterator[Answer]:
+    try:
+        with closing(arriving):
+            yield from arriving
+    except ChildProcessError as error:
+        raise ChildProcessError(
+            f"a worker process died ({error}), perhaps for lack of memory; all results before that are stored: "
+            "run again to continue, with fewer --jobs if memory ran out"
+        ) from error
+
+
+@contextmanager
+def _cluster(backend: Backend) -> Iterator[Any]:
+    """A client of the scheduler, once it has workers."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingDependencyError("the backend dask needs distributed: pip install dask distributed") from error
+    with Client(backend.scheduler) as client:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise ClusterError(f"{backend.scheduler} has no worker after {WORKER_SECONDS} s: start some") from None
+        yield client
 
 
 @dataclass(frozen=True)
@@ -137,19 +238,17 @@ class SweepReport:
     failed: int = 0
     seconds: float = 0.0
 
+    def count(self, outcomes: Iterable[Any]) -> None:
+        """Take note of what came out, each with its seconds, and an error if it failed."""
+        for one in outcomes:
+            self.failed += bool(one.error)
+            self.added += not one.error
+            self.seconds += 0.0 if one.error else one.seconds
+
 
 @dataclass(eq=False)
 class Sweep:
-    """What is to be done: the parts of an experiment, against what a store holds.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    data : sequence of Dataset
-        One for each of the experiment's, in order.
-    store : Store
-    shard : Shard
-    """
+    """What is to be done: the parts of an experiment, one for each of its data sets, against what a store holds."""
 
     experiment: Experiment
     data: Sequence[Dataset]
@@ -194,9 +293,7 @@ class Sweep:
                 good = [trial for trial in result.trials if not trial.error]
                 if good:
                     pace.learn(good, result.setup)
-                report.added += len(good)
-                report.failed += len(result.trials) - len(good)
-                report.seconds += sum(trial.seconds for trial in good)
+                report.count(result.trials)
                 watch(result.trials)
         return report
 
@@ -221,17 +318,10 @@ def already(trials: Trials, header: dict[str, Any], cells: Sequence[Cell], runs:
     return done
 
 
-class Display(AbstractContextManager["Display"]):
+class Display:
     """Progress of a sweep on standard error: done, rate, time left, failures.
 
-    Parameters
-    ----------
-    title : str
-    todo : sequence of Cell
-        One for each trial to come.
-    say : callable
-        Writes a line, where there is no terminal to draw on.
-    clock : callable
+    ``todo`` has a cell for each trial to come; ``say`` writes a line, where there is no terminal to draw on.
     """
 
     def __init__(
@@ -243,7 +333,7 @@ class Display(AbstractContextManager["Display"]):
         self._start = self._last_line = clock()
         self._bar: Any = None
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -255,9 +345,7 @@ class Display(AbstractContextManager["Display"]):
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -1,23 +1,24 @@
-"""One run of an experiment: the same draws for all its cells, and what came out of each cell.
+"""One run of an experiment: the same draws for all its cells, and what came out of each cell, batch by batch.
 
-In run r the weights W and the numbers v ~ Unif[-1, 1] are drawn once; a cell with bound
-lambda on the biases has b = lambda v, a cell of width n takes the first n rows. They are
-seeded by a hash of (data digest, law, center, r); the order in which candidates are examined
-has its own stream, hashed from (r, n, lambda, N). So a cell's outcome is the same whatever
-other cells are run, and every cell alone has the law of the paper's Algorithm 2: averages
-over runs are unbiased. Cells of one run depend on each other; the scheme "independent" hashes
-everything for both streams, and costs a first layer for every cell.
+In run r the weights W and the numbers v ~ Unif[-1, 1] are drawn once; a cell with bound lambda on the biases has
+b = lambda v, a cell of width n takes the first n rows. They are seeded by a hash of (data digest, law, center, r); the
+order in which candidates are examined has its own stream, hashed from (r, n, lambda, N). So a cell's outcome is the
+same whatever other cells are run, and every cell alone has the law of the paper's Algorithm 2: averages over runs are
+unbiased. Cells of one run depend on each other; the scheme "independent" hashes everything for both streams, and costs
+a first layer for every cell.
 
-<w, x> does not depend on the bias. So the filter of ``network.sides`` runs once for all bias
-vectors, up to the products; then every bias vector is added and judged by the bound that is
-proved there. What stays in doubt is settled exactly, as ever.
+<w, x> does not depend on the bias. So the filter of ``network.sides`` runs once for all bias vectors, up to the
+products; then every bias vector is added and judged by the bound that is proved there. What stays in doubt is settled
+exactly, as ever. A worker keeps the first layers that it made last, for the next batch of the same run.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
+import traceback
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -29,22 +30,11 @@ from numpy.typing import NDArray
 from .._kernels.rows import subtract_products
 from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
-from ..construct import Construction, Recipe
-from ..construct.construction import assemble
 from ..construct.cover import random_cover
 from ..construct.distinct import ClassOrder, Cover, Distinct
-from ..construct.evidence import (
-    Columns,
-    Counts,
-    Evidence,
-    Foreseen,
-    Pieces,
-    joined_pieces,
-    mutual_limits,
-    worth_foreseeing,
-)
+from ..construct.evidence import Columns, Counts, Foreseen, Pieces, joined_pieces, mutual_limits, worth_foreseeing
 from ..construct.halfspaces import Support
-from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
+from ..construct.hyperplanes import ORDER, Source, gaussian, stream
 from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words
@@ -55,28 +45,14 @@ from .experiment import INDEPENDENT, Cell, Scheme
 
 @dataclass(frozen=True)
 class Trial:
-    """What came out of one cell of one run.
-
-    Attributes
-    ----------
-    run : int
-    cell : Cell
-    per_class : tuple of int
-        Detectors of each target class.
-    missed : int
-        Points that no detector of their class claims.
-    seconds : float
-        Of one core; work that cells share counts in equal parts.
-    error : str
-        Where it failed, empty if it did not.
-    """
+    """What came out of one cell of one run."""
 
     run: int
     cell: Cell
-    per_class: tuple[int, ...] = ()
-    missed: int = 0
-    seconds: float = 0.0
-    error: str = ""
+    per_class: tuple[int, ...] = ()  # detectors of each target class
+    missed: int = 0  # points that no detector of their class claims
+    seconds: float = 0.0  # of one core; work that cells share counts in equal parts
+    error: str = ""  # where it failed, empty if it did not
 
     @property
     def detectors(self) -> int:
@@ -194,15 +170,11 @@ class FirstLayers:
             subtract_products(self.weights, mean(self.points.X[:N]), biases)
         return biases
 
-    def hyperplanes(self, cell: Cell) -> Hyperplanes:
-        """The first layer of one cell."""
-        return Hyperplanes(self.weights, self._biases(*self._key(cell))).head(cell.n)
-
     def patterns(self, cell: Cell) -> BitMatrix:
         """The sides of all points at the first layer of one cell."""
         return self.bits[self._key(cell)].head(cell.n)
 
-    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Evidence:
+    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Counts | Foreseen:
         """What the cover step may ask, with all limits known where widths of the same lambda share the counting.
 
         Patterns are not copied: masks leave out what lies beyond the width.
@@ -288,52 +260,13 @@ def run_cell(layers: FirstLayers, cell: Cell) -> Trial:
     )
 
 
-def build_cell(data: Dataset, cell: Cell, run: int = 0, scheme: Scheme | None = None) -> Construction:
-    """The network behind one cell of one run.
-
-    Parameters
-    ----------
-    data : Dataset
-    cell : Cell
-    run : int
-    scheme : Scheme, optional
-
-    Returns
-    -------
-    Construction
-
-    Examples
-    --------
-    >>> from exactfit.lab import load_dataset
-    >>> from exactfit.lab.trial import Cell, build_cell
-    >>> made = build_cell(load_dataset("two-moons"), Cell(n=500, lam=1.0, N=1000))
-    >>> made.outcome.interpolates, made.network.widths[0]
-    (True, 500)
-    """
-    points = OrderedPoints.of(data)
-    draw = Draw(data.digest, scheme or Scheme(), run)
-    layers = FirstLayers(points, draw, [cell])
-    covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
-    return assemble(layers.hyperplanes(cell), patterns, points.order, points.targets, covers, Recipe().s)
-
-
 def sides_of_many(
     X: Matrix, weights: NDArray[Any], biases: Floats, *, rows: NDArray[np.intp] | None = None
 ) -> list[BitMatrix]:
     """Exact sides of points and hyperplanes, packed, for each row of ``biases``.
 
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
-    weights : ndarray of float32 or float64, shape (n, d)
-    biases : ndarray of float64, shape (m, n)
-    rows : ndarray of int, optional
-        Points to take, in this order; all by default.
-
-    Returns
-    -------
-    list of m BitMatrix
-        The k-th is what :func:`exactfit.network.sides.sides` gives for ``biases[k]``.
+    The k-th is what :func:`exactfit.network.sides.sides` gives for ``biases[k]``; ``rows`` are the points to take, in
+    this order, all by default.
 
     Examples
     --------
@@ -375,3 +308,70 @@ class _SharedProducts(_HighDimension):
         """Judge every bias vector by the same products."""
         for judge in self.judges:
             _HighDimension.decide(judge, products, *where)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some cells of one run."""
+
+    part: int  # which data set
+    draw: Draw
+    spec: tuple[Cell, ...]  # all cells that share first layers with these
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came of a batch; how long its first layers took, if they had to be made."""
+
+    part: int
+    trials: list[Trial]
+    setup: float
+
+
+_kept = threading.local()
+
+
+def run_batch(data_sets: Sequence[OrderedPoints], batch: Batch) -> Result:
+    """Run the cells of a batch; a trial that fails becomes a row with its traceback."""
+    points = data_sets[batch.part]
+    if batch.draw.scheme.kind == INDEPENDENT:
+        return Result(batch.part, [_alone(points, batch.draw, cell) for cell in batch.cells], 0.0)
+    start = time.thread_time()
+    try:
+        fresh = _first_layers(points, batch)
+    except Exception:
+        error = traceback.format_exc()
+        return Result(batch.part, [Trial(batch.draw.run, cell, error=error) for cell in batch.cells], 0.0)
+    setup = time.thread_time() - start if fresh else 0.0
+    share = setup / len(batch.cells)
+    trials = [_guarded(_kept.layers, cell) for cell in batch.cells]
+    return Result(batch.part, [replace(trial, seconds=trial.seconds + share) for trial in trials], setup)
+
+
+def _alone(points: OrderedPoints, draw: Draw, cell: Cell) -> Trial:
+    """A cell that shares nothing with others."""
+    start = time.thread_time()
+    try:
+        trial = run_cell(FirstLayers(points, draw, [cell]), cell)
+    except Exception:
+        return Trial(draw.run, cell, error=traceback.format_exc())
+    return replace(trial, seconds=time.thread_time() - start)
+
+
+def _first_layers(points: OrderedPoints, batch: Batch) -> bool:
+    """Have this worker keep the first layers of a batch; whether they had to be made."""
+    key = (batch.draw, points.targets, batch.spec)
+    if getattr(_kept, "key", None) == key:
+        return False
+    _kept.key = _kept.layers = None  # before the next ones take their memory
+    _kept.layers = FirstLayers(points, batch.draw, batch.spec)
+    _kept.key = key
+    return True
+
+
+def _guarded(layers: FirstLayers, cell: Cell) -> Trial:
+    try:
+        return run_cell(layers, cell)
+    except Exception:
+        return Trial(layers.draw.run, cell, error=traceback.format_exc())

@@ -1,23 +1,16 @@
-"""Trials as columns: read from a store or a packed file, merged, written.
+"""Trials as columns, merged; and what they say of every cell: how often networks interpolate, how wide they are.
 
-Two forms hold the same trials. A store (``.jsonl``) has one JSON object per line, with its own CRC-32: header
-lines, each with what an invocation was run on and with, and rows that name their header.
-A packed file (``.csv.gz`` or ``.csv``) has the headers as comments, then one line per trial,
-sorted, with seconds in two digits: small enough to keep beside the code. Trials that failed
-stand in stores only; they are run again.
+A cell is a combination of n (width of the first layer), lambda (bound on the biases) and N (number of points).
+Records are anything with named columns: a NumPy structured array, a data frame, a list of dictionaries.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import os
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +19,25 @@ from numpy.typing import NDArray
 
 from ..exceptions import DataError
 
+Floats = NDArray[np.float64]
 Rows = NDArray[np.void]
 Header = dict[str, Any]
 
 # What a cell's outcome depends on, beside run, n, lambda and N.
 IDENTITY = ("digest", "target", "scheme", "law", "center", "detectors")
-KEY = ("run", "n", "lambda", "N")
+AXES = ("n", "lambda", "N")
+KEY = ("run", *AXES)
 PLAIN = ("header", *KEY, "detectors", "missed")
-COLUMNS = ("header", *KEY, "detectors", "per_class", "missed", "seconds")
-CHECKSUM = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
-# Whatever reading numbers, JSON, text or gzip can raise when bytes are not as they were written.
-DAMAGE = (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError, EOFError, zlib.error)
+LEVEL = 0.95  # of all confidence intervals, as in the paper
+SURE = 0.99  # share of runs from which on a width is said to interpolate, as in the paper
+SMOOTH = 25  # columns over this is the spread of the smoothing along a line, in columns
+LEAST_SPREAD = 0.8  # columns, where there are few of them
+COUNTS = ("n", "N", "runs", "interpolating")  # the whole numbers of a cell
+MEANS = ("probability", "probability_low", "probability_high", "detectors", "detectors_low", "detectors_high")
+FIELDS = (*AXES, "runs", "interpolating", *MEANS, "seconds")
+CELL = np.dtype([(name, np.int64 if name in COUNTS else np.float64) for name in FIELDS])
+WORDS = ("data", "standing", "digest", "scheme")
+COLUMNS = (*WORDS, *(CELL.names or ()))  # of a summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,157 +99,6 @@ def no_rows() -> Rows:
     return np.empty(0, dtype=row_dtype(1))
 
 
-@dataclass
-class _Builder:
-    """Collects rows column by column."""
-
-    headers: list[Header] = field(default_factory=list)
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    lines: list[tuple[Any, ...]] = field(default_factory=list)
-    per_class: list[Sequence[int]] = field(default_factory=list)
-    positions: dict[str, int] = field(default_factory=dict)
-
-    def add_header(self, header: Header) -> None:
-        hash(identity(header))  # kinds of trials are told apart by it
-        self.positions[header["header"]] = len(self.headers)
-        self.headers.append(header)
-
-    def add(self, header: int, row: Sequence[Any], per_class: Sequence[int]) -> None:
-        """A row of run, n, lambda, N, detectors, missed, seconds."""
-        self.lines.append((header, *row))
-        self.per_class.append(per_class)
-
-    def add_object(self, row: dict[str, Any]) -> None:
-        """A line of a store."""
-        if "header" in row:
-            self.add_header(row)
-        elif "error" in row:
-            self.failures.append(row)
-        else:
-            names = (*KEY, "detectors", "missed", "seconds")
-            self.add(self.positions[row["in"]], [row[name] for name in names], row["per_class"])
-
-    def trials(self) -> Trials:
-        n_classes = max(map(len, self.per_class), default=1)
-        rows = np.empty(len(self.lines), dtype=row_dtype(n_classes))
-        for name, values in zip((*PLAIN, "seconds"), zip(*self.lines, strict=True), strict=False):
-            found = np.array(values)
-            if found.dtype.kind not in ("iuf" if name in ("lambda", "seconds") else "iu"):
-                raise ValueError(f"{name} must be numbers, whole ones but for lambda and seconds")
-            rows[name] = found
-        rows["per_class"] = [[*each, *[-1] * (n_classes - len(each))] for each in self.per_class] or -1
-        _check(rows, len(self.headers))
-        return Trials(tuple(self.headers), rows, tuple(self.failures))
-
-
-def _check(rows: Rows, n_headers: int) -> None:
-    """What holds for every trial, and not for most rows with a changed digit."""
-    sums = np.maximum(rows["per_class"], 0).sum(axis=1)
-    good = (sums == rows["detectors"]) & (rows["header"] < n_headers)
-    for name in (*PLAIN, "seconds"):
-        good &= (rows[name] >= 0) & np.isfinite(rows[name])
-    if not good.all():
-        raise ValueError(f"trial {int(np.argmin(good)) + 1} is damaged")
-
-
-def read_trials(path: str | os.PathLike[str]) -> Trials:
-    """Trials from a store (``.jsonl``) or a packed file (``.csv.gz``, ``.csv``).
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    Trials
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from exactfit.lab import SweepOptions, paper_experiment, read_trials, reproduce
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     options = SweepOptions(store=Path(folder, "lines.jsonl"), output=Path(folder), figures=False)
-    ...     done = reproduce(paper_experiment("parallel-lines"), options)
-    ...     trials = read_trials(options.store)
-    >>> trials.rows["detectors"].tolist(), trials.rows["missed"].tolist()
-    ([10], [0])
-    """
-    path, builder = Path(path), _Builder()
-    try:
-        if path.name.endswith((".csv", ".csv.gz")):
-            _read_packed(path, builder)
-        else:
-            _read_store(path, builder)
-        return builder.trials()
-    except (*DAMAGE, gzip.BadGzipFile) as error:
-        if isinstance(error, DataError):
-            raise
-        told = " ".join(str(error).split())[:80]
-        raise DataError(f"{path.name} does not hold trials of exactfit, or is damaged ({told})") from error
-
-
-def _read_store(path: Path, builder: _Builder) -> None:
-    for _ in read_lines(path, builder.add_object):
-        pass
-
-
-def read_lines(path: Path, take: Callable[[dict[str, Any]], None] = lambda row: None) -> Iterator[dict[str, Any]]:
-    """The objects of a store, line by line, each given to ``take`` before; names a line that is damaged."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(_without_checksum(line))
-                take(row)
-            except DAMAGE as error:
-                raise DataError(f"{path.name}, line {number} is damaged: restore the file, or cut the line") from error
-            yield row
-
-
-def _without_checksum(line: bytes) -> bytes:
-    """The JSON of a line, if its checksum agrees; lines of old stores have none."""
-    found = CHECKSUM.search(line)
-    if found is None:
-        return line
-    text = line[: found.start()] + b"}"
-    if zlib.crc32(text) != int(found[1], 16):
-        raise ValueError("the checksum does not agree")
-    return text
-
-
-def line_of(entry: dict[str, Any]) -> str:
-    r"""A header or a row as a line of a store, with its checksum.
-
-    Examples
-    --------
-    >>> from exactfit.lab.trials import line_of
-    >>> line_of({"in": "a", "run": 0})
-    '{"in": "a", "run": 0, "crc": "3085fc5c"}\n'
-    """
-    text = json.dumps(entry)
-    return f'{text[:-1]}, "crc": "{zlib.crc32(text.encode()):08x}"}}\n'
-
-
-def _text_of(path: Path) -> io.TextIOBase:
-    if path.name.endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
-
-
-def _read_packed(path: Path, builder: _Builder) -> None:
-    with _text_of(path) as file:
-        line = file.readline()
-        while line.startswith("#"):
-            builder.add_header(json.loads(line[1:]))
-            line = file.readline()
-        if tuple(line.strip().split(",")) != COLUMNS:
-            raise DataError(f"{path.name} does not hold trials: its columns are not {','.join(COLUMNS)}")
-        for header, run, n, lam, N, detectors, per_class, missed, seconds in csv.reader(file):
-            row = (int(run), int(n), float(lam), int(N), int(detectors), int(missed), float(seconds))
-            each = [int(count) for count in per_class.split()] if per_class else [int(detectors)]
-            builder.add(int(header), row, each)
-
-
 def merge_trials(parts: Iterable[Trials]) -> Trials:
     """All trials of several stores, each once.
 
@@ -292,7 +142,7 @@ def _stack(tables: list[Rows]) -> Rows:
     return out
 
 
-def _sorted(rows: Rows, headers: Sequence[Header]) -> tuple[Rows, NDArray[np.int64]]:
+def sorted_rows(rows: Rows, headers: Sequence[Header]) -> tuple[Rows, NDArray[np.int64]]:
     """Rows by kind, N, n, lambda and run; and each row's kind."""
     names = [json.dumps(identity(header)) for header in headers]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -302,7 +152,7 @@ def _sorted(rows: Rows, headers: Sequence[Header]) -> tuple[Rows, NDArray[np.int
 
 
 def _unique(rows: Rows, headers: Sequence[Header]) -> Rows:
-    rows, kinds = _sorted(rows, headers)
+    rows, kinds = sorted_rows(rows, headers)
     if len(rows) == 0:
         return rows
     same = kinds[1:] == kinds[:-1]
@@ -320,61 +170,213 @@ def _unique(rows: Rows, headers: Sequence[Header]) -> Rows:
     return first
 
 
-def write_trials(path: str | os.PathLike[str], trials: Trials) -> None:
-    """Write trials as a store or packed, by the ending of the name; an existing file is replaced.
+def column(records: Any, name: str) -> NDArray[Any]:
+    """One column of the records."""
+    if isinstance(records, np.ndarray) or hasattr(records, "columns"):
+        return np.asarray(records[name])
+    return np.array([record[name] for record in records])
+
+
+def column_names(records: Any) -> tuple[str, ...]:
+    """The names of the columns."""
+    if isinstance(records, np.ndarray):
+        return tuple(records.dtype.names or ())
+    names = records.columns if hasattr(records, "columns") else (records[0] if len(records) else ())
+    return tuple(map(str, names))
+
+
+def wilson(successes: NDArray[Any], runs: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Wilson's confidence interval of a probability: its lower and its upper ends.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from exactfit.lab import merge_trials, read_trials, write_trials
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_trials(Path(folder, "none.csv.gz"), merge_trials([]))
-    ...     len(read_trials(Path(folder, "none.csv.gz")).rows)
-    0
+    >>> import numpy as np
+    >>> from exactfit.lab.trials import wilson
+    >>> low, high = wilson(np.array([0, 5, 10]), np.array([10, 10, 10]))
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.237, 0.722]), array([0.278, 0.763, 1.   ]))
     """
-    path = Path(path)
-    packed = path.name.endswith((".csv", ".csv.gz"))
-    text = "".join(_packed_lines(trials) if packed else _store_lines(trials)).encode()
-    if path.name.endswith(".gz"):
-        text = gzip.compress(text, mtime=0)
+    from scipy.special import ndtri
+
+    square = float(ndtri((1 + LEVEL) / 2)) ** 2
+    runs = np.asarray(runs, dtype=np.float64)
+    share = np.asarray(successes) / runs
+    middle = (share + square / (2 * runs)) / (1 + square / runs)
+    half = np.sqrt(square * (share * (1 - share) + square / (4 * runs)) / runs) / (1 + square / runs)
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+def mean_interval(means: Floats, deviations: Floats, runs: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Student's confidence interval of a mean; not a number where there is but one run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trials import mean_interval
+    >>> low, high = mean_interval(np.array([5.0]), np.array([1.0]), np.array([4]))
+    >>> low.round(3), high.round(3)
+    (array([3.409]), array([6.591]))
+    """
+    from scipy.special import stdtrit
+
+    with np.errstate(invalid="ignore"):
+        factors = np.where(runs > 1, stdtrit(np.maximum(runs - 1, 1), (1 + LEVEL) / 2), np.nan)
+        half = factors * deviations / np.sqrt(runs)
+    return means - half, means + half
+
+
+def sample_interval(values: Floats) -> tuple[float, float, float]:
+    """The mean of some runs and Student's interval of it."""
+    spread = values.std(ddof=1, keepdims=True) if len(values) > 1 else np.full(1, np.nan)
+    low, high = mean_interval(values.mean(keepdims=True), spread, np.array([len(values)]))
+    return float(values.mean()), float(low[0]), float(high[0])
+
+
+def growth_power(sizes: NDArray[Any], widths: NDArray[Any]) -> tuple[float, float]:
+    """The power p of widths ~ sizes ** p: its mean over several curves (rows), and half of Student's interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trials import growth_power
+    >>> sizes = np.array([1.0, 4.0, 16.0])
+    >>> growth_power(sizes, np.array([sizes**0.5, 3 * sizes**0.5]))[0]
+    0.5
+    """
+    mean, low, high = sample_interval(np.polyfit(np.log(sizes), np.log(np.transpose(widths)), 1)[0])
+    return round(mean, 12), (high - low) / 2
+
+
+def per_cell(records: Any) -> NDArray[np.void]:
+    """Records of cells from records of trials: runs, means and 95 % intervals, sorted by cell.
+
+    Parameters
+    ----------
+    records : records
+        With the columns n, lambda, N, detectors, missed and seconds; or records of cells
+        already, which come back as they are.
+
+    Returns
+    -------
+    structured ndarray
+        Its columns are those of ``CELL``; detectors are averaged over all runs,
+        interpolating or not.
+
+    Examples
+    --------
+    >>> from exactfit.lab.trials import per_cell
+    >>> trial = {"n": 64, "lambda": 0.5, "N": 100, "seconds": 0.1}
+    >>> cells = per_cell([trial | {"detectors": 7, "missed": 0}, trial | {"detectors": 9, "missed": 3}])
+    >>> cells[["runs", "interpolating", "detectors"]].tolist()
+    [(2, 1, 8.0)]
+    """
+    if "runs" in column_names(records):
+        out = np.empty(len(records), dtype=CELL)
+        for name in CELL.names or ():
+            out[name] = column(records, name)
+        return out
+    if not len(records):
+        return np.empty(0, dtype=CELL)
+    axes = [column(records, name) for name in AXES]
+    order = np.lexsort(axes[::-1])
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.any([axis[order[1:]] != axis[order[:-1]] for axis in axes], axis=0)
+    inverse = np.empty(len(order), dtype=np.intp)
+    inverse[order] = np.cumsum(is_new) - 1
+    out = np.empty(int(is_new.sum()), dtype=CELL)
+    for name, axis in zip(AXES, axes, strict=True):
+        out[name] = axis[order[is_new]]
+    _fill(out, inverse, records)
+    return out
+
+
+def _fill(out: NDArray[np.void], inverse: NDArray[np.intp], records: Any) -> None:
+    """Counts, means and intervals; ``inverse`` has the cell of every trial."""
+    runs = np.bincount(inverse)
+
+    def mean(values: NDArray[Any]) -> Floats:
+        return np.bincount(inverse, weights=values, minlength=len(runs)) / runs
+
+    detectors = column(records, "detectors").astype(np.float64)
+    out["runs"], out["seconds"] = runs, mean(column(records, "seconds"))
+    out["interpolating"] = np.bincount(inverse[column(records, "missed") == 0], minlength=len(runs))
+    out["probability"] = out["interpolating"] / runs
+    out["probability_low"], out["probability_high"] = wilson(out["interpolating"], runs)
+    out["detectors"] = mean(detectors)
+    spread = mean((detectors - out["detectors"][inverse]) ** 2)
+    deviations = np.sqrt(spread * runs / np.maximum(runs - 1, 1))
+    out["detectors_low"], out["detectors_high"] = mean_interval(out["detectors"], deviations, runs)
+
+
+def border(rows: Floats, table: Floats) -> Floats:
+    """For each column, the row from which on a probability is at least 99 %; not a number if none or all are.
+
+    Probabilities are made monotone first, each column by itself; then the line is smoothed over the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.lab.trials import border
+    >>> border(np.array([10.0, 20.0, 30.0]), np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.9]]))
+    array([29.8,  nan])
+    """
+    from scipy.ndimage import gaussian_filter1d
+    from scipy.optimize import isotonic_regression
+
+    heights = np.full(table.shape[1], np.nan)
+    for k, column in enumerate(table.T):
+        there = np.isfinite(column)
+        shares, places = isotonic_regression(column[there]).x, rows[there]
+        first = int(np.searchsorted(shares, SURE))
+        if 0 < first < len(shares):
+            heights[k] = np.interp(SURE, shares[first - 1 : first + 1], places[first - 1 : first + 1])
+    there = np.isfinite(heights)
+    if there.sum() > 2:
+        found = heights[there]
+        mirrored = np.concatenate([2 * found[0] - found[:0:-1], found, 2 * found[-1] - found[-2::-1]])  # keeps the ends
+        spread = max(LEAST_SPREAD, len(heights) / SMOOTH)
+        heights[there] = gaussian_filter1d(mirrored, spread)[len(found) - 1 : 2 * len(found) - 1]
+    return heights
+
+
+def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+    """Lines as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
+
+
+def summary_text(trials: Trials) -> str:
+    """The summary of trials as CSV: a line for every cell of every data set.
+
+    Probabilities have Wilson's 95 % interval, mean numbers of detectors (over all runs,
+    interpolating or not) Student's; ``seconds`` is the mean of a trial on one core.
+
+    Examples
+    --------
+    >>> from exactfit.lab.trials import Trials, no_rows, summary_text
+    >>> summary_text(Trials((), no_rows())).startswith("data,standing,digest,scheme,n,lambda,N,runs")
+    True
+    """
+    lines: list[Sequence[Any]] = [COLUMNS]
+    for header in trials.kinds():
+        words = [header.get(name) for name in WORDS]
+        lines += [[*words, *map(six_digits, cell)] for cell in per_cell(rows_of(trials, header)).tolist()]
+    return csv_text(lines)
+
+
+def rows_of(trials: Trials, header: Header) -> Rows:
+    """The trials of the same kind as those of a header."""
+    return trials.where(**{name: header.get(name) for name in IDENTITY})
+
+
+def six_digits(value: float) -> str:
+    """A number of a summary: more digits than it is worth; empty if it is none."""
+    return str(value) if isinstance(value, int) else "" if np.isnan(value) else f"{value:.6g}"
+
+
+def write_summary(path: Path, text: str) -> Path:
+    """Write a summary, in a folder that is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.part")
-    beside.write_bytes(text)
-    beside.replace(path)
-
-
-def _plain(rows: Rows) -> Iterator[tuple[Any, ...]]:
-    """Rows as Python's own numbers, detectors per class as a list."""
-    columns = [rows[name].tolist() for name in (*PLAIN, "seconds")]
-    each = ([count for count in counts if count >= 0] for counts in rows["per_class"].tolist())
-    return zip(*columns, each, strict=True)
-
-
-def _packed_lines(trials: Trials) -> Iterator[str]:
-    for header in trials.headers:
-        yield f"# {json.dumps(header)}\n"
-    yield ",".join(COLUMNS) + "\n"
-    for header, run, n, lam, N, detectors, missed, seconds, each in _plain(_sorted(trials.rows, trials.headers)[0]):
-        several = " ".join(map(str, each)) if len(each) > 1 else ""
-        yield f"{header},{run},{n},{lam!r},{N},{detectors},{several},{missed},{seconds:.2g}\n"
-
-
-def _store_lines(trials: Trials) -> Iterator[str]:
-    for header in trials.headers:
-        yield line_of(header)
-    names = [header["header"] for header in trials.headers]
-    for header, run, n, lam, N, detectors, missed, seconds, each in _plain(trials.rows):
-        yield row_line(names[header], (run, n, lam, N), detectors, each, missed, seconds)
-    for failure in trials.failures:
-        yield line_of(failure)
-
-
-def row_line(
-    header: str, key: tuple[int, int, float, int], detectors: int, per_class: Sequence[int], missed: int, seconds: float
-) -> str:
-    """A trial as a line of a store."""
-    run, n, lam, N = key
-    row = {"in": header, "run": run, "n": n, "lambda": lam, "N": N, "detectors": detectors}
-    row |= {"per_class": list(per_class), "missed": missed, "seconds": float(f"{seconds:.3g}")}
-    return line_of(row)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -38,6 +38,8 @@ LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding 
 WIDEST, EXACT_FLOAT32 = 128, 2**24  # the largest weight; float32 holds all whole numbers up to this one
 CHUNK_ROWS = 2**16  # points whose bits are held at a time: 16 MB for 2,000 hyperplanes
 SLACKS_AT_ONCE = 2**24  # of all classes in all networks: 128 MB
+BITS_AT_ONCE = 2**28  # of points in all networks: 32 MB
+JOINT_WIDTH = 4096  # hyperplanes of several networks whose sides are decided in one call; they are copied for it
 TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the cache while all detectors pass
 
 
@@ -289,7 +291,8 @@ def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = N
     """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
     each = [Detectors.of(network) for network in networks]
     mean = np.empty((len(each[0].classes), X.shape[0]))
-    step = max(1, min(CHUNK_ROWS, SLACKS_AT_ONCE // (len(each) * max(1, len(mean)))))
+    width = sum(len(one.planes) for one in each)
+    step = max(1, min(CHUNK_ROWS, BITS_AT_ONCE // max(1, width), SLACKS_AT_ONCE // (len(each) * max(1, len(mean)))))
     with Threads(n_jobs) if X.shape[0] > TILE_ROWS else nullcontext(SERIAL) as threads:
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
@@ -334,13 +337,17 @@ def _slacks(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads)
 
 
 def _words_of_each(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads) -> list[NDArray[np.uint64]]:
-    """The bits of points in each of some networks: points are read once for all of them."""
+    """The bits of points in each of some networks: points are read once for several of them."""
     some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
-    if len(each) == 1:
-        return [sides(X, each[0].planes, each[0].first.bias, rows=some, threads=threads).words]
-    planes = np.concatenate([one.planes for one in each])
-    biases = [one.first.bias for one in each]
-    return sides(X, planes, np.concatenate(biases), rows=some, threads=threads).split(list(map(len, biases)))
+    words: list[NDArray[np.uint64]] = []
+    while len(words) < len(each):
+        ends = np.cumsum([len(one.planes) for one in each[len(words) :]])
+        together = each[len(words) : len(words) + max(1, int(np.searchsorted(ends, JOINT_WIDTH, side="right")))]
+        planes = together[0].planes if len(together) == 1 else np.concatenate([one.planes for one in together])
+        biases = [one.first.bias for one in together]
+        bits = sides(X, planes, np.concatenate(biases), rows=some, threads=threads)
+        words += bits.split(list(map(len, biases))) if len(together) > 1 else [bits.words]
+    return words
 
 
 def by_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Codes:

@@ -21,8 +21,8 @@ from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network,
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import SwitchedNetwork, are_apart
-from ..tables.dialect import MISSING, PARTS, PATTERNS
 from ..tables.encoding import SCALINGS, Encoding, Field
+from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

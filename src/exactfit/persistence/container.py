@@ -14,7 +14,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from .._support.files import write_whole
+from .._support.processes import write_whole
 from .._support.threads import usable_memory
 from .._version import __version__
 from ..certificate import Certificate

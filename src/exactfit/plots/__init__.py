@@ -1,37 +1,44 @@
 """Pictures: functions of a model or records and an axes, in one style, without global state.
 
-matplotlib is loaded when something is drawn, not before.
+Public names are loaded when first used, and matplotlib when something is drawn, not before.
 """
 
 from __future__ import annotations
 
-from .answers import plot_anchors, plot_coverage, plot_explanation, plot_radii, plot_suspects
-from .firing import animate_construction, plot_detector, plot_limit_shape, plot_masks_and_weights
-from .geometry import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
-from .plane import frame, plot_points
-from .regions import DecisionRegionDisplay, plot_cells, plot_margins, plot_regions
-from .style import style
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DecisionRegionDisplay",
-    "animate_construction",
-    "frame",
-    "plot_anchors",
-    "plot_cells",
-    "plot_coverage",
-    "plot_covering",
-    "plot_description",
-    "plot_detector",
-    "plot_distances",
-    "plot_explanation",
-    "plot_limit",
-    "plot_limit_shape",
-    "plot_margins",
-    "plot_masks_and_weights",
-    "plot_points",
-    "plot_radii",
-    "plot_regions",
-    "plot_sizes",
-    "plot_suspects",
-    "style",
-]
+from .._support import lazy_names
+from .style import style as style  # not lazily: the module has the same name
+
+if TYPE_CHECKING:
+    from .answers import plot_anchors as plot_anchors
+    from .answers import plot_coverage as plot_coverage
+    from .answers import plot_explanation as plot_explanation
+    from .answers import plot_radii as plot_radii
+    from .answers import plot_suspects as plot_suspects
+    from .firing import animate_construction as animate_construction
+    from .firing import plot_detector as plot_detector
+    from .firing import plot_limit_shape as plot_limit_shape
+    from .firing import plot_masks_and_weights as plot_masks_and_weights
+    from .geometry import plot_covering as plot_covering
+    from .geometry import plot_description as plot_description
+    from .geometry import plot_distances as plot_distances
+    from .geometry import plot_limit as plot_limit
+    from .geometry import plot_sizes as plot_sizes
+    from .plane import frame as frame
+    from .plane import plot_points as plot_points
+    from .regions import DecisionRegionDisplay as DecisionRegionDisplay
+    from .regions import plot_cells as plot_cells
+    from .regions import plot_margins as plot_margins
+    from .regions import plot_regions as plot_regions
+
+_HOMES = {
+    "answers": ["plot_anchors", "plot_coverage", "plot_explanation", "plot_radii", "plot_suspects"],
+    "firing": ["animate_construction", "plot_detector", "plot_limit_shape", "plot_masks_and_weights"],
+    "geometry": ["plot_covering", "plot_description", "plot_distances", "plot_limit", "plot_sizes"],
+    "plane": ["frame", "plot_points"],
+    "regions": ["DecisionRegionDisplay", "plot_cells", "plot_margins", "plot_regions"],
+    "style": ["style"],
+}
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

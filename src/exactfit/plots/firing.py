@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.files import write_whole
 from .._support.parameters import check_whole, check_wholes
+from .._support.processes import write_whole
 from ..construct import Construction, Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network import Network

@@ -12,9 +12,9 @@ from .._support.parameters import check_wholes
 from ..data import Labelled, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
+from ..geometry.ball_covers import ClassCover
 from ..geometry.calibration import Calibration
 from ..geometry.covering import MutualCovering
-from ..geometry.covering_build import ClassCover
 from ..geometry.report import Description
 from .plane import Floats, draw_balls
 from .style import GREY, INK, LINES, axes_for, check_kind, color, documented, marker, need_matplotlib, shade, style

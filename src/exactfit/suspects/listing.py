@@ -143,7 +143,7 @@ class Suspects:
         apart = self.nearest[(self.nearest > 0) & np.isfinite(self.nearest)]
         limit = NEAR * float(np.median(apart)) if len(apart) else 0.0
         close = np.flatnonzero((self.to_conflict > 0) & (self.to_conflict <= limit))
-        close = close[self._by(self.to_conflict, close)]
+        close = close[np.argsort(self.to_conflict[close], kind="stable")]
         pairs = [(int(self.rows[place]), int(self.conflicts[place, 0])) for place in close]
         return list(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
 
@@ -155,11 +155,7 @@ class Suspects:
             return self.rows[:0]
         low, high = np.quantile(known, [0.25, 0.75])
         beyond = np.flatnonzero(np.isfinite(self.away) & (self.away > high + FENCE * (high - low)) & (self.away > 0))
-        return self.rows[beyond[self._by(-self.away, beyond)]]
-
-    @staticmethod
-    def _by(values: Floats, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.argsort(values[places], kind="stable")
+        return self.rows[beyond[np.argsort(-self.away[beyond], kind="stable")]]
 
     def _labels_of(self, rows: Sequence[int]) -> list[Any]:
         return list(self.labels[self.places(rows)].tolist())
@@ -184,11 +180,15 @@ class Suspects:
 
     def listing(self, m: int, columns: int | None = None) -> list[list[str]]:
         """The blocks of the ``m`` most suspicious rows as a table, names first, with cells of so many columns."""
+        stop = None if columns is None else len(HEAD) + columns
+        return [line[:stop] for line in self._lines(m)]
+
+    def _lines(self, m: int, image_shape: Shape | None = None) -> list[list[Any]]:
         lines = [line for row in self.top(m).tolist() for line in self.block(row)]
         if self.table is None:
             return [list(HEAD), *lines]
-        shown = RowCells.of(self.table)
-        return [[*HEAD, *shown.names[:columns]], *([*line, *shown.cells(int(line[0]))[:columns]] for line in lines)]
+        shown = RowCells.of(self.table, image_shape)
+        return [[*HEAD, *shown.names], *([*line, *shown.cells(int(line[0]))] for line in lines)]
 
     def notices(self, m: int = SHOWN) -> list[tuple[str, list[str]]]:
         """What else there is to look at: a headline, and the first ``m`` cases of each kind."""
@@ -196,12 +196,9 @@ class Suspects:
             ("Equal rows with different labels", [self._told(group) for group in self.contradictions]),
             ("Nearly equal rows with different labels", [self._told(pair) for pair in self.near_duplicates]),
             ("Equal rows with one label", [self._told(group) for group in self.duplicates]),
-            ("Rows far from everything", [f"row {row}: {label}" for row, label in self._far_labels()]),
+            ("Rows far from everything", [self._told([row]) for row in self.far.tolist()]),
         )
         return [(f"{name}: {len(told):,}", told[:m]) for name, told in kinds if told]
-
-    def _far_labels(self) -> list[tuple[int, Any]]:
-        return list(zip(self.far.tolist(), self._labels_of(self.far.tolist()), strict=True))
 
     def _told(self, rows: Sequence[int]) -> str:
         return ", ".join(f"row {row}: {label}" for row, label in zip(rows, self._labels_of(rows), strict=True))
@@ -215,7 +212,7 @@ class Suspects:
         return "\n".join(told)
 
     def _repr_html_(self) -> str:
-        return suspects_table(self, SHOWN, None)
+        return self._html_table(SHOWN, None)
 
     def to_dict(self, m: int = SHOWN) -> dict[str, Any]:
         """The ``m`` most suspicious rows, and all else there is to look at, as JSON can hold it.
@@ -261,40 +258,22 @@ class Suspects:
         image_shape : tuple of int, optional
             Rows are images of this height and width (and three colours): shown as pictures.
         """
-        return suspects_page(self, m, image_shape)
+        name = "data" if self.table is None else self.table.name
+        several = "one is" if min(m, len(self)) == 1 else f"{min(m, len(self)):,} are"
+        told = f"{counted(len(self), 'row')}, {counted(len(set(self.labels.tolist())), 'label')}"
+        parts = [element("p", f"{told}. The most suspicious {several} listed."), element("p", READING)]
+        parts.append(self._html_table(m, image_shape))
+        for headline, cases in self.notices(m):
+            parts += [element("h2", headline), element("ul", joined(element("li", case) for case in cases))]
+        return page(f"Labels worth checking: {name}", *parts)
+
+    def _html_table(self, m: int, image_shape: Shape | None) -> Markup:
+        header, *lines = self._lines(m, image_shape)
+        scored = [line[HEAD.index("score")] for line in lines]  # the first of a block only
+        return html_table(header, lines, ["strong apart" if score else "" for score in scored])
 
     def to_frame(self) -> Any:
         """A pandas frame with a line for every row, in the order of the rows."""
         names = ("score", "suggested", "claims", "support", "ball_ratio", "strangers")
         columns = {"row": self.rows, "label": self.labels} | {name: getattr(self, name) for name in names}
         return as_frame(columns | {"conflicts": self.conflicts.tolist()})
-
-
-def suspects_page(found: Suspects, m: int, image_shape: Shape | None) -> str:
-    """The ``m`` most suspicious rows with their cells or pictures, then duplicates and rows far from all others."""
-    name = "data" if found.table is None else found.table.name
-    several = "one is" if min(m, len(found)) == 1 else f"{min(m, len(found)):,} are"
-    told = f"{counted(len(found), 'row')}, {counted(len(set(found.labels.tolist())), 'label')}"
-    return page(
-        f"Labels worth checking: {name}",
-        element("p", f"{told}. The most suspicious {several} listed."),
-        element("p", READING),
-        suspects_table(found, m, image_shape),
-        *(_notice(headline, cases) for headline, cases in found.notices(m)),
-    )
-
-
-def suspects_table(found: Suspects, m: int, image_shape: Shape | None) -> Markup:
-    """The blocks of the ``m`` most suspicious rows, each with its cells or its picture."""
-    shown = None if found.table is None else RowCells.of(found.table, image_shape)
-    lines: list[list[Any]] = []
-    classes: list[str] = []
-    for row in found.top(m).tolist():
-        block = found.block(row)
-        lines += [[*line, *(shown.cells(int(line[0])) if shown else [])] for line in block]
-        classes += ["strong apart", *[""] * (len(block) - 1)]
-    return html_table([*HEAD, *(shown.names if shown else [])], lines, classes)
-
-
-def _notice(headline: str, cases: list[str]) -> Markup:
-    return joined([element("h2", headline), element("ul", joined(element("li", case) for case in cases))])

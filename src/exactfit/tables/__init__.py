@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .dialect import ReadOptions
 from .encoding import Encoding, Field
 from .model import TableModel
 from .reading import read_table
 from .table import Column, Table
+from .text import ReadOptions
 
 __all__ = ["Column", "Encoding", "Field", "ReadOptions", "Table", "TableModel", "read_table"]

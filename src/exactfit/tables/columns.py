@@ -1,10 +1,12 @@
-"""Columns of a table: which to read, what they are for (dates, row numbers, identifiers, quantities); empty cells."""
+"""Columns from cells: numbers, categories or dates as they are written, row numbers among them, and empty cells."""
 
 from __future__ import annotations
 
-import difflib
+import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,51 +14,233 @@ from numpy.typing import NDArray
 
 from .._support.console import counted
 from ..exceptions import DataError, ParameterError
-from .dialect import COMMA_NUMBER, LIKE_A_NUMBER, as_empty, days_of, find_dates
-from .table import Choice, Column, Raw, Rows, Table, place
+from .table import PATTERNS, Column, Floats, Kind, Raw, Rows, Table, days_of, place
 
-LABELS = "y"  # the array of labels in an NPZ file
-SHOWN_NAMES = 20  # columns that a message lists
+Gaps = list[tuple[str, NDArray[np.bool_]]]
 
-
-def all_but(
-    names: Sequence[str], header: bool, label: str | None, drop: Collection[str], categorical: Collection[str]
-) -> Choice:
-    """All columns but the labels and those to drop."""
-    if label is not None and not isinstance(label, str):
-        raise ParameterError(f"label must be the name of a column, got {type(label).__name__}")
-    if label is None and not header and LABELS in names:  # the labels of an NPZ file
-        label = LABELS
-    for name in (*drop, *categorical, *([] if label is None else [label])):
-        if name not in names:
-            raise ParameterError(no_column(name, names))
-    if label in drop:
-        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped")
-    kept = {k: name for k, name in enumerate(names) if name != label and name not in drop}
-    kinds: dict[int, Any] = {k: "categorical" if name in categorical else None for k, name in kept.items()}
-    return Choice(kinds, None if label is None else list(names).index(label))
-
-
-def no_column(name: str, names: Sequence[str]) -> str:
-    """That there is no such column, and what the user may have meant."""
-    near = difflib.get_close_matches(name, names, n=1)
-    shown = ", ".join(names[:SHOWN_NAMES]) + (
-        f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    )
-    if len(names) == 1:
-        return f"there is no column {name!r}: {names[0]!r} is the only one. Is the separator another one (--separator)?"
-    if near:
-        return f"there is no column {name!r}: did you mean {near[0]!r}?"
-    return f"there is no column {name!r}: the columns are {shown}"
-
-
+MISSING_WORDS = ("NA", "N/A", "n/a", "?", "null", "NULL", "nan", "NaN")  # as R, SQL, Python and UCI's tables write it
+COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
+EXACT_INTEGERS = 2.0**53  # below it float64 holds every integer
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LABEL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # integers as they are usually written, all within int64
 UNNAMED = ("", "Unnamed: 0", "...1")  # what pandas and R write over their row numbers
-MOSTLY_DISTINCT = 0.5  # share of the filled cells: then categories say more about the row than about its label
-FEWEST_DISTINCT = 30  # below, a share says little
-FREE_TEXT_WORDS = 3.0  # words to a cell on average, from which on text is rather prose than a name
-MANY_LABELS = 20  # distinct ones; with fewer a number may well be a class
-MOST_LINES = 40  # about columns, before those of numbers share one
-FEW_ROWS = 5.0  # to a label on average: fewer, and there is no class to speak of
+NEARLY_ALL = 0.9  # of the distinct cells: then the others are strays rather than the column one of text
+PROBED = 20  # distinct cells, one of which is a date where a column is one of dates
+NEARLY_EMPTY = 0.5  # share of the rows: a column with more empty cells would cost more rows than it leaves
+SHOWN_COLUMNS = 5  # with empty cells that a message lists
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How cells of text are written.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+        Between the digits of a number.
+    words : frozenset of str
+        Cells that count as empty; an empty cell always does.
+
+    Examples
+    --------
+    >>> from exactfit.tables.columns import Writing
+    >>> Writing(decimal=",").number("3,25"), Writing().number("3,25"), Writing().is_gap(" NA ")
+    (3.25, None, True)
+    """
+
+    decimal: str = "."
+    words: frozenset[str] = frozenset(("", *MISSING_WORDS))
+
+    def is_gap(self, cell: str) -> bool:
+        """Whether a cell counts as empty."""
+        return cell.strip() in self.words
+
+    def number(self, cell: str) -> float | None:
+        """The number that a cell holds, if it holds one."""
+        if "_" in cell:  # Python would read 1_000 as a number
+            return None
+        if self.decimal == ",":
+            if "." in cell:
+                return None
+            cell = cell.replace(",", ".")
+        try:
+            return float(cell)
+        except ValueError:
+            return None
+
+    def without_gaps(self, numbers: Floats) -> Floats:
+        """Numbers, NaN in place of those that are among the words, such as -999."""
+        found = [self.number(word) for word in self.words]
+        gaps = [number for number in found if number is not None and not math.isnan(number)]
+        return np.where(np.isin(numbers, gaps), np.nan, numbers) if gaps else numbers
+
+
+def missing_words(given: Collection[str]) -> frozenset[str]:
+    """The words for an empty cell: those given beside the usual ones; the empty word leaves those out."""
+    if isinstance(given, str):
+        raise ParameterError(f"missing_values must be a collection of words, got the text {given!r}")
+    usual = () if "" in given else MISSING_WORDS
+    return frozenset(("", *usual, *(str(word).strip() for word in given)))
+
+
+def as_empty(cell: str) -> str:
+    """Options that make a cell an empty one, and leave its row out."""
+    word = cell.strip()
+    return (
+        f"with --missing-values {word!r} --missing drop-rows (missing_values=[{word!r}], missing='drop-rows' in Python)"
+    )
+
+
+class Cells:
+    """Cells of one column, block by block.
+
+    The first filled cell decides whether the column is one of numbers or of categories, unless
+    its kind is given; the first that is not of this kind is an error, which names its place.
+    """
+
+    def __init__(
+        self, name: str, position: int, kind: Kind | None, place: Callable[[int], str], writing: Writing
+    ) -> None:
+        self.name, self.position, self._place, self._writing = name, position, place, writing
+        self.kind: Kind | None = "categorical" if kind == "date" else kind  # distinct texts are read as dates later
+        self._forced = kind is not None
+        self._pieces: list[NDArray[Any]] = []
+        self._codes: dict[str, int] = {}
+        self._n = 0
+        self._first = 0  # the row that decided on the kind
+
+    def add_numbers(self, numbers: Floats) -> None:
+        """A block of a column that is not one of categories."""
+        self.kind = "numeric"
+        self._append(self._writing.without_gaps(numbers))
+
+    def add(self, cells: Sequence[str]) -> None:
+        """A block of cells as text."""
+        if self.kind is None:
+            self._decide(cells)
+        if self.kind == "categorical":
+            self._append(self._as_codes(cells))
+        elif self.kind == "numeric":
+            self._append(self._as_numbers(cells))
+        else:
+            self._append(np.full(len(cells), np.nan))
+
+    def _append(self, piece: NDArray[Any]) -> None:
+        self._pieces.append(piece)
+        self._n += len(piece)
+
+    def _decide(self, cells: Sequence[str]) -> None:
+        filled = next((k for k, cell in enumerate(cells) if not self._writing.is_gap(cell)), None)
+        if filled is None:
+            return
+        self._first = self._n + filled
+        self.kind = "numeric" if self._writing.number(cells[filled]) is not None else "categorical"
+        if self.kind == "categorical":
+            self._pieces = [np.full(self._n, -1, dtype=np.int64)]  # all cells so far were empty
+
+    def _as_numbers(self, cells: Sequence[str]) -> Floats:
+        plain = self._writing.decimal == "." and "_" not in "".join(cells)  # Python would read 1_000 as a number
+        try:
+            numbers = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells)) if plain else None
+        except ValueError:
+            numbers = None
+        if numbers is None:
+            numbers = np.array([self._number(k, cells) for k in range(len(cells))])
+        self._refuse_rounded(cells, numbers)
+        return self._writing.without_gaps(numbers)
+
+    def _number(self, k: int, cells: Sequence[str]) -> float:
+        if self._writing.is_gap(cells[k]):
+            return np.nan
+        number = self._writing.number(cells[k])
+        if number is None:
+            raise self._mixed(k, cells)
+        return number
+
+    def _refuse_rounded(self, cells: Sequence[str], numbers: Floats) -> None:
+        for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
+            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and Decimal(cells[k]) != Decimal(numbers[k]):
+                raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
+
+    def _as_codes(self, cells: Sequence[str]) -> NDArray[np.int64]:
+        for cell in dict.fromkeys(cells):
+            if cell not in self._codes:
+                self._codes[cell] = self._code(cell, cells)
+        return np.fromiter(map(self._codes.__getitem__, cells), dtype=np.int64, count=len(cells))
+
+    def _code(self, cell: str, cells: Sequence[str]) -> int:
+        if self._writing.is_gap(cell):
+            return -1
+        if not self._forced and self._writing.number(cell) is not None:
+            raise self._mixed(cells.index(cell), cells)
+        return len(self._codes)
+
+    def _mixed(self, k: int, cells: Sequence[str]) -> DataError:
+        """Numbers and text in one column: which of them is the stray, as far as the file has been read."""
+        found = [self._writing.number(cell) is not None for cell in cells if not self._writing.is_gap(cell)]
+        before = self._n if self._first < self._n else 0  # read in earlier blocks, all of one kind
+        numbers = sum(found) + (before if self.kind == "numeric" else 0)
+        texts = len(found) - sum(found) + (0 if self.kind == "numeric" else before)
+        if self._forced and self.kind == "numeric":  # by a model, which no count can change
+            return DataError(
+                f"column {self.name!r} holds numbers, but {self._place(self._n + k)} holds the text "
+                f"{cells[k]!r}: correct the cell, or count it as empty {as_empty(cells[k])}"
+            )
+        if numbers > texts or (numbers == texts and self.kind == "numeric"):
+            return self._stray_text(k, cells, numbers, texts)
+        return self._stray_number(k, cells, numbers, texts)
+
+    def _stray_text(self, k: int, cells: Sequence[str], numbers: int, texts: int) -> DataError:
+        row, cell = self._n + k, cells[k]
+        if self.kind == "categorical":  # the first filled cell was the stray
+            row, cell = self._first, next(text for text, code in self._codes.items() if code >= 0)
+        comma = ", or read decimal commas with --decimal ," if COMMA_NUMBER.fullmatch(cell) else ""
+        return DataError(
+            f"column {self.name!r} holds numbers ({numbers:,} so far), but {self._place(row)} holds the text "
+            f"{cell!r}{_and_more(texts)}: correct the cell, count it as empty {as_empty(cell)}{comma}, or make all of "
+            f"the column categories with --categorical {self.name} (categorical=[{self.name!r}] in Python)"
+        )
+
+    def _stray_number(self, k: int, cells: Sequence[str], numbers: int, texts: int) -> DataError:
+        row, what = self._n + k, f"the number {cells[k].strip()}"
+        if self.kind == "numeric":  # the first filled cell was the stray
+            here = self._first - self._n
+            row, what = self._first, f"the number {cells[here].strip()}" if here >= 0 else "a number"
+        return DataError(
+            f"column {self.name!r} holds text ({texts:,} so far), but {self._place(row)} holds {what}"
+            f"{_and_more(numbers)}: correct the cell, or take it as a category with --categorical {self.name} "
+            f"(categorical=[{self.name!r}] in Python)"
+        )
+
+    def column(self) -> Column:
+        """All of it, with categories sorted."""
+        if self.kind != "categorical":
+            return Column(self.name, self.position, np.concatenate([np.empty(0), *self._pieces]), given=self._forced)
+        categories = tuple(sorted(cell for cell, code in self._codes.items() if code >= 0))
+        ranks = np.full(len(self._codes) + 1, -1, dtype=np.int64)  # the last one is for -1
+        ranks[[self._codes[cell] for cell in categories]] = np.arange(len(categories))
+        codes = np.concatenate([np.empty(0, dtype=np.int64), *self._pieces])
+        return Column(self.name, self.position, ranks[codes], categories, given=self._forced)
+
+
+def _and_more(count: int) -> str:
+    return f" (and {counted(count - 1, 'more cell')} like it)" if count > 1 else ""
+
+
+def beyond_float64(column: str, what: str) -> DataError:
+    """The error for an integer that float64 cannot hold."""
+    return DataError(
+        f"column {column!r} holds integers beyond 2**53, which float64 cannot hold exactly ({what}): scale it, or "
+        f"leave it out with --drop {column} (drop=[{column!r}] in Python) if it is an identifier"
+    )
+
+
+def labels_of(column: Column) -> NDArray[Any]:
+    """Labels from a column of categories: integers if all of them are written as integers are, else text."""
+    categories = column.categories or ()
+    whole = all(_LABEL.fullmatch(category) for category in categories)
+    names = np.array([int(category) for category in categories] if whole else categories)
+    return np.asarray(names[column.values] if categories else np.empty(len(column.values), dtype=np.int64))
 
 
 def with_roles(raw: Raw, known: Mapping[int, str]) -> tuple[tuple[Column, ...], list[str]]:
@@ -110,108 +294,57 @@ def _known_day(column: Column, code: int, written_as: str, where: Callable[[int]
     return day
 
 
-def refuse_identifier(column: Column) -> None:
-    """Refuse categories that hardly ever come twice or are numbers, unless somebody said that they are categories."""
-    if column.categories is None or column.given:
-        return
-    filled = int(np.count_nonzero(~column.empty))
-    distinct = len(column.categories)
-    if distinct > 1 and all(map(COMMA_NUMBER.fullmatch, column.categories)):
+def find_dates(name: str, cells: tuple[str, ...], where: Callable[[int], str]) -> tuple[str, list[float]] | None:
+    """How the distinct cells of a column are written as dates, and their days; None if they are no dates.
+
+    ``where`` has words for the first row with one of the cells.
+
+    Raises
+    ------
+    DataError
+        Where day and month could be either, or a few cells among many dates are none.
+    """
+    if not any(pattern.fullmatch(cell.strip()) for cell in cells[:PROBED] for pattern in PATTERNS.values()):
+        return None
+    found = {written_as: [days_of(cell, written_as) for cell in cells] for written_as in PATTERNS}
+    fitting = {way: [day for day in days if day is not None] for way, days in found.items() if None not in days}
+    if not fitting:
+        _refuse_stray(name, cells, found, where)
+    if {"day/month/year", "month/day/year"} <= fitting.keys() and len(fitting) == 2:
         raise DataError(
-            f"column {column.name!r} holds texts such as {column.categories[0]!r}: are they numbers? Read decimal "
-            f"commas with --decimal , (decimal=',' in Python), write thousands without a comma, or keep the column, "
-            f"one feature for each text, with --categorical {column.name}"
+            f"column {name!r} holds dates such as {cells[0]!r}, in which day and month could be either: write them as "
+            f"year-month-day, or leave the column out with --drop {name}, or take the dates as categories with "
+            f"--categorical {name}"
         )
-    if distinct < FEWEST_DISTINCT or distinct <= MOSTLY_DISTINCT * filled:
+    return next(iter(fitting.items()), None)
+
+
+def _refuse_stray(
+    name: str, cells: tuple[str, ...], found: dict[str, list[float | None]], where: Callable[[int], str]
+) -> None:
+    """Refuse a column that is one of dates but for a few cells."""
+    way, days = min(found.items(), key=lambda one: one[1].count(None))
+    if len(days) - days.count(None) < max(NEARLY_ALL * len(days), 2):
         return
-    words = sum(len(category.split()) for category in column.categories) / distinct
-    what = "free text" if words >= FREE_TEXT_WORDS else "an identifier"
-    if all(map(LIKE_A_NUMBER.fullmatch, column.categories)):
-        what = f"{what}, or are these numbers, such as {column.categories[0]!r}, to be written plainly as 1234.5"
+    stray = days.index(None)
     raise DataError(
-        f"column {column.name!r} has {distinct:,} different texts in {filled:,} rows: is it {what}? Leave it out with "
-        f"--drop {column.name} (drop=[{column.name!r}] in Python), or keep it, one feature for each text, with "
-        f"--categorical {column.name}"
+        f"column {name!r} holds dates ({way}), but {where(stray)} holds {cells[stray]!r}: correct the cell, count it "
+        f"as empty {as_empty(cells[stray])}, or take all as categories with --categorical {name} "
+        f"(categorical=[{name!r}] in Python)"
     )
-
-
-def refuse_measure(table: Table) -> None:
-    """Refuse labels that look like a quantity, unless somebody said that they are categories."""
-    labels = table.labels
-    if labels is None or table.label is None or table.sure_of_labels:
-        return
-    distinct = np.unique(labels)
-    if len(distinct) <= MANY_LABELS or len(labels) >= FEW_ROWS * len(distinct) or not _are_numbers(distinct):
-        return
-    raise DataError(
-        f"{table.name}: the labels in column {table.label!r} are numbers with {len(distinct):,} different values in "
-        f"{len(labels):,} rows: is this a quantity to predict (regression)? A classifier needs classes: make a column "
-        f"of ranges and name that one, or say that every number is a class of its own with --categorical {table.label}"
-    )
-
-
-def _are_numbers(distinct: object) -> bool:
-    try:
-        np.asarray(distinct).astype(np.float64)
-    except ValueError:
-        return False
-    return True
-
-
-def described(table: Table, dropped: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """A line for each column: its name, and how it was read; many columns of numbers in a row are one line."""
-    lines: list[tuple[str, str]] = []
-    plain: list[Column] = []
-    for column in table.columns:
-        if len(table.columns) > MOST_LINES and column.kind == "numeric" and not column.empty.any():
-            plain.append(column)
-            continue
-        lines += [*_together(plain), (column.name, _how(column, table))]
-        plain = []
-    lines += [*_together(plain), *((name, "left out") for name in dropped)]
-    if table.labels is not None:
-        lines.append((str(table.label), f"label, {counted(len(np.unique(table.labels)), 'class', 'classes')}"))
-    return lines
-
-
-def _together(plain: list[Column]) -> list[tuple[str, str]]:
-    if not plain:
-        return []
-    low, high = (extreme([extreme(column.values) for column in plain]) for extreme in (np.min, np.max))
-    name = plain[0].name if len(plain) == 1 else f"{plain[0].name} to {plain[-1].name}"
-    return [(name, f"{len(plain):,} columns of numbers, {low:.6g} to {high:.6g}")]
-
-
-def _how(column: Column, table: Table) -> str:
-    gaps = int(np.count_nonzero(column.empty))
-    marked = "imputed and marked" if table.missing == "indicator" else "imputed"
-    return _kind(column, table) + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
-
-
-def _kind(column: Column, table: Table) -> str:
-    if column.dates is not None:
-        parts = f" and {', '.join(table.date_parts)}" if table.date_parts else ""
-        return f"date ({column.dates}), as days{parts}"
-    if column.categories is not None:
-        return f"category, {counted(len(column.categories), 'level')}"
-    values = column.values[~column.empty]
-    span = f", {values.min():.6g} to {values.max():.6g}" if len(values) else ""
-    return f"number{span}"
-
-
-Gaps = list[tuple[str, NDArray[np.bool_]]]
-
-NEARLY_EMPTY = 0.5  # share of the rows: a column with more empty cells would cost more rows than it leaves
-SHOWN_COLUMNS = 5  # with empty cells that a message lists
 
 
 def without_gaps(table: Table, raw: Raw) -> Table:
     """A table whose empty cells have been dealt with as ``table.missing`` says."""
-    gaps: Gaps = [(column.name, column.empty) for column in table.columns]
+    gaps: Gaps = [(column.name, column.empty) for column in table.columns if column.empty.any()]
     unlabelled = np.zeros(len(table), dtype=bool) if raw.unlabelled is None else raw.unlabelled
-    gaps = [(name, empty) for name, empty in gaps if empty.any()]
     if table.missing in ("impute", "indicator"):
-        _refuse_empty_columns(table, gaps)
+        for name, empty in gaps:
+            if empty.all():
+                raise DataError(
+                    f"{table.name}: column {name!r} has no filled cell: leave it out with --drop {name} "
+                    f"(drop=[{name!r}] in Python)"
+                )
         return _left(table, ~unlabelled, "without a label") if unlabelled.any() else table
     gaps += [(str(raw.label), unlabelled)] if unlabelled.any() else []
     if not gaps:
@@ -233,7 +366,7 @@ def _left(table: Table, kept: NDArray[np.bool_], which: str) -> Table:
 def _refuse_nearly_empty(table: Table, gaps: Gaps) -> None:
     for name, empty in gaps:
         count = int(empty.sum())
-        if NEARLY_EMPTY * len(table) < count and len(table) - count < len(table):
+        if NEARLY_EMPTY * len(table) < count:
             raise DataError(
                 f"{table.name}: column {name!r} is empty in {count:,} of {len(table):,} rows, which would all be left "
                 f"out for it: leave out the column with --drop {name} (drop=[{name!r}] in Python), or fill empty cells "
@@ -241,21 +374,10 @@ def _refuse_nearly_empty(table: Table, gaps: Gaps) -> None:
             )
 
 
-def _refuse_empty_columns(table: Table, gaps: Gaps) -> None:
-    for name, empty in gaps:
-        if empty.all():
-            raise DataError(
-                f"{table.name}: column {name!r} has no filled cell: leave it out with --drop {name} "
-                f"(drop=[{name!r}] in Python)"
-            )
-
-
 def _gaps_text(table: Table, gaps: Gaps) -> str:
     counts = {name: int(empty.sum()) for name, empty in gaps}
-    count = sum(counts.values())
     name, first = min(gaps, key=lambda gap: int(gap[1].argmax()))
-    cells = counted(count, "empty cell")
-    cells += "" if table.lines is not None else " (None or NaN)"
+    cells = counted(sum(counts.values()), "empty cell") + ("" if table.lines is not None else " (None or NaN)")
     listed = ", ".join(f"{name!r} {n:,}" for name, n in list(counts.items())[:SHOWN_COLUMNS])
     more = f" and {len(counts) - SHOWN_COLUMNS} more columns" if len(counts) > SHOWN_COLUMNS else ""
     by_column = f" (by column: {listed}{more})" if len(counts) > 1 else ""

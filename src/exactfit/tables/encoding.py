@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,18 +15,23 @@ from .._support.parameters import check_choice
 from ..data import mean_and_deviation
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, UnseenCategoryWarning
-from .columns import LABELS, SHOWN_NAMES, no_column, refuse_identifier
-from .dialect import Missing, parts_of_dates
-from .table import Choice, Column, Kind, Table
+from .columns import COMMA_NUMBER
+from .reading import LABELS, SHOWN_NAMES, no_column
+from .table import Choice, Column, Floats, Missing, OfAKind, Table, parts_of_dates
 
-Floats = NDArray[np.float64]
 Scaling = Literal["standard", "none"]
 UNSEEN, EMPTY = -1, -2  # in place of a category's number
 SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
+LIKE_A_NUMBER = re.compile(r"[-+$€£]*[0-9][0-9.,' ]*(?:\s[^\W\d_]{1,3}|[%°€$£])?")  # 1.234,5 or 12 % or 3.5 cm
+MOSTLY_DISTINCT = 0.5  # share of the filled cells: then categories say more about the row than about its label
+FEWEST_DISTINCT = 30  # below, a share says little
+FREE_TEXT_WORDS = 3.0  # words to a cell on average, from which on text is rather prose than a name
+MANY_LABELS = 20  # distinct ones; with fewer a number may well be a class
+FEW_ROWS = 5.0  # to a label on average: fewer, and there is no class to speak of
 
 
 @dataclass(frozen=True)
-class Field:
+class Field(OfAKind):
     """A column as a model takes it.
 
     Attributes
@@ -56,13 +62,6 @@ class Field:
     def __repr__(self) -> str:
         more = "" if self.categories is None else f", {len(self.categories)} categories"
         return f"Field({self.name!r}, {self.position}{more})"
-
-    @property
-    def kind(self) -> Kind:
-        """Numbers, categories or dates."""
-        if self.dates is not None:
-            return "date"
-        return "numeric" if self.categories is None else "categorical"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -204,13 +203,11 @@ class Encoding:
         self._refuse_gaps(table, columns)
         X = np.zeros((len(table), len(self.mean)))
         starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
-        codes = [self._codes(field, column) for field, column in zip(self.fields, columns, strict=True)]
+        pairs = list(zip(self.fields, columns, strict=True))
+        codes = [self._codes(field, column) for field, column in pairs]
         _warn_unseen(table, columns, codes)
-        gaps = [column.empty if field.indicator else None for field, column in zip(self.fields, columns, strict=True)]
-        numbers = [
-            _numbers(field, column) if code is None else []
-            for field, column, code in zip(self.fields, columns, codes, strict=True)
-        ]
+        gaps = [column.empty if field.indicator else None for field, column in pairs]
+        numbers = [_numbers(*pair) if code is None else [] for pair, code in zip(pairs, codes, strict=True)]
         for tile in row_tiles(X):  # row by row in memory, column by column in the table: a tile of both fits the cache
             for start, stop, own, code, gap in zip(starts, starts[1:], numbers, codes, gaps, strict=False):
                 for k, values in enumerate(own):
@@ -329,3 +326,47 @@ def _moments(values: Floats) -> tuple[float, float]:
         return float(values[0]), 1.0
     middle, scale = mean_and_deviation(values)
     return middle, scale if scale >= np.finfo(np.float64).tiny else 1.0
+
+
+def refuse_identifier(column: Column) -> None:
+    """Refuse categories that hardly ever come twice or are numbers, unless somebody said that they are categories."""
+    if column.categories is None or column.given:
+        return
+    filled = int(np.count_nonzero(~column.empty))
+    distinct = len(column.categories)
+    if distinct > 1 and all(map(COMMA_NUMBER.fullmatch, column.categories)):
+        raise DataError(
+            f"column {column.name!r} holds texts such as {column.categories[0]!r}: are they numbers? Read decimal "
+            f"commas with --decimal , (decimal=',' in Python), write thousands without a comma, or keep the column, "
+            f"one feature for each text, with --categorical {column.name}"
+        )
+    if distinct < FEWEST_DISTINCT or distinct <= MOSTLY_DISTINCT * filled:
+        return
+    words = sum(len(category.split()) for category in column.categories) / distinct
+    what = "free text" if words >= FREE_TEXT_WORDS else "an identifier"
+    if all(map(LIKE_A_NUMBER.fullmatch, column.categories)):
+        what = f"{what}, or are these numbers, such as {column.categories[0]!r}, to be written plainly as 1234.5"
+    raise DataError(
+        f"column {column.name!r} has {distinct:,} different texts in {filled:,} rows: is it {what}? Leave it out with "
+        f"--drop {column.name} (drop=[{column.name!r}] in Python), or keep it, one feature for each text, with "
+        f"--categorical {column.name}"
+    )
+
+
+def refuse_measure(table: Table) -> None:
+    """Refuse labels that look like a quantity, unless somebody said that they are categories."""
+    labels = table.labels
+    if labels is None or table.label is None or table.sure_of_labels:
+        return
+    distinct = np.unique(labels)
+    if len(distinct) <= MANY_LABELS or len(labels) >= FEW_ROWS * len(distinct):
+        return
+    try:
+        distinct.astype(np.float64)
+    except ValueError:  # text
+        return
+    raise DataError(
+        f"{table.name}: the labels in column {table.label!r} are numbers with {len(distinct):,} different values in "
+        f"{len(labels):,} rows: is this a quantity to predict (regression)? A classifier needs classes: make a column "
+        f"of ranges and name that one, or say that every number is a class of its own with --categorical {table.label}"
+    )

@@ -1,8 +1,8 @@
-"""Answers with the rows behind them: explanations of a table's rows, with cells, as text, as JSON, as a page."""
+"""What is told of a table: how its columns were read; and answers with the rows behind them, as text or as a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from .._support.console import counted, text_table
 from ..exceptions import ParameterError
 from ..explanation import SHOWN_POINTS, Explanation, Explanations
-from .table import Table
+from .table import Column, Table
 
+MOST_LINES = 40  # about columns, before those of numbers share one
 SHOWN_COLUMNS = 12  # of a table, in text: what a wide terminal holds
 SHOWN_BEHIND = 5  # detectors of an explanation whose rows are shown: of those that fire, the clearest
 HEAD = ("row", "of", "part")  # then the cells
@@ -26,6 +27,47 @@ READING = (
 )
 Shape = tuple[int, ...]
 ROLES = {"fires": "anchor", "nearest": "came close: anchor", "other": "other class: anchor"}
+
+
+def described(table: Table, dropped: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """A line for each column: its name, and how it was read; many columns of numbers in a row are one line."""
+    lines: list[tuple[str, str]] = []
+    plain: list[Column] = []
+    for column in table.columns:
+        if len(table.columns) > MOST_LINES and column.kind == "numeric" and not column.empty.any():
+            plain.append(column)
+            continue
+        lines += [*_together(plain), (column.name, _how(column, table))]
+        plain = []
+    lines += [*_together(plain), *((name, "left out") for name in dropped)]
+    if table.labels is not None:
+        lines.append((str(table.label), f"label, {counted(len(np.unique(table.labels)), 'class', 'classes')}"))
+    return lines
+
+
+def _together(plain: list[Column]) -> list[tuple[str, str]]:
+    if not plain:
+        return []
+    low, high = (extreme([extreme(column.values) for column in plain]) for extreme in (np.min, np.max))
+    name = plain[0].name if len(plain) == 1 else f"{plain[0].name} to {plain[-1].name}"
+    return [(name, f"{len(plain):,} columns of numbers, {low:.6g} to {high:.6g}")]
+
+
+def _how(column: Column, table: Table) -> str:
+    gaps = int(np.count_nonzero(column.empty))
+    marked = "imputed and marked" if table.missing == "indicator" else "imputed"
+    return _kind(column, table) + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
+
+
+def _kind(column: Column, table: Table) -> str:
+    if column.dates is not None:
+        parts = f" and {', '.join(table.date_parts)}" if table.date_parts else ""
+        return f"date ({column.dates}), as days{parts}"
+    if column.categories is not None:
+        return f"category, {counted(len(column.categories), 'level')}"
+    values = column.values[~column.empty]
+    span = f", {values.min():.6g} to {values.max():.6g}" if len(values) else ""
+    return f"number{span}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +198,13 @@ class RowExplanations(Explanations):
         asked = RowCells.of(self.asked, image_shape)
         lines = [[row, self.asked.name, f"answer {one.label}", *asked.cells(row)]]
         if self.training is not None:
-            known = RowCells.of(self.training, image_shape)
+            known, labels = RowCells.of(self.training, image_shape), self.training.labels
             order = [known.names.index(name) for name in asked.names]
             for other, part in behind(one):
-                cells, label = known.cells(other), self._label_of(other)
+                label = "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, other)]}"
+                cells = known.cells(other)
                 lines.append([other, self.training.name, f"{part}{label}", *(cells[k] for k in order)])
         return [*HEAD, *asked.names], lines
-
-    def _label_of(self, row: int) -> str:
-        assert self.training is not None
-        labels = self.training.labels
-        return "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, row)]}"
 
     def __str__(self) -> str:
         more = len(self) - SHOWN_POINTS

@@ -16,14 +16,11 @@ from ..certificate import Certificate, certify
 from ..data import data_digest
 from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
-from .columns import refuse_measure
-from .dialect import Missing, ReadOptions
-from .encoding import Encoding, Field, Scaling
+from .encoding import Encoding, Field, Scaling, refuse_measure
 from .explained import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
-from .table import Table, speaking_of
-
-Floats = NDArray[np.float64]
+from .table import Floats, Missing, Table, speaking_of
+from .text import ReadOptions
 
 
 class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,12 +20,12 @@ from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice
 from .._support.threads import usable_memory
 from ..exceptions import DataError, MissingDependencyError, ParameterError
-from .cells import EXACT_INTEGERS, Cells, beyond_float64
-from .columns import LABELS, all_but, with_roles, without_gaps
-from .dialect import AUTO, MISSING, Missing, ReadOptions, Writing, check_parts, missing_words
-from .table import Choice, Choose, Column, Kind, Raw, Table, place
-from .text import read_text
+from .columns import EXACT_INTEGERS, Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
+from .table import MISSING, Choice, Choose, Column, Kind, Missing, Raw, Table, check_parts, place
+from .text import AUTO, ReadOptions, read_text
 
+LABELS = "y"  # the array of labels in an NPZ file
+SHOWN_NAMES = 20  # columns that a message lists
 STANDARD_INPUT = "-"
 LONGEST_REASON = 200  # characters of somebody else's message that ours repeats
 LARGE_BYTES = 2**24  # 16 MiB: from here on reading takes so long that somebody may wonder
@@ -100,6 +101,35 @@ def read_table(
     return replace(table, sure_of_labels=table.label in categorical)
 
 
+def all_but(
+    names: Sequence[str], header: bool, label: str | None, drop: Collection[str], categorical: Collection[str]
+) -> Choice:
+    """All columns but the labels and those to drop."""
+    if label is not None and not isinstance(label, str):
+        raise ParameterError(f"label must be the name of a column, got {type(label).__name__}")
+    if label is None and not header and LABELS in names:  # the labels of an NPZ file
+        label = LABELS
+    for name in (*drop, *categorical, *([] if label is None else [label])):
+        if name not in names:
+            raise ParameterError(no_column(name, names))
+    if label in drop:
+        raise ParameterError(f"column {label!r} holds the labels: it cannot be dropped")
+    kept = {k: name for k, name in enumerate(names) if name != label and name not in drop}
+    kinds: dict[int, Any] = {k: "categorical" if name in categorical else None for k, name in kept.items()}
+    return Choice(kinds, None if label is None else list(names).index(label))
+
+
+def no_column(name: str, names: Sequence[str]) -> str:
+    """That there is no such column, and what the user may have meant."""
+    if len(names) == 1:
+        return f"there is no column {name!r}: {names[0]!r} is the only one. Is the separator another one (--separator)?"
+    near = difflib.get_close_matches(name, names, n=1)
+    if near:
+        return f"there is no column {name!r}: did you mean {near[0]!r}?"
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return f"there is no column {name!r}: the columns are {', '.join(names[:SHOWN_NAMES])}{more}"
+
+
 def refuse_old(function: str, old: Collection[str]) -> None:
     """Say what became of ``target``; refuse other keywords as Python does."""
     if "target" in old:
@@ -121,7 +151,8 @@ def read_chosen(source: Any, form: ReadOptions, chosen: Choose) -> Table:
         known.update(choice.dates)
         return choice
 
-    with progress_bar(form.verbose and _is_large(source)) as progress:
+    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    with progress_bar(form.verbose and is_file and os.path.getsize(source) >= LARGE_BYTES) as progress:
         raw = _open(source, name, form, choose, progress)
     columns, notes = with_roles(raw, known)
     if not columns:
@@ -155,12 +186,6 @@ def _is_frame(source: Any) -> bool:
     return hasattr(source, "columns") or hasattr(source, "to_pandas")
 
 
-def _is_large(source: Any) -> bool:
-    """Whether reading takes so long that somebody may wonder."""
-    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
-    return is_file and os.path.getsize(source) >= LARGE_BYTES
-
-
 def _open(source: Any, name: str, form: ReadOptions, chosen: Choose, progress: Progress) -> Raw:
     writing = Writing(words=missing_words(form.missing_values))
     if _is_frame(source):
@@ -170,8 +195,10 @@ def _open(source: Any, name: str, form: ReadOptions, chosen: Choose, progress: P
     if source == STANDARD_INPUT:
         return read_text(sys.stdin.buffer, name, form, chosen, progress)
     path = Path(source)
-    if path.suffix in OPEN:
-        return OPEN[path.suffix](path, chosen, writing)
+    if path.suffix == ".npz":
+        return read_npz(path, chosen, writing)
+    if path.suffix == ".parquet":
+        return read_parquet(path, chosen, writing)
     with path.open("rb") as file:
         return read_text(file, name, form, chosen, progress)
 
@@ -190,10 +217,9 @@ def read_npz(path: Path, choose: Choose, writing: Writing) -> Raw:
     choice = choose(names if y is None else (*names, LABELS), False)
     kinds = sorted(choice.kinds.items())
     columns = tuple(_typed(names[k], k, X[:, k], kind, writing) for k, kind in kinds if k < len(names))
-    wanted = y if choice.label is not None else None
-    labels, unlabelled = (None, None) if wanted is None else typed_labels(wanted, path.name)
-    label = None if labels is None else LABELS
-    return Raw(names, False, columns, len(X), None, label, labels, unlabelled)
+    if y is None or choice.label is None:
+        return Raw(names, False, columns, len(X))
+    return Raw(names, False, columns, len(X), None, LABELS, *typed_labels(y, path.name))
 
 
 def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -206,7 +232,10 @@ def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
             raise DataError(
                 f"{path.name} must hold an array of numbers X and an array of labels y ({_reason(error)})"
             ) from error
-    _check_shapes(path.name, X, y)
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        raise DataError(f"{path.name}: X must be a matrix of numbers, got shape {X.shape} of {X.dtype}")
+    if y is not None and y.shape != (len(X),):
+        raise DataError(f"{path.name}: there must be a label for each row of X, got shapes {X.shape} and {y.shape}")
     return X, y
 
 
@@ -229,13 +258,6 @@ def _reason(error: Exception) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_REASON]
 
 
-def _check_shapes(name: str, X: NDArray[Any], y: NDArray[Any] | None) -> None:
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
-        raise DataError(f"{name}: X must be a matrix of numbers, got shape {X.shape} of {X.dtype}")
-    if y is not None and y.shape != (len(X),):
-        raise DataError(f"{name}: there must be a label for each row of X, got shapes {X.shape} and {y.shape}")
-
-
 def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
     """A Parquet file, by way of pandas."""
     try:
@@ -248,11 +270,9 @@ def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
     try:
         with path.open("rb") as file:  # Python's own words for a file that is not there
             frame = pd.read_parquet(file)
-    except OSError as error:
-        if error.errno is not None:  # of the file system; those of pyarrow, about the contents, have no number
-            raise
-        raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
     except Exception as error:  # pyarrow, JSON, Unicode, keys, memory: damage can raise anything
+        if getattr(error, "errno", None) is not None:  # of the file system; those of pyarrow have no number
+            raise
         raise DataError(f"{path.name} cannot be read as Parquet: {_reason(error)}") from error
     return read_frame(frame, path.name, choose, writing)
 
@@ -290,20 +310,14 @@ def read_frame(frame: Any, name: str, choose: Choose, writing: Writing) -> Raw:
         raise DataError(f"{name} has no rows")
     choice = choose(names, True)
     columns = tuple(_from_series(frame.iloc[:, k], k, choice.kinds[k], writing) for k in sorted(choice.kinds))
-    label, labels, unlabelled = _series_labels(frame, choice, names, name)
-    return Raw(names, True, columns, len(frame), None, label, labels, unlabelled)
-
-
-def _series_labels(frame: Any, choice: Choice, names: Sequence[str], name: str) -> tuple[Any, Any, Any]:
     if choice.label is None:
-        return None, None, None
+        return Raw(names, True, columns, len(frame))
     series = frame.iloc[:, choice.label]
     empty = series.isna().to_numpy()
-    filled = series[~empty].to_numpy()
-    labels, _ = typed_labels(filled, name)
-    spread = np.zeros(len(frame), dtype=labels.dtype)
-    spread[~empty] = labels
-    return names[choice.label], spread, empty
+    filled, _ = typed_labels(series[~empty].to_numpy(), name)
+    labels = np.zeros(len(frame), dtype=filled.dtype)
+    labels[~empty] = filled
+    return Raw(names, True, columns, len(frame), None, names[choice.label], labels, empty)
 
 
 def whole_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
@@ -360,9 +374,7 @@ def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None, w
     """A column of numbers; as categories if it is said to be one."""
     if values.dtype.kind in "iu":
         _refuse_rounded(title, values)
-    numbers = np.asarray(values, dtype=np.float64)
-    if writing.gap_numbers:
-        numbers = np.where(np.isin(numbers, writing.gap_numbers), np.nan, numbers)
+    numbers = writing.without_gaps(np.asarray(values, dtype=np.float64))
     if kind != "categorical":
         return Column(title, position, numbers, given=kind is not None)
     texts = ["" if math.isnan(number) else _as_written(number) for number in numbers.tolist()]
@@ -372,6 +384,3 @@ def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None, w
 def _as_written(number: float) -> str:
     """A number as a text file would have it: whole numbers without a point."""
     return str(int(number)) if number.is_integer() else repr(number)
-
-
-OPEN: dict[str, Callable[[Path, Choose, Writing], Raw]] = {".npz": read_npz, ".parquet": read_parquet}

@@ -1,29 +1,69 @@
-"""A table: columns of numbers and of categories, labels, where each row stood in its file, and errors that say so."""
+"""A table: columns of numbers, categories and dates, labels, and where each row stood in its file, as errors say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import text_table
-from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError
-from .dialect import Missing, written
+from ..exceptions import ContradictoryLabelsError, DataError, ExactfitError, ParameterError
 
 Kind = Literal["numeric", "categorical", "date"]
+Missing = Literal["error", "drop-rows", "impute", "indicator"]
+MISSING: tuple[Missing, ...] = get_args(Missing)
+Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SHOWN_ROWS = 5  # rows of a table that are printed: its head
 LONGEST_CELL = 40  # characters of a cell that are printed
 SHOWN_PAIRS = 5  # contradictory rows that a message lists: as many as fit into a few lines
+EPOCH = datetime(1970, 1, 1)
+DAY = 86_400.0  # seconds
+MICROSECONDS = 86_400_000_000  # of a day
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>\.\d+)?)?"
+_TIME = rf"(?:[T ]{_CLOCK})?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+# Names of the ways to write a date, as files keep them.
+PATTERNS = {
+    "year-month-day": re.compile(rf"(?P<year>\d{{4}})[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}}){_TIME}"),
+    "day.month.year": re.compile(rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}){_TIME}"),
+    "day/month/year": re.compile(rf"(?P<day>\d{{1,2}})[-/](?P<month>\d{{1,2}})[-/](?P<year>\d{{4}}){_TIME}"),
+    "month/day/year": re.compile(rf"(?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})[-/](?P<year>\d{{4}}){_TIME}"),
+    "hour:minute": re.compile(_CLOCK),
+}
+PARTS: dict[str, Callable[[datetime], float]] = {
+    "year": lambda date: date.year,
+    "month": lambda date: date.month,
+    "day": lambda date: date.day,
+    "weekday": lambda date: date.isoweekday(),
+    "hour": lambda date: date.hour,
+    "minute": lambda date: date.minute,
+}
+
+
+class OfAKind:
+    """A column, as it was read or as a model takes it: what it holds."""
+
+    categories: tuple[str, ...] | None
+    dates: str | None
+
+    @property
+    def kind(self) -> Kind:
+        """Numbers, categories or dates."""
+        if self.dates is not None:
+            return "date"
+        return "numeric" if self.categories is None else "categorical"
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class Column(OfAKind):
     """One column: float64 numbers, or int64 codes into its categories, which are sorted.
 
     An empty cell is NaN, or -1. Of dates the numbers are days, and ``dates`` says how they are written.
@@ -41,20 +81,14 @@ class Column:
         of = "" if self.categories is None else f" of {len(self.categories)} categories"
         return f"<Column {self.name!r}: {len(self.values)} {'numbers' if self.categories is None else 'cells'}{of}>"
 
-    @property
-    def kind(self) -> Kind:
-        """Numbers, categories or dates."""
-        if self.dates is not None:
-            return "date"
-        return "numeric" if self.categories is None else "categorical"
-
     def text(self, row: int) -> str:
         """A cell as people read it."""
-        if self.empty[row]:
-            return ""
         if self.categories is not None:
-            return self.categories[int(self.values[row])]
+            code = int(self.values[row])
+            return self.categories[code] if code >= 0 else ""
         number = float(self.values[row])
+        if math.isnan(number):
+            return ""
         if self.dates is not None:
             return written(number, self.dates)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
@@ -252,3 +286,62 @@ def _contradiction(error: ContradictoryLabelsError, table: Table) -> Contradicto
         "(conflicts='majority' in Python)",
     )
     return named
+
+
+def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
+    """Parts of a date that there are, in the order of :data:`PARTS`."""
+    given = set(parts)
+    for part in sorted(given - PARTS.keys()):
+        raise ParameterError(f"date_parts must be among {', '.join(PARTS)}, got {part!r}")
+    return tuple(part for part in PARTS if part in given)
+
+
+def days_of(cell: str, written_as: str) -> float | None:
+    """Days since 1970-01-01 (of a time of day: since midnight), or None if a cell is not written so.
+
+    Examples
+    --------
+    >>> from exactfit.tables.table import days_of
+    >>> days_of("1970-01-02 12:00", "year-month-day"), days_of("31.02.2020", "day.month.year")
+    (1.5, None)
+    """
+    match = PATTERNS[written_as].fullmatch(cell.strip())
+    if match is None:
+        return None
+    found = match.groupdict()
+    numbers = {name: int(found.get(name) or 0) for name in ("hour", "minute", "second")}
+    try:
+        date = EPOCH if "year" not in found else datetime(int(found["year"]), int(found["month"]), int(found["day"]))
+        moment = date.replace(**numbers)  # type: ignore[arg-type]
+    except ValueError:
+        return None
+    seconds = float(found.get("fraction") or 0) - 60 * _zone_minutes(found.get("zone"))
+    since = moment - EPOCH
+    return since.days + (since.seconds + seconds) / DAY
+
+
+def _zone_minutes(zone: str | None) -> int:
+    if zone in (None, "Z"):
+        return 0
+    digits = str(zone).replace(":", "")
+    return int(f"{digits[0]}1") * (60 * int(digits[1:3]) + int(digits[3:5]))
+
+
+def written(days: float, written_as: str) -> str:
+    """Days as people read them: year-month-day, and the time where there is one."""
+    moment = _moment(days)
+    if written_as == "hour:minute":
+        return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+    return moment.date().isoformat() if days == int(days) else moment.isoformat(sep=" ", timespec="seconds")
+
+
+def _moment(days: float) -> datetime:
+    return EPOCH + timedelta(microseconds=round(days * MICROSECONDS))
+
+
+def parts_of_dates(days: Floats, parts: tuple[str, ...]) -> Floats:
+    """A row of numbers for each part."""
+    distinct, inverse = np.unique(days, return_inverse=True)
+    moments = [_moment(float(day)) for day in distinct]
+    numbers = np.array([[PARTS[part](moment) for moment in moments] for part in parts], dtype=np.float64)
+    return numbers.reshape(len(parts), len(moments))[:, inverse.reshape(-1)]

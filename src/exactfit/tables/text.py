@@ -1,4 +1,4 @@
-"""Text with separators: CSV and its kin, without further packages.
+"""Text with separators, CSV and its kin: how a file is written, and what it holds, without further packages.
 
 Blocks of plain numbers are parsed at once by compiled code; from the first block on that holds
 anything else (text, quotes, empty cells, blank lines), the csv module reads record by record.
@@ -10,51 +10,147 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._kernels.compile import is_loaded
 from .._kernels.decimals import parse_decimals
 from .._support.console import Progress
-from ..exceptions import DataError
-from .cells import EXACT_INTEGERS, Cells, labels_of
-from .dialect import SAMPLE_BYTES, Dialect, ReadOptions, Writing, detect, missing_words
-from .table import Choice, Choose, Raw, place
+from ..exceptions import DataError, ParameterError
+from .columns import COMMA_NUMBER, EXACT_INTEGERS, Cells, Writing, labels_of, missing_words
+from .table import Choice, Choose, Floats, Missing, Raw, place
 
-Floats = NDArray[np.float64]
-
+AUTO = "auto"
+NO_SEPARATOR = '0123456789+-.eE"\r\n'
+SEPARATORS = ("\t", ";", "|", ",")  # tried in this order: a comma may stand within a cell of any of the others
+SAMPLE_BYTES = 2**20  # 1 MiB of a file decides how it is written: thousands of rows, read in milliseconds
+SAMPLE_RECORDS = 1000  # of the sample that are split once for every separator
+POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]+\.[0-9]+\s*")
 BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
 SMALL_TEXT = 2**17  # bytes that are read record by record before the compiler would be loaded
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file is to be read, whatever is wanted from it: options of :func:`~exactfit.read_table`, by their names."""
+
+    separator: str = AUTO
+    header: bool = True
+    missing: Missing = "error"
+    verbose: bool = False
+    decimal: str = AUTO
+    missing_values: tuple[str, ...] = ()
+    date_parts: tuple[str, ...] = ()
+
+
+def detect(sample: bytes, form: ReadOptions) -> tuple[str, str, tuple[str, ...]]:
+    r"""Separator and decimal sign of a file, from its beginning, and what to tell of them; what is given stays.
+
+    Examples
+    --------
+    >>> from exactfit.tables.text import ReadOptions, detect
+    >>> detect(b"a;b\n1,5;x\n2,5;y\n", ReadOptions())
+    (';', ',', ("cells are separated by ';', numbers have decimal commas",))
+    """
+    separator, decimal = check_separator(form.separator), form.decimal
+    if decimal not in (AUTO, ".", ","):
+        raise ParameterError(f"decimal must be '.', ',' or 'auto', got {decimal!r}")
+    lines = sample.decode("utf-8", errors="replace").splitlines(keepends=True)
+    lines = lines[:-1] if len(sample) >= SAMPLE_BYTES else lines  # the last one may be cut
+    found, notes = _likely_separator(lines, form.header), []
+    if separator != AUTO:
+        _refuse_one_column(lines, separator, found)
+    else:
+        separator = found or ","
+        shown = "tabs" if separator == "\t" else repr(separator)
+        notes += [f"cells are separated by {shown}"] if separator != "," else []
+    if decimal == AUTO:
+        decimal = _likely_decimal(lines, separator, form.header)
+        notes += ["numbers have decimal commas"] if decimal == "," else []
+    return separator, decimal, (", ".join(notes),) if notes else ()
+
+
+def check_separator(separator: str) -> str:
+    """The separator, as one character; "tab" is one too, and "auto" leaves it to the file."""
+    if not isinstance(separator, str):
+        raise ParameterError(f"the separator must be one character, got {type(separator).__name__}")
+    separator = "\t" if separator in ("tab", "\\t") else separator
+    if separator == AUTO:
+        return separator
+    if len(separator) != 1 or separator in NO_SEPARATOR or not separator.isascii():
+        raise ParameterError(f"the separator must be one character, such as , or ; or tab, got {separator!r}")
+    return separator
+
+
+def _records(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The first records, as far as they can be split at all."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # reading will say where
+        for record in csv.reader(lines, delimiter=separator, strict=True):
+            if record:
+                records.append(record)
+            if len(records) == SAMPLE_RECORDS:
+                break
+    return records
+
+
+def _likely_separator(lines: list[str], header: bool) -> str | None:
+    """The first separator that splits every record into the same number of cells, more than one."""
+    fitting = []
+    for separator in SEPARATORS:
+        sizes = {len(record) for record in _records(lines, separator)}
+        if len(sizes) == 1 and sizes.pop() > 1:
+            fitting.append(separator)
+    if "," in fitting and not header and fitting[0] != ",":  # 1,5;2,5 can be split at either
+        cells = (cell for record in _records(lines, fitting[0]) for cell in record)
+        return fitting[0] if any(map(COMMA_NUMBER.fullmatch, cells)) else ","
+    return fitting[0] if fitting else None
+
+
+def _refuse_one_column(lines: list[str], separator: str, found: str | None) -> None:
+    records = _records(lines, separator)
+    if records and len(records[0]) == 1 and found not in (None, separator):
+        name = "tab" if found == "\t" else found
+        raise ParameterError(
+            f"there is one column only with the separator {separator!r}: did you mean --separator {name!r}?"
+        )
+
+
+def _likely_decimal(lines: list[str], separator: str, header: bool) -> str:
+    """A comma, where more numbers are written with a comma than with a point; never beside separating commas."""
+    if separator == ",":  # "1,234" in quotes is more likely one thousand and so on
+        return "."
+    cells = [cell for record in _records(lines, separator)[header:] for cell in record]
+    commas, points = (sum(1 for cell in cells if form.fullmatch(cell)) for form in (COMMA_NUMBER, POINT_NUMBER))
+    return "," if commas > points else "."
+
+
 def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, progress: Progress) -> Raw:
     """Read the chosen columns of a text file."""
     file = file if file.seekable() else io.BytesIO(file.read())
     total = file.seek(0, os.SEEK_END)
-    start = len(BOM) if _has_bom(file) else 0
+    file.seek(0)
+    start = len(BOM) if file.read(len(BOM)) == BOM else 0
     file.seek(start)
-    dialect = detect(file.read(SAMPLE_BYTES), form.separator, form.decimal, form.header)
+    separator, decimal, notes = detect(file.read(SAMPLE_BYTES), form)
     file.seek(start)
-    writing = Writing(dialect.decimal, missing_words(form.missing_values))
-    reader = _Reader(file, name, dialect, writing, form.header, choose)
+    writing = Writing(decimal, missing_words(form.missing_values))
+    reader = _Reader(file, name, separator, writing, form.header, choose)
     reader.progress = lambda done: progress(f"reading {name}", done, total)
     try:
-        return reader.read()
+        return replace(reader.read(), notes=notes)
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
     except csv.Error as error:
         raise DataError(f"{name}: line {reader.line} cannot be read as separated text: {error}") from error
-
-
-def _has_bom(file: BinaryIO) -> bool:
-    file.seek(0)
-    return file.read(len(BOM)) == BOM
 
 
 @dataclass
@@ -63,7 +159,7 @@ class _Reader:
 
     file: BinaryIO
     name: str
-    dialect: Dialect
+    separator: str
     writing: Writing
     header: bool
     choose: Choose
@@ -75,10 +171,6 @@ class _Reader:
     lines: list[int] = field(default_factory=list)
     progress: Any = None
 
-    @property
-    def separator(self) -> str:
-        return self.dialect.separator
-
     def read(self) -> Raw:
         self._read_first_line()
         if self.choice is not None:
@@ -88,7 +180,12 @@ class _Reader:
             raise DataError(f"{self.name} is empty")
         if not self.lines:
             raise DataError(f"{self.name} has a header, but no rows")
-        return self._finish()
+        raw = Raw(self.names, self.header, tuple(cells.column() for cells in self.cells), len(self.lines))
+        raw = replace(raw, lines=np.array(self.lines, dtype=np.int64))
+        if self.label is None:
+            return raw
+        label = self.label.column()
+        return replace(raw, label=label.name, labels=labels_of(label), unlabelled=label.empty)
 
     def _read_first_line(self) -> None:
         """Learn the columns from a first line that is one record; otherwise the csv module will."""
@@ -106,7 +203,9 @@ class _Reader:
     def _meet(self, record: Sequence[str]) -> None:
         """Choose among the columns that the first record shows."""
         self.names = tuple(record) if self.header else tuple(str(k) for k in range(len(record)))
-        _refuse_twice(self.name, self.names)
+        for column, count in Counter(self.names).items():
+            if count > 1:
+                raise DataError(f"{self.name} has more than one column {column!r}: give each column its own name")
         self.choice = self.choose(self.names, self.header)
         kinds = self.choice.kinds
         self.cells = [Cells(self.names[k], k, kinds[k], self._place, self.writing) for k in sorted(kinds)]
@@ -127,7 +226,7 @@ class _Reader:
             if numbers is None:
                 self.file.seek(start)
                 return
-            self._count(range(self.line, self.line + len(numbers)))
+            self.lines.extend(range(self.line, self.line + len(numbers)))
             for cells in self.cells:
                 cells.add_numbers(numbers[:, cells.position])
             if self.label is not None:
@@ -138,14 +237,11 @@ class _Reader:
     def _plain_numbers(self, block: bytes) -> Floats | None:
         if len(block) <= SMALL_TEXT and not is_loaded():
             return None
-        if self.dialect.decimal == ",":
+        if self.writing.decimal == ",":
             if b"." in block:
                 return None
             block = block if self.separator == "," else block.replace(b",", b".")
         return plain_numbers(block, self.separator, len(self.names))
-
-    def _count(self, lines: Sequence[int]) -> None:
-        self.lines.extend(lines)
 
     def _read_records(self) -> None:
         """The rest, record by record."""
@@ -186,30 +282,8 @@ class _Reader:
             f"correct the line, or say what stands between the cells with --separator (now {self.separator!r})"
         )
 
-    def _finish(self) -> Raw:
-        label = self.label.column() if self.label else None
-        return Raw(
-            names=self.names,
-            header=self.header,
-            columns=tuple(cells.column() for cells in self.cells),
-            n_rows=len(self.lines),
-            lines=np.array(self.lines, dtype=np.int64),
-            label=label.name if label else None,
-            labels=labels_of(label) if label else None,
-            unlabelled=label.empty if label else None,
-            notes=self.dialect.notes,
-        )
 
-
-def _refuse_twice(name: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for column in names:
-        if column in seen:
-            raise DataError(f"{name} has more than one column {column!r}: give each column its own name")
-        seen.add(column)
-
-
-def plain_numbers(block: bytes, separator: str, width: int) -> NDArray[np.float64] | None:
+def plain_numbers(block: bytes, separator: str, width: int) -> Floats | None:
     """Rows of numbers, if every line holds ``width`` plain numbers and nothing else; otherwise None."""
     block = block.replace(b"\r\n", b"\n")
     block = block if block.endswith(b"\n") else block + b"\n"

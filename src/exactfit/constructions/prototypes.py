@@ -1,0 +1,324 @@
+"""Points that speak for those near them: balls (Priebe et al. 2003, Younsi and Bagnall 2016), prototypes (Hart 1968).
+
+Threshold units; all networks are ours.
+
+**Balls** around points that reach to the nearest point of another class; units on [x, |x|^2], one hidden layer. Greedy:
+Priebe et al. Random order: Younsi and Bagnall, without pruning.
+
+Faithful: each ball is open and as large as the other classes allow; balls are chosen until they cover the class,
+always the one that covers most (greedy) or in random order, skipping covered centres. The random order is the limit of
+the paper's own construction as its width and then max_bias grow: the same detectors, at no cost for a first layer.
+
+Ours: as classifiers, both compare distances to balls of all classes. Here a point belongs to the class that has a ball
+around it; of two classes only the rarer one has balls. A ball's radius is stored halfway between the farthest point of
+its class inside and the nearest of another class.
+
+Size, with m balls: m, o, over d + 1 inputs.
+
+Float64: a point is covered only if the ball's edge is farther away, in squares, than twice all roundings can reach:
+about 5 d 10^-15 (|centre|^2 + radius^2). So points of different labels must be farther apart than about
+10^-7 sqrt(d) of their norm. Centre the data if they are not.
+
+**Prototypes**: the nearest of few points decides; two hidden layers. Faithful: points are visited in turn, again and
+again, and whoever is not nearest to a prototype of its class becomes a prototype, until all points are right.
+
+Ours: a first-layer unit for every two prototypes of different classes tells which of them is nearer. A second-layer
+unit for every prototype (of all classes but the one with most) fires where it is nearer than those of all other
+classes. The order of visits is random, and "nearest" means by more than roundings can reach.
+
+Size, with p_k prototypes of class k: the sum of p_k p_l over k < l bisectors, all prototypes but those of the class
+with most, o.
+
+Float64: points of different labels must be farther apart than about 10^-7 sqrt(d) of the largest norm. The number of
+bisectors is quadratic in the number of prototypes: ``memory`` says when to stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._kernels.distances import pair_squares
+from .._support.parameters import check_choice
+from .._support.threads import Threads, at_work, single_threaded_blas
+from ..construct import Construction, Recipe, Trace
+from ..construct.construction import output_layer
+from ..construct.cover import cover_classes
+from ..construct.distinct import ClassOrder, Cover
+from ..construct.evidence import Columns
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Floats, Rows, choose_targets
+from ..data.cloud import U64, Cloud
+from ..data.pairs import nearest_other
+from ..exceptions import AssumptionError, TooLargeError
+from ..geometry.ball_covers import Balls, reaching
+from ..network import Dense, Layer, Masks, Network, Sparse
+from ..network.activations import THRESHOLD
+from ..network.bits import BitMatrix
+from ..outcome import Outcome
+from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
+
+ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
+
+
+@dataclass(frozen=True)
+class BallCover(Published):
+    """Balls of each class that reach to the nearest point of another class.
+
+    Parameters
+    ----------
+    order : {"random", "greedy"}
+        Centres in random order, skipping covered ones, or always the one that covers most.
+    n_jobs : int or None
+        Threads, as in scikit-learn. Changes no result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit.constructions import BallCover
+    >>> X, y = make_moons(1000, noise=0.05, random_state=0)
+    >>> network = BallCover("greedy").construct(X, y).network
+    >>> bool((network.decide(X) == y).all()), network.widths
+    (True, (5, 1))
+    """
+
+    order: Literal["random", "greedy"] = "random"
+    n_jobs: int | None = None
+
+    name = "ball-cover"
+    citation = (
+        "C. E. Priebe, J. G. DeVinney, D. J. Marchette, D. A. Socolinsky, Classification using class cover catch "
+        "digraphs, Journal of Classification 20 (2003), 3-23; R. Younsi, A. Bagnall, Ensembles of random sphere cover "
+        "classifiers, Pattern Recognition 49 (2016), 213-225"
+    )
+    activation = "threshold"
+    labels = ("binary", "multiclass")
+    assumptions = APART
+
+    def __post_init__(self) -> None:
+        check_choice("order", self.order, ("random", "greedy"))
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        refuse_large_norms(points)
+        classes = ClassOrder.of(points.y)
+        targets = choose_targets(points.y, None)
+        with at_work(self.n_jobs, False) as work:
+            nearest = nearest_other(points.X, points.y, work)
+            balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
+            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), root)
+            if uncovered := [column for cover in covers for column in cover.uncovered]:
+                raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
+            radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
+        return _ball_network(points, classes, targets, covers, np.concatenate(radii))
+
+
+class ClearBalls(Balls):
+    """Balls that claim a point only if no rounding in the network can put it outside.
+
+    With centre c and squared radius t the network's unit is 2 <c, x> - s + b, where s is the
+    rounded |x|^2 and b the rounded t - |c|^2. Whoever evaluates it is off from t - |x - c|^2 by at most
+
+        1.01 (d + 3) u (3 |x|^2 + 3 |c|^2 + 2 t),    u = 2^-53.
+
+    With r the distance of the nearest point of another class and t < r^2, this is less than
+    m = 1.01 (d + 8) u 10 (|c|^2 + r^2) for x within r of c; and since |x|^2 <= 2 |c|^2 + 2 |x - c|^2,
+    farther points are right if those at distance r are. So it is enough that claimed
+    points are within r^2 - 4 m and t is 2 m away from both, which leaves a second m for the
+    roundings of r^2 itself and of the distances that are compared with it.
+    """
+
+    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+        with np.errstate(under="ignore"):
+            tiles = map(cloud.take, cloud.tiles(TILE_ROWS))
+            norms = np.concatenate([(tile * tile).sum(axis=1) for tile in tiles])
+        vanishing = 8.0 * (cloud.dimension + 4) * 5e-324
+        with np.errstate(over="ignore", under="ignore"):
+            lost = float(np.ldexp(vanishing, -2 * cloud.exponent)) if cloud.exponent > -500 else np.inf
+            margins = 10.1 * (cloud.dimension + 8) * U64 * (norms + squares) + lost
+        self.reach = squares
+        super().__init__(cloud, squares - 4 * margins, threads, witnesses)
+
+    def stored_squares(self, cover: Cover, target: tuple[int, int]) -> Floats:
+        """Squared radii halfway between the farthest claimed point of the class and the nearest of another."""
+        anchors = np.array(cover.anchors, dtype=np.int64)
+        everyone = self.select(slice(*target))
+        farthest: list[float] = []
+        for start in range(0, len(anchors), ANCHORS_AT_ONCE):
+            some = anchors[start : start + ANCHORS_AT_ONCE]
+            inside = self.heights(some, everyone) < self.squares[some, None]
+            for anchor, row in zip(some, inside, strict=True):
+                farthest.append(self._farthest(anchor, target[0] + np.flatnonzero(row)))
+        return np.asarray(np.ldexp((np.array(farthest) + self.reach[anchors]) / 2, 2 * self.cloud.exponent))
+
+    def _farthest(self, anchor: np.int64, inside: Rows) -> float:
+        """Largest squared distance of some columns, summed in one fixed order, unlike heights."""
+        squares = np.empty(len(inside))
+        pair_squares(self.cloud.take(np.repeat(anchor, len(inside))), self.cloud.take(inside), squares)
+        return float(squares.max())
+
+
+def _ball_network(
+    points: DistinctPoints, classes: ClassOrder, targets: tuple[int, ...], covers: list[Cover], squares: Floats
+) -> Construction:
+    """Units 2 <c, x> - |x|^2 + (t - |c|^2), and who speaks for which class."""
+    columns, witnesses, coverage = (
+        np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
+        for name in ("anchors", "witnesses", "coverage")
+    )
+    speaks_for = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
+    centres = points.X[classes.rows[columns]]
+    weights = np.column_stack([2 * centres, np.full(len(centres), -1.0)])
+    first = Layer(Dense(weights), squares - (centres * centres).sum(axis=1), THRESHOLD)
+    output, decoder = output_layer(speaks_for, targets, points.n_classes)
+    trace = Trace(
+        anchors=points.rows[classes.rows[columns]],
+        witnesses=points.rows[classes.rows[witnesses]],
+        coverage=coverage,
+        detector_classes=speaks_for,
+        n_rejected=sum(cover.n_rejected for cover in covers),
+    )
+    return Construction(Network((first, output), decoder, "append_squared_norm"), Outcome.INTERPOLATES, trace)
+
+
+@dataclass(frozen=True)
+class CondensedNeighbour(Published):
+    """Hart's condensed nearest neighbour rule as a network of bisectors.
+
+    Parameters
+    ----------
+    memory : int
+        The most bytes that the network's weights may take.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from exactfit.constructions import CondensedNeighbour
+    >>> X, y = make_moons(400, noise=0.05, random_state=0)
+    >>> made = CondensedNeighbour().construct(X, y, random_state=0)
+    >>> bool((made.network.decide(X) == y).all()), len(made.trace.anchors) < 30
+    (True, True)
+    """
+
+    memory: int = 2**31
+
+    name = "condensed-neighbour"
+    citation = (
+        "P. E. Hart, The condensed nearest neighbor rule, IEEE Transactions on Information Theory 14 (1968), 515-516"
+    )
+    activation = "threshold"
+    labels = ("binary", "multiclass")
+    assumptions = APART
+
+    def __post_init__(self) -> None:
+        self._check_counts("memory")
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        refuse_large_norms(points)
+        with single_threaded_blas():
+            condensing = _Condensing(points, self.memory)
+            condensing.visit(stream(root, ORDER).permutation(len(points)))
+        chosen = np.array(condensing.prototypes, dtype=np.int64)
+        trace = Trace(anchors=points.rows[chosen], detector_classes=points.y[chosen])
+        return Construction(_prototype_network(points, chosen), Outcome.INTERPOLATES, trace)
+
+
+@dataclass(eq=False)
+class _Condensing:
+    """Prototypes so far, and every point's squared distance to the nearest of its class and of the others.
+
+    Both the squares compared here and a bisector's value, which is their difference, are off by
+    at most g = 8.08 (d + 6) u R^2, with R the largest norm: a difference of more than 3 g is certain.
+    """
+
+    points: DistinctPoints
+    memory: int
+    prototypes: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        X = self.points.X
+        self.norms = (X * X).sum(axis=1)
+        self.room = 24.24 * (X.shape[1] + 6) * U64 * float(self.norms.max()) + X.shape[1] * 1e-320
+        self.own, self.other = np.full(len(X), np.inf), np.full(len(X), np.inf)
+        self.counts = np.zeros(self.points.n_classes, dtype=np.int64)
+
+    def visit(self, order: Rows) -> None:
+        """Go round until nobody is wrong."""
+        at = 0
+        wrong = np.ones(len(order), dtype=bool)
+        while wrong.any():
+            ahead = wrong[at:]
+            if not ahead.any():
+                at = 0
+                continue
+            at += int(ahead.argmax())
+            self._add(int(order[at]))
+            wrong = ~(self.own + self.room < self.other)[order]
+
+    def _add(self, point: int) -> None:
+        if point in self.prototypes:
+            raise self._too_close(point)
+        self.prototypes.append(point)
+        self._refuse_too_large(int(self.points.y[point]))
+        squares = self.norms - 2 * (self.points.X @ self.points.X[point]) + self.norms[point]
+        squares[point] = 0.0
+        same = self.points.y == self.points.y[point]
+        nearest = np.where(same, self.own, self.other)
+        np.minimum(nearest, squares, out=nearest)
+        self.own, self.other = np.where(same, nearest, self.own), np.where(same, self.other, nearest)
+
+    def _too_close(self, point: int) -> AssumptionError:
+        y, X = self.points.y, self.points.X
+        others = [other for other in self.prototypes if y[other] != y[point]]
+        nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
+        rows = np.sort(self.points.rows[[point, nearest]])
+        return AssumptionError(f"that {APART}", rows, REMEDY)
+
+    def _refuse_too_large(self, code: int) -> None:
+        self.counts[code] += 1
+        if len(self.prototypes) % 16:
+            return
+        needed = 8 * self._n_parameters()
+        if needed > self.memory:
+            raise TooLargeError(
+                f"{len(self.prototypes)} prototypes need {needed:,} bytes of weights, memory={self.memory:,} allows "
+                "fewer: raise memory, or use a construction that grows less than quadratically"
+            )
+
+    def _n_parameters(self) -> int:
+        counts, outputs = self.counts.tolist(), 1 if len(self.counts) == 2 else len(self.counts)
+        bisectors = sum(a * b for a, b in combinations(counts, 2))
+        inner = sum(counts) - max(counts)
+        return int(bisectors * (self.points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1))
+
+
+def _prototype_network(points: DistinctPoints, chosen: Rows) -> Network:
+    """Bisectors, a unit for each prototype but those of the class with most, and who speaks for which class."""
+    classes = points.y[chosen]
+    base = int(np.bincount(classes).argmax())
+    ranked = chosen[np.argsort(classes == base, kind="stable")]  # the class with most comes last
+    codes = points.y[ranked]
+    first, second = np.nonzero(np.triu(codes[:, None] != codes[None, :]))
+    X, norms = points.X[ranked], (points.X[ranked] ** 2).sum(axis=1)
+    bisectors = Layer(Dense(2 * (X[second] - X[first])), norms[first] - norms[second], THRESHOLD)
+    inner = int((codes != base).sum())
+    if points.n_classes == 2:
+        output, decoder = output_layer(codes[:inner], (1 - base,), 2)
+    else:
+        output, decoder = claim_output(codes[:inner], np.ones(inner), base, points.n_classes)
+    return Network((bisectors, _nearest(first, second, inner, points.n_classes), output), decoder)
+
+
+def _nearest(first: Any, second: Any, inner: int, n_classes: int) -> Layer:
+    """Units that fire where a prototype is nearer than all of other classes: its first bits off, its second bits on."""
+    if n_classes == 2:
+        masks = BitMatrix.from_bool(first[None, :] == np.arange(inner)[:, None])
+        return Layer(Masks(masks, -1), np.ones(inner, dtype=np.int64), THRESHOLD)
+    bits, on = np.arange(len(first)), second < inner
+    signs = np.concatenate([np.full(len(first), -1.0), np.ones(int(on.sum()))])
+    places = np.concatenate([first, second[on]]), np.concatenate([bits, bits[on]])
+    weights = sp.csr_array((signs, places), shape=(inner, len(first)))
+    return Layer(Sparse(weights), 1.0 - np.bincount(second[on], minlength=inner), THRESHOLD)

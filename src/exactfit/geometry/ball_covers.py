@@ -1,0 +1,398 @@
+"""Balls around points: which points they hold, and how few of them cover two classes as a mutual covering asks.
+
+Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
+again by differences, and then exactly. :class:`Balls` answers what the cover step asks (see ``construct.evidence``),
+with squared distances in place of counts: so the same cover, over the same order, gives balls in place of detectors.
+
+A mutual covering is built from greedy covers of both sides, then pruned in turns; see ``covering`` for what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
+from .._support.parameters import Seed, seed_sequence
+from .._support.threads import Threads, Work, single_threaded_blas
+from ..construct.cover import greedy_cover
+from ..construct.distinct import ClassOrder
+from ..construct.evidence import Columns, Pieces
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Codes, Floats, Matrix, Rows
+from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
+from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
+from .widths import MeanWidth, mean_widths
+
+COLUMN_TILE = 2048  # columns of one product of balls
+DOUBTS = 4096  # room for close calls of a block, which are few; counted again where there are more
+KEPT_BYTES = 2**29  # points made ready are kept up to half a GiB, and made again beyond
+CENTERS_AT_ONCE = 64  # rows of the table of claims that are unpacked at a time
+ROUNDS = 20  # turns of pruning at most; two in vain end it
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyColumns:
+    """Columns in tiles, with their sides of products where these are kept, in float32 or float64."""
+
+    tiles: list[Columns]
+    sides: list[Side | None]
+    single: bool
+
+
+class Balls:
+    """Balls around points, one for every column (a place of the cloud), given by squared radii in its scale.
+
+    A point within rounding of the limit counts as outside; subclasses know better.
+    """
+
+    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads, witnesses: Columns | None = None) -> None:
+        self.cloud, self.squares, self.threads = cloud, squares, threads
+        self.witnesses = np.full(len(squares), -1) if witnesses is None else witnesses
+        self.single = cloud.dimension > DOUBLE_DIMENSION
+
+    def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
+        """Squared radius of every anchor's ball, and the column that set it if one did."""
+        return self.squares[anchors], self.witnesses[anchors]
+
+    def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
+        """The squared radii themselves."""
+        return cast("list[float]", limits.tolist())
+
+    def cost(self, rest: Pieces) -> int:
+        """Limits are known beforehand; what one candidate costs are the distances within its class."""
+        return max(1, self.cloud.dimension * len(self.cloud) // 8)
+
+    def select(self, columns: Columns | slice) -> ReadyColumns:
+        """Columns in tiles, made ready for products as far as memory allows."""
+        wanted = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+        tiles = [wanted[start : start + COLUMN_TILE] for start in range(0, len(wanted), COLUMN_TILE)]
+        kept = 16 * len(wanted) * self.cloud.dimension <= KEPT_BYTES
+        single = self.single
+        sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
+        return ReadyColumns(tiles, sides, single)
+
+    def heights(self, anchors: Columns, selected: ReadyColumns) -> Floats:
+        """Squared distances, right about on which side of the anchor's limit they lie."""
+        stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
+        out = np.empty((len(anchors), stops[-1]))
+        if not out.size:
+            return out
+        left = self.cloud.side(anchors, selected.single)
+
+        def fill(index: int) -> None:
+            columns, side = selected.tiles[index], selected.sides[index]
+            right = side or self.cloud.side(columns, selected.single)
+            out[:, stops[index] : stops[index + 1]] = self._block(anchors, left, columns, right)
+
+        with single_threaded_blas():
+            self.threads.map(fill, range(len(selected.tiles)))
+        return out
+
+    def _block(self, anchors: Columns, left: Side, columns: Columns, right: Side) -> Floats:
+        cloud, single = self.cloud, left.factors.dtype == np.float32
+        values: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
+        values *= -2.0
+        values += left.lows[:, None] + right.lows[None, :]
+        # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
+        margins = Margins(6 * cloud.share_filter, 2 * cloud.slope(single), cloud.share)
+        given = values, self.squares[anchors], Centres(left.points, left.norms), Centres(right.points, right.norms)
+        rows, places = np.empty(DOUBTS, dtype=np.int64), np.empty(DOUBTS, dtype=np.int64)
+        count, n_direct = settle_squares(*given, margins, rows, places)
+        if count > DOUBTS:
+            rows, places = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+            settle_squares(*given, margins, rows, places)
+        if single and n_direct > CROWDED * values.size:
+            self.single = False  # too coarse for these data; float64 from now on
+        inside = self._inside(anchors[rows[:count]], columns[places[:count]])
+        values[rows[:count], places[:count]] = np.where(inside, 0.0, np.inf)
+        return values
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        """Which columns lie in their anchor's ball, where rounding cannot tell."""
+        return np.zeros(len(anchors), dtype=bool)
+
+
+def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[Cloud, Floats, Columns]:
+    """Balls that reach to the nearest point of another class: columns in class order, squares, and who set them."""
+    rows = classes.rows.astype(np.int64)
+    return Cloud(X, rows), nearest.squares[rows], np.argsort(rows)[nearest.rows[rows]]
+
+
+class OpenBalls(Balls):
+    """Open balls that reach to a witness: decided exactly."""
+
+    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+        # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
+        super().__init__(cloud, np.maximum(squares, TINY / 2), threads, witnesses)
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        inside = np.zeros(len(anchors), dtype=bool)
+        for start in range(0, len(anchors), DOUBTS):
+            part = slice(start, start + DOUBTS)
+            signs = np.empty(len(anchors[part]), dtype=np.int64)
+            centre, other = self.cloud.original(anchors[part]), self.cloud.original(self.witnesses[anchors[part]])
+            compare_pairs(centre, self.cloud.original(columns[part]), centre, other, signs)
+            inside[part] = signs < 0
+        return inside
+
+
+class ClosedBalls(Balls):
+    """Closed balls of given radii, in the scale of the data: decided exactly."""
+
+    def __init__(self, cloud: Cloud, radii: Floats, threads: Threads) -> None:
+        with np.errstate(under="ignore", over="ignore"):
+            super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
+        self.radii = radii
+
+    def holds(self, anchors: Columns, selected: ReadyColumns) -> NDArray[np.bool_]:
+        """Which selected columns lie in which anchor's ball."""
+        return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
+
+    def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        inside = anchors == columns
+        for k in np.flatnonzero(~inside):
+            x, y = self.cloud.original(np.array([anchors[k], columns[k]]))
+            inside[k] = exact_square(x, y) <= Fraction(float(self.radii[anchors[k]])) ** 2
+        return np.asarray(inside)
+
+
+def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
+    """f(t) = constant * t / sqrt(log(e max_bias / t)), for 0 < t < e max_bias.
+
+    Examples
+    --------
+    >>> from exactfit.geometry.ball_covers import admissible_radius
+    >>> admissible_radius(1.0, max_bias=1.0)
+    1.0
+    """
+    distance = np.asarray(distance, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        radius = constant * distance / np.sqrt(1.0 + np.log(max_bias / distance))
+    return radius if radius.ndim else float(radius)
+
+
+@dataclass(frozen=True)
+class CoverOptions:
+    """What ``mutual_covering`` was asked for."""
+
+    max_bias: float
+    constant: float
+    memory: int = 2**28
+    random_state: Seed = 0
+    n_draws: int = 1000
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCover:
+    """Balls that cover one side of the problem.
+
+    Attributes
+    ----------
+    centers : ndarray of int64, shape (count,)
+        Rows of the data.
+    radii : ndarray of float64, shape (count,)
+        The largest distance that each ball is needed for.
+    distances : ndarray of float64, shape (count,)
+        From each centre to the nearest centre of the other side.
+    members, starts : ndarray of int64
+        Rows in each closed ball: those of ball l are ``members[starts[l]:starts[l + 1]]``.
+    mean_widths : MeanWidth
+        Of each component, around its centre.
+    """
+
+    centers: Rows
+    radii: Floats
+    distances: Floats
+    members: Rows
+    starts: Rows
+    mean_widths: MeanWidth
+
+    def __repr__(self) -> str:
+        return f"<ClassCover: {self.count:,} balls>"
+
+    @property
+    def count(self) -> int:
+        """How many balls: an upper bound of the smallest covering number."""
+        return len(self.centers)
+
+    def component(self, index: int) -> Rows:
+        """Rows of the class in the closed ball ``index``."""
+        return self.members[self.starts[index] : self.starts[index + 1]]
+
+    def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
+        """omega of this side: the largest w^2(component - centre) / distance^3; with ends of its interval."""
+        widths = getattr(self.mean_widths, which)
+        with np.errstate(over="ignore"):
+            return float(np.max(np.square(widths) / self.distances**3, initial=0.0))
+
+
+class PairBuilder:
+    """One target against the rest; columns are places in class order, side 0 the rest and side 1 the target."""
+
+    def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Work) -> None:
+        self.X, self.codes, self.options, self.work = X, codes, options, work
+        self.order = ClassOrder.of(self.codes)
+        self.cloud = Cloud(self.X, self.order.rows)
+        self.root = seed_sequence(options.random_state)
+
+    def build(self) -> tuple[ClassCover, ClassCover, float]:
+        """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
+        nearest = nearest_other(self.X, self.codes, self.work)
+        limits = self.limits(nearest.distances[self.order.rows])
+        centers = [self._cover(side, limits) for side in (0, 1)]
+        self._prune(centers)
+        both = self.order.rows[np.concatenate(centers)]
+        gap, _ = closest_pair(self.X[both], self.codes[both], Work(self.work.threads))
+        return self._measure(centers, 0), self._measure(centers, 1), gap
+
+    def limits(self, distances: Floats) -> Floats:
+        """Squared admissible radii in the cloud's scale, rounded down.
+
+        Distances are off by less than the cloud's share; of the squares some shares more are
+        taken off, so that a radius may be rounded up from what is claimed and stay admissible.
+        """
+        share, options = self.cloud.share, self.options
+        radii = admissible_radius(distances * (1.0 - share - 1e-14), options.max_bias, options.constant)
+        with np.errstate(under="ignore"):
+            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
+            return np.asarray(scaled * scaled * (1.0 - 8.0 * share), dtype=np.float64)
+
+    def _cover(self, side: int, limits: Floats) -> Rows:
+        """Centres of a greedy cover; a ball too small for its own centre still covers that."""
+        target = self.order.target(side)
+        order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
+        tell = self.work.progress
+        balls = Balls(self.cloud, limits, self.work.threads)
+        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory, tell)
+        return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
+
+    def _prune(self, centers: list[Rows]) -> None:
+        """Drop superfluous centres, side by side in turns, until none is left to drop on either."""
+        idle = 0
+        for turn in range(ROUNDS):
+            side = 1 - turn % 2
+            kept = self._needed(centers, side)
+            idle = idle + 1 if len(kept) == len(centers[side]) else 0
+            centers[side] = kept
+            if idle == 2:
+                break
+
+    def _needed(self, centers: list[Rows], side: int) -> Rows:
+        """The centres of a side that are left when superfluous ones are dropped, those of fewest points first."""
+        claims = _Claims(self, centers, side)
+        counts, sizes = np.zeros(claims.n_points, dtype=np.int64), np.empty(len(claims.centers), dtype=np.int64)
+        for places, rows in claims.blocks(np.arange(len(claims.centers))):
+            counts += rows.sum(axis=0)
+            sizes[places] = rows.sum(axis=1)
+        kept = np.ones(len(claims.centers), dtype=bool)
+        for places, rows in claims.blocks(np.argsort(sizes, kind="stable")):
+            for place, row in zip(places, rows, strict=True):
+                if counts[row].min() > 1:
+                    counts[row] -= 1
+                    kept[place] = False
+        return claims.centers[kept]
+
+    def distances(self, centers: list[Rows], side: int) -> Floats:
+        """From each centre of a side to the nearest centre of the other."""
+        rows = self.order.rows[np.concatenate(centers)]
+        found = nearest_other(self.X[rows], self.codes[rows], Work(self.work.threads)).distances
+        return found[: len(centers[0])] if side == 0 else found[len(centers[0]) :]
+
+    def _measure(self, centers: list[Rows], side: int) -> ClassCover:
+        """Radii that are needed, when every point goes to the nearest centre that may have it; components."""
+        claims = _Claims(self, centers, side)
+        radii = self._needed_radii(claims)
+        members, starts = claims.members(radii)
+        center_rows = self.order.rows[claims.centers].astype(np.int64)
+        options = self.options
+        widths = mean_widths(
+            self.X, members, starts, center_rows, options.n_draws, options.confidence, self.root, self.work
+        )
+        return ClassCover(center_rows, radii, self.distances(centers, side), members, starts, widths)
+
+    def _needed_radii(self, claims: _Claims) -> Floats:
+        """Rounded up by more than a square may be off, and by less than a claim leaves room for."""
+        squares, owners = claims.nearest()
+        largest = np.zeros(len(claims.centers))
+        np.maximum.at(largest, owners, squares)
+        radii = self.cloud.lengths(largest * (1.0 + 3.0 * self.cloud.share))
+        for place in np.flatnonzero(largest[owners] < VANISHING):
+            pair = self.cloud.original(np.array([claims.first + place, claims.centers[owners[place]]]))
+            if (pair[0] != pair[1]).any():
+                radii[owners[place]] = max(radii[owners[place]], np.nextafter(exact_distance(*pair), np.inf))
+        return radii
+
+
+class _Claims:
+    """Which points of a side lie in which of its admissible balls."""
+
+    def __init__(self, builder: PairBuilder, centers: list[Rows], side: int) -> None:
+        self.builder, self.cloud, self.centers = builder, builder.cloud, centers[side]
+        self.first, stop = builder.order.target(side)
+        self.n_points = stop - self.first
+        limits = np.zeros(len(builder.order.rows))
+        limits[self.centers] = builder.limits(builder.distances(centers, side))
+        self.limits = limits
+        self.balls = Balls(self.cloud, limits, builder.work.threads)
+        self.points = self.balls.select(slice(self.first, stop))
+        size = len(self.centers) * -(-self.n_points // 8)
+        self.packed: NDArray[np.uint8] | None = None
+        if size <= builder.options.memory:
+            self.packed = np.packbits(
+                np.concatenate([rows for _, rows, _ in self._computed(np.arange(len(self.centers)))]), axis=1
+            )
+
+    def _computed(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_], Floats]]:
+        for start in range(0, len(places), CENTERS_AT_ONCE):
+            part = places[start : start + CENTERS_AT_ONCE]
+            columns = self.centers[part]
+            heights = self.balls.heights(columns, self.points)
+            rows = heights < self.limits[columns][:, None]
+            own = np.arange(len(part)), columns - self.first
+            rows[own], heights[own] = True, 0.0
+            self.builder.work.progress("balls", start + len(part), len(places))
+            yield part, rows, heights
+
+    def blocks(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_]]]:
+        """Some centres and what they claim, a block at a time, in order."""
+        if self.packed is None:
+            yield from ((part, rows) for part, rows, _ in self._computed(places))
+            return
+        for start in range(0, len(places), CENTERS_AT_ONCE):
+            part = places[start : start + CENTERS_AT_ONCE]
+            yield part, np.unpackbits(self.packed[part], axis=1, count=self.n_points).astype(bool)
+
+    def nearest(self) -> tuple[Floats, Rows]:
+        """For every point the squared distance to the nearest centre that claims it, and which that is."""
+        best, owners = np.full(self.n_points, np.inf), np.zeros(self.n_points, dtype=np.int64)
+        for places, rows, heights in self._computed(np.arange(len(self.centers))):
+            heights[~rows] = np.inf
+            closest = heights.argmin(axis=0)
+            value = heights[closest, np.arange(self.n_points)]
+            better = value < best
+            best[better], owners[better] = value[better], places[closest[better]]
+        points = self.first + np.arange(self.n_points)
+        for start in range(0, self.n_points, 4096):
+            part = slice(start, start + 4096)
+            pair_squares(self.cloud.take(points[part]), self.cloud.take(self.centers[owners[part]]), best[part])
+        return best, owners
+
+    def members(self, radii: Floats) -> tuple[Rows, Rows]:
+        """Rows of the class in each closed ball, and where each ball's rows start."""
+        of_columns = np.zeros_like(self.limits)
+        of_columns[self.centers] = radii
+        balls = ClosedBalls(self.cloud, of_columns, self.builder.work.threads)
+        found, sizes = [np.empty(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)]
+        for start in range(0, len(self.centers), CENTERS_AT_ONCE):
+            columns = self.centers[start : start + CENTERS_AT_ONCE]
+            ball, point = np.nonzero(balls.holds(columns, self.points))
+            found.append(self.builder.order.rows[self.first + point])
+            sizes.append(np.bincount(ball, minlength=len(columns)))
+        return np.concatenate(found).astype(np.int64), np.cumsum(np.concatenate(sizes))

@@ -1,0 +1,185 @@
+"""Vardi: groups of keys, padded or not. Park: folds, segments and short codes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import naive_layers
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_problems import nonzero, random_problem, widest
+from strategies import problems
+
+from exactfit import ParameterError, certify
+from exactfit.constructions import Park, Vardi
+from exactfit.constructions.base import distinct_points
+from exactfit.constructions.bit_extraction import distant_keys, label_bits, whole_keys
+from exactfit.constructions.deep_narrow import best_plan, compress_keys, fold
+
+
+def vardi_size(n_groups, group, key_bits, label_bits):
+    """Hidden layers and neurons (the output included)."""
+    depth = 1 + 2 * (n_groups - 1) + group * (2 * key_bits + 3)
+    first_key = 13 * key_bits + 3 * label_bits + 13
+    return depth, 1 + 9 * (n_groups - 1) + group * first_key + (group - 1) * (2 * key_bits + 3) + 1
+
+
+def park_size(n_folds, n_segments, n_cells, cell, label_bits):
+    """Hidden layers and neurons (the output included)."""
+    depth = 2 + 2 * (n_folds + n_segments - 1 + n_cells - 1 + cell * label_bits)
+    fixed = 1 + 5 * n_folds + 7 * (n_segments - 1) + 9 * (n_cells - 1) + 1
+    reading = cell * (9 * label_bits + 2) + 1
+    if cell > 1:
+        reading += 2 * (cell - 1) + 2 * (label_bits - 1) + 2 * label_bits * (cell - 2) + 1
+    return depth, fixed + reading
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "group"), [(2, 2, None), (20, 2, 1), (23, 3, 5), (30, 5, 30), (120, 9, None)]
+)
+def test_vardi_has_the_size_that_it_says(n, n_classes, group):
+    X, y = random_problem(n, 4, n_classes)
+    network = Vardi(group).construct(X, y, random_state=1).network
+    found, c = distant_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    sizes = [group] if group else range(1, n + 1)
+    predicted = {k: vardi_size(-(-n // k), k, found.n_bits, c) for k in sizes}
+    k = min(predicted, key=predicted.get)  # the shallowest is taken
+    assert (len(network.layers) - 1, network.n_neurons) == predicted[k]
+    assert max(network.widths) <= 10
+    assert nonzero(network) <= 4 * network.n_neurons + X.shape[1]
+    assert widest(network) <= max(k * found.n_bits, *(w.bit_length() for w in found.weights))
+
+
+@pytest.mark.parametrize("group", [2, 3, 4, 7, 50])
+def test_vardi_counts_a_padded_key_once(group):
+    """The last group repeats its last key; were its label repeated, too, the output would be a multiple of it."""
+    X, y = random_problem(9, 2, 4)
+    found = distant_keys(distinct_points(X, y), 0)
+    y[found.order[-1]] = 3
+    y[found.order[:4]] = range(4)
+    network = Vardi(group).construct(X, y, random_state=0).network
+    assert network(X)[:, 0].tolist() == y.tolist()
+
+
+def test_vardi_hits_a_key_and_nothing_beside_it():
+    """A point belongs to a key on [key, key + 1] and no longer from a distance of one on, whatever the label."""
+    X, y = np.array([[0.0], [4.0], [11.0], [30.0]]), np.array([2, 1, 3, 0])
+    found = distant_keys(distinct_points(X, y), 0)
+    (weight,), bias = found.weights, found.bias
+    network = Vardi(2).construct(X, y, random_state=0).network
+    label = dict(zip(found.keys, y[found.order].tolist(), strict=True))
+    for z in range(found.keys[-1] + 4):
+        x = Fraction(z - bias, weight)
+        if Fraction(float(x)) == x:
+            expected = label.get(z, label.get(z - 1, 0))
+            assert network(np.array([[float(x)]]))[0, 0] == expected
+
+
+both = pytest.mark.parametrize("constructor", [Vardi(), Park()], ids=["vardi", "park"])
+
+
+@both
+def test_outputs_are_labels_exactly_and_nothing_is_rounded_anywhere(constructor):
+    X, y = random_problem(12, 3, 3)
+    network = constructor.construct(X, y, random_state=0).network
+    assert network(X)[:, 0].tolist() == y.tolist()
+    strangers = np.random.default_rng(1).standard_normal((4, 3)) * [[1.0], [1e-3], [1e5], [1e300]]
+    near = np.nextafter(X[:3], np.inf)
+    for x in np.concatenate([strangers, near, X[:2]]):
+        assert network(x[None, :])[0].tolist() == naive_layers.outputs(network, x.tolist())
+
+
+@both
+@pytest.mark.parametrize(
+    "x",
+    [
+        1.0 + np.arange(9) * 2.0**-52,
+        np.array([-1e300, -1.0, 0.0, 5e-324, 1e-300, 1.0, 1e300]),
+        np.arange(8) * 2.0**600,
+    ],
+    ids=["neighbours", "all sizes", "far apart"],
+)
+def test_points_may_be_as_close_and_as_far_as_floats_can_be(constructor, x):
+    y = np.arange(len(x)) % 3
+    network = constructor.construct(x[:, None], y, random_state=0).network
+    assert network(x[:, None])[:, 0].tolist() == y.tolist()
+
+
+@both
+@given(data=problems(), seed=st.integers(0, 3))
+def test_whatever_the_points_they_are_fitted(constructor, data, seed):
+    X, y = data
+    network = constructor.construct(X, y, random_state=seed).network
+    assert network(X)[:, 0].tolist() == list(y)
+
+
+@both
+def test_the_certificate_is_one_of_whole_numbers(constructor):
+    X, y = random_problem(15, 2, 3)
+    network = constructor.construct(X, y, random_state=0).network
+    assert certify(network, X, y).holds
+    y[4] = (y[4] + 1) % 3
+    assert certify(network, X, y).errors.tolist() == [4]
+
+
+def test_options_that_cannot_be_are_refused():
+    with pytest.raises(ParameterError, match="group must be a whole number >= 1, got 0"):
+        Vardi(group=0)
+    with pytest.raises(ParameterError, match="cell must be a whole number >= 1, got -1"):
+        Park(cell=-1)
+
+
+@given(keys=st.sets(st.integers(0, 2**70), min_size=2, max_size=12))
+def test_folds_keep_keys_apart_and_halve_the_line(keys):
+    keys = sorted(keys)
+    borders, folded = fold(keys)
+    moved, length = list(keys), keys[-1] + 1
+    for border in borders:
+        assert 2 * border >= length
+        moved = [key - border if key >= border else key for key in moved]
+        assert len(set(moved)) == len(moved)
+        length = max(moved) + 1
+    assert folded.tolist() == moved
+
+
+@given(keys=st.sets(st.integers(0, 400), min_size=1, max_size=40), length=st.integers(1, 100))
+def test_segments_are_pushed_together_without_meeting(keys, length):
+    keys = sorted(keys)
+    plan = compress_keys(np.array(keys, dtype=object), length)
+    segment = [max(j for j, start in enumerate(plan.starts) if start <= key) for key in keys]
+    assert plan.places.tolist() == [key + plan.shifts[j] for key, j in zip(keys, segment, strict=True)]
+    assert len(set(plan.places.tolist())) == len(keys)
+    assert plan.places.min() == 0
+    assert all(start % length == 0 for start in plan.starts)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "cell"), [(2, 2, None), (20, 2, 1), (23, 3, 2), (30, 5, 60), (150, 9, None)]
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
+    X, y = random_problem(n, 4, n_classes, whole=whole)
+    network = Park(cell).construct(X, y, random_state=1).network
+    found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    borders, folded = fold(found.keys)
+    plan = best_plan(folded, c, cell)
+    size = park_size(len(borders), len(plan.starts), len(plan.cells), plan.cell, c)
+    assert (len(network.layers) - 1, network.n_neurons) == size
+    assert cell in {None, plan.cell}
+    assert max(network.widths) <= 10
+    assert nonzero(network) <= 4 * network.n_neurons + X.shape[1]
+    assert widest(network) <= max(found.n_bits, plan.cell * c, *(w.bit_length() for w in found.weights)) + 1
+
+
+def test_park_with_short_codes_is_exact_in_float64():
+    """Every bit is a unit of its own before a large number is multiplied with it, so nothing large cancels."""
+    X, y = random_problem(400, 6, 2, whole=True)
+    network = Park(cell=50).construct(X, y, random_state=0).network
+    values = X
+    for layer in network.layers:
+        values = values @ layer.weights.values.astype(np.float64).T + layer.bias.astype(np.float64)
+        if layer.activation is not None:
+            values = np.maximum(values, 0.0)
+    assert values[:, 0].tolist() == y.tolist()

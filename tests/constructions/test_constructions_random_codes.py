@@ -1,0 +1,116 @@
+"""Random codes first: slabs of codes (LiftedBaum) and batches of sparse codes (Vershynin)."""
+
+from __future__ import annotations
+
+import naive_certificate
+import numpy as np
+import pytest
+from random_problems import chain_size, n_outputs, random_labels, size
+from sklearn.datasets import load_digits
+
+from exactfit import AssumptionError, DataError, ParameterError, certify
+from exactfit.constructions import LiftedBaum, Vershynin
+from exactfit.constructions.random_codes import RATE, _batches, _Sphere
+
+
+def close_pair():
+    X, y = random_labels(20)
+    return np.concatenate([X, X[:1] + np.array([1e-14, 0, 0, 0, 0, 0])]), np.append(y, 1 - y[0])
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_sizes_are_those_of_the_formulas(k) -> None:
+    X, y = random_labels(k=k)
+    made = LiftedBaum().construct(X, y, random_state=0)
+    n_slabs = len(made.trace.coverage)
+    assert size(made.network) == chain_size(6, made.trace.n_drawn, 2 * n_slabs, n_outputs(k))
+    made = Vershynin().construct(X, y, random_state=0)
+    n_batches = len(made.trace.coverage)
+    assert size(made.network) == chain_size(6 + 1, made.trace.n_drawn, n_batches, n_outputs(k))
+    assert made.trace.coverage.sum() == np.sort(np.bincount(y))[:-1].sum()
+
+
+@pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin(64)])
+def test_codes_and_answers_in_exact_arithmetic(constructor) -> None:
+    X, y = random_labels(24, d=3, k=3)
+    network = constructor.construct(X, y, random_state=0).network
+    assert [naive_certificate.chain_answer(network, x) for x in X] == y.tolist()
+
+
+@pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin()])
+def test_points_that_random_hyperplanes_do_not_part_get_a_cut(constructor) -> None:
+    X, y = close_pair()
+    made = constructor.construct(X, y, random_state=0)
+    assert made.trace.n_rescued == 1
+    assert made.network.widths[0] == made.trace.n_drawn + 1
+    np.testing.assert_array_equal(made.network.decide(X), y)
+
+
+@pytest.mark.parametrize("constructor", [LiftedBaum(), Vershynin()])
+def test_digits_are_certified(constructor) -> None:
+    X, y = load_digits(return_X_y=True)
+    network = constructor.construct(X, y, random_state=0).network
+    assert certify(network, X, y).holds
+
+
+def test_wider_lifts_need_fewer_slabs() -> None:
+    X, y = random_labels(300)
+    slabs = [LiftedBaum(width).construct(X, y, random_state=0).network.widths[1] for width in (64, 256)]
+    assert slabs[1] < slabs[0]
+    assert LiftedBaum(group_size=5).construct(X, y, random_state=0).network.widths[1] > slabs[0]
+
+
+def test_a_lift_too_narrow_grows() -> None:
+    X, y = random_labels()
+    made = LiftedBaum(width=2).construct(X, y, random_state=0)
+    assert made.network.widths[0] > 2
+    np.testing.assert_array_equal(made.network.decide(X), y)
+
+
+@pytest.mark.parametrize(
+    ("constructor", "wrong"),
+    [(LiftedBaum, {"width": 0}), (LiftedBaum, {"group_size": 0}), (Vershynin, {"width": -1})],
+)
+def test_wrong_options_are_refused(constructor, wrong) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        constructor(**wrong)
+
+
+def test_units_of_the_sphere_fire_rarely_and_where_they_should() -> None:
+    X = 3.0 + 2.0 * np.random.default_rng(0).standard_normal((4000, 3))
+    sphere = _Sphere.around(X)
+    planes = sphere.first(256, np.random.SeedSequence(0), np.arange(len(X)))
+    fires = np.column_stack([X, (X * X).sum(axis=1)]) @ planes.weights.T + planes.biases > 0
+    assert 0.5 * RATE < fires.mean() < 1.5 * RATE
+    z = (X - sphere.center) / sphere.scale
+    squared = (z * z).sum(axis=1)
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(0, spawn_key=(0, 0))))
+    normals = np.column_stack([rng.standard_normal((64, 3)), rng.standard_normal(64)])
+    on_sphere = np.column_stack([2 * z, squared - 1]) / (squared + 1)[:, None]
+    np.testing.assert_allclose((on_sphere**2).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(fires[:, :64], on_sphere @ normals.T > 1.6448536269514722)
+
+
+def test_batches_fire_on_their_class_alone() -> None:
+    rng = np.random.default_rng(0)
+    code = rng.random((60, 80)) < 0.2
+    own, other = code[:25].astype(int), code[25:].astype(int)
+    covered = np.zeros(25, dtype=bool)
+    for batch, limit, coverage in _batches((own @ own.T).astype(np.int32), (own @ other.T).astype(np.int32)):
+        weights = own[batch].sum(axis=0)
+        assert (other @ weights).max() == limit
+        fires = own @ weights > limit
+        assert fires[batch].all()
+        assert coverage == (fires & ~covered).sum() > 0
+        covered |= fires
+    assert covered.all()
+
+
+def test_what_the_sphere_cannot_hold_is_refused() -> None:
+    X, y = random_labels(50)
+    with pytest.raises(AssumptionError, match="Centre the data") as refusal:
+        Vershynin().construct(X + 1e9, y, random_state=0)
+    assert refusal.value.rows == tuple(range(50))
+    for scale in (1e200, 1e-200):
+        with pytest.raises(DataError, match="Scale them"):
+            Vershynin().construct(X * scale, y, random_state=0)
