@@ -7,9 +7,9 @@ whole (counts, integer weights). Steps hold numbers only; each runtime has its o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ Floats = NDArray[np.float64]
 Counters = BitMatrix | NDArray[np.int8]
 
 DType = Literal["float64", "float32"]
-DTYPES: tuple[DType, ...] = ("float64", "float32")
 
 LARGEST_WHOLE = 2**53  # float64 holds every integer up to it
 SHOWN_ERRORS = 1000  # rows in error that the metadata of an export list
@@ -68,20 +67,15 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers."""
+    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers.
+
+    Where not ``whole``: times the sum of masked numbers, in the format of the export.
+    """
 
     masks: Counters
     sign: int
     bias: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedSum:
-    """bias + sign times the sum of the masked numbers."""
-
-    masks: BitMatrix
-    sign: int
-    bias: NDArray[Any]
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -126,7 +120,7 @@ class Clearest:
     one_sided: bool
 
 
-Step = Scale | Round | AppendSquare | Affine | Count | MaskedSum | Fire | Ramp | Slack
+Step = Scale | Round | AppendSquare | Affine | Count | Fire | Ramp | Slack
 Head = Clearest | Decoder
 
 
@@ -150,6 +144,11 @@ class Plan:
     head: Head
     classes: NDArray[Any] | None = None
     about: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether points come in as they were measured: then they are float64 numbers, whatever the format."""
+        return any(isinstance(step, Scale) for step in self.steps)
 
 
 # ---- What a user hands over ----------------------------------------------------------------------------
@@ -181,11 +180,11 @@ def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
 
 def about_classifier(model: Any, dtype: DType) -> dict[str, str]:
     """What a reader of the file should know of a classifier, or of a repaired model."""
-    names = getattr(model, "feature_names_in_", None)
+    names, certificate = getattr(model, "feature_names_in_", None), model.certificate_.to_dict()
     about = _about_network(model.network_, dtype) | {
         "exactfit.classes": json.dumps(model.classes_.tolist()),
         "exactfit.exact_in": model.exact_in or "",
-        "exactfit.certificate": json.dumps(_short(model.certificate_)),
+        "exactfit.certificate": json.dumps(certificate | {"errors": certificate["errors"][:SHOWN_ERRORS]}),
         "exactfit.proved": proved(model.certificate_, dtype),
     }
     if names is not None:
@@ -205,12 +204,6 @@ def _plan_table(model: Any, dtype: DType) -> Plan:
 
 def _about_network(network: Network | SwitchedNetwork, dtype: DType) -> dict[str, str]:
     return {"exactfit.version": __version__, "exactfit.network_sha256": network.digest, "exactfit.dtype": dtype}
-
-
-def _short(certificate: Certificate) -> dict[str, Any]:
-    """As JSON can hold it, with the first rows in error only."""
-    plain = certificate.to_dict()
-    return plain | {"errors": plain["errors"][:SHOWN_ERRORS]}
 
 
 def proved(certificate: Certificate, dtype: DType) -> str:
@@ -289,7 +282,7 @@ def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step
     weights = layer.weights
     if isinstance(weights, Masks):
         if not bits:
-            return MaskedSum(weights.bits, weights.sign, layer.bias), None
+            return Count(weights.bits, weights.sign, layer.bias, whole=False), None
         return Count(weights.bits, weights.sign, layer.bias), _sum_of(np.ones((1, weights.shape[1])), layer.bias, 1)
     if isinstance(weights, WeightedMasks):
         reach = _sum_of(weights.values, layer.bias, 1)
@@ -338,10 +331,9 @@ def _activation(activation: Activation) -> Fire | Ramp:
 
 def check_dtype(dtype: Any) -> DType:
     """Refuse anything but the two formats."""
-    for known in DTYPES:
-        if isinstance(dtype, str) and dtype == known:
-            return known
-    raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    if not isinstance(dtype, str) or dtype not in get_args(DType):
+        raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    return cast("DType", dtype)
 
 
 def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
@@ -353,11 +345,15 @@ def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
     return cast
 
 
-def numbers_or_text(classes: NDArray[Any], refuse: Callable[[str], None]) -> NDArray[Any]:
-    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings."""
+def numbers_or_text(classes: NDArray[Any], otherwise: str) -> NDArray[Any]:
+    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings.
+
+    ``otherwise`` is how the message begins for any others.
+    """
     if classes.dtype.kind in "biuf":
         return classes.astype(classes.dtype.newbyteorder("="))
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
-        refuse(f"labels of type {type(labels[0]).__name__}")
+        name = type(labels[0]).__name__
+        raise ParameterError(f"{otherwise} labels of type {name}: use numbers, bools or text as labels")
     return np.array(labels, dtype=object)
