@@ -142,7 +142,7 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
     values = W @ point + b
     on = values > 0
-    weights = _weights(detectors, row)
+    weights = counted_with(detectors, row)
     count = int(weights[on].sum())
     fires = count < detectors.limits[row]
     gains = np.where(on, -weights, weights) * (1 if fires else -1)
@@ -157,8 +157,8 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     return least_distance(signs[:, None] * W[chosen], np.abs(values[chosen]))
 
 
-def _weights(detectors: Detectors, row: int) -> Codes:
-    """What a detector counts each bit with."""
+def counted_with(detectors: Detectors, row: int) -> Codes:
+    """What a detector counts each bit with: 0 or 1, or its weights."""
     if isinstance(detectors.weights, WeightedMasks):
         return np.asarray(detectors.weights.values[row], dtype=np.int64)
     return np.asarray(detectors.weights.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)

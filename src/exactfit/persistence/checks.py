@@ -23,7 +23,7 @@ from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import SwitchedNetwork, are_apart
 from ..repairs import RepairedClassifier
-from ..repairs.account import Change
+from ..repairs.building import Change
 from ..tables.dialect import MISSING, PARTS, PATTERNS
 from ..tables.encoding import SCALINGS, Encoding, Field
 from .container import refuse_unless

@@ -19,10 +19,9 @@ from ..network.activations import Activation, as_activation
 from ..network.parts import SwitchedNetwork
 from ..outcome import Outcome
 from ..repairs import RepairedClassifier
-from ..repairs.account import Change
-from ..repairs.building import Repair, SpotChecks
+from ..repairs.building import Change, Repair
 from ..repairs.graphs import Graph
-from ..repairs.models import Model, read_model
+from ..repairs.models import Model, SpotChecks, read_model
 from ..repairs.patches import Patches
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
