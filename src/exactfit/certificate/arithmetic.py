@@ -29,18 +29,17 @@ from .._kernels.enclosures import (
     sum_facts,
 )
 from .._kernels.rounding import ENLARGE, FLOAT64, Format
+from ..data import Floats
 from ..network import Integers
 from ..network.weights import object_array
-from .error_bounds import facts_of
-from .layers import ChainLayer
+from .layers import ChainLayer, facts_of
 
-Floats = NDArray[np.float64]
 Pair = tuple[Floats, Floats, Floats]  # high, low, radius
 Row = tuple[list[int], list[int]]  # weights other than zero, and the inputs that they belong to
 
 U = 2.0**-53  # unit roundoff of float64
 NEARLY_ONE = 1.0 - 2.0**-50  # a few roundings less than one
-LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see error_bounds
+LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see paper_form
 HUGE = 2.0**990  # beyond it a pair is given up: Dekker's splitting might overflow
 UNDERFLOW = 2.0**-1020  # more than a sum of underflowing products loses, for each term
 FITS = 2**62  # integers below it stay in int64, and so does the sum of two
@@ -100,7 +99,7 @@ def run(
 ) -> Enclosure:
     """Enclosures of all outputs; stops early where nothing is known any more. ``look`` sees every layer's sums.
 
-    For a format with unit roundoff u and smallest normal number eta (see ``error_bounds``), every
+    For a format with unit roundoff u and smallest normal number eta (see ``paper_form``), every
     signal a of every point is enclosed: a centre v and a radius e such that |v - a| <= e and
     |v - a'| <= e for the exact signal a and for the signal a' of every evaluation in the format
     (after rounding points and weights to it; in any order; fused or not; underflow gradual or
@@ -113,7 +112,7 @@ def run(
         sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
 
     Proof. The exact sum is within sum |w_j| e_j of <w, v> + b. An evaluation adds up products of
-    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``error_bounds`` the K products and the bias pass through
+    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``paper_form`` the K products and the bias pass through
     at most K + 3 roundings each, hence it is within sum |w_j| e_j + gamma_(K+3) (sum |w_j| |a'_j| + |b|) of
     <w, v> + b, but for underflow. Each rounding may add up to eta where it underflows: to w_j, which
     costs eta |a'_j|; to a'_j, eta |w_j|; to K products, K sums and b. All that grows by less than 4/3, so it is
@@ -126,7 +125,7 @@ def run(
     format's range nothing overflows; beyond, the radius is infinite.
 
     Where a point's signals are free of errors (e = 0) and all of them, the weights and the bias are
-    few multiples of powers of two, each evaluation is exact (``error_bounds`` again), and the radius is
+    few multiples of powers of two, each evaluation is exact (``paper_form`` again), and the radius is
     zero: whole numbers below 2^53 (2^24), 0/1 signals under integer weights, data on a grid.
 
     A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is

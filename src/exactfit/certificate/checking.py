@@ -17,12 +17,10 @@ from ..exceptions import DataError, ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
 from ..network.parts import SwitchedNetwork
-from .attack import attack as smallest_attack
-from .chains import prove_chain
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note, joint_verdict
-from .relu import prove_relu
-from .switched_proof import answers_digest, prove_switched
-from .threshold import prove_threshold
+from .chains import answers_digest, gathered, prove_chain, prove_switched
+from .paper_form import prove_relu, prove_threshold
+from .radius import attack as smallest_attack
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +276,8 @@ class Case:
             given = None if self.answers is None else self.answers[self.kept]
             return prove_switched(network, part, codes, effort, exact_operations, given)
         provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
-        return joint_verdict([_prove(provers, one, part, codes, effort) for one in self.networks])
+        verdicts = [_prove(provers, one, part, codes, effort) for one in self.networks]
+        return verdicts[0] if len(verdicts) == 1 else gathered(len(codes), [(slice(None), one) for one in verdicts])
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
         """What was proved, in an arithmetic."""

@@ -282,6 +282,18 @@ class Certificate:
         return cls(**{**plain, **parts})
 
 
+def rounded_down(values: Floats) -> float:
+    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    smallest = max(0.0, float(np.min(values, initial=np.inf)))
+    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
+
+
+def all_rounded_down(values: Floats) -> Floats:
+    """The same for each of them."""
+    lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
+    return np.maximum(lower, 0.0)
+
+
 def _all_safe(parts: list[bool | None]) -> bool | None:
     return None if None in parts else all(parts)
 
@@ -315,34 +327,6 @@ class Verdict:
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
         """Whether all points are right, None if nobody looked."""
         return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
-
-
-def joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on the mean of several networks: what holds for each of them."""
-    if len(verdicts) == 1:
-        return verdicts[0]
-    known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
-    radii = [verdict.radius for verdict in verdicts if verdict.radius is not None]
-    return Verdict(
-        right={name: np.all([verdict.right[name] for verdict in verdicts], axis=0) for name in known},
-        slack=float(np.min([verdict.slack for verdict in verdicts])),
-        radius=min(radii) if len(radii) == len(verdicts) else None,
-        method=joint_method([verdict.method for verdict in verdicts]),
-        radius_method=verdicts[0].radius_method,
-        note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
-        radii=_least([verdict.radii for verdict in verdicts]),
-    )
-
-
-def joint_method(methods: Sequence[Method]) -> Method:
-    """The strongest means that any of several proofs needed."""
-    return max(methods, key=get_args(Method).index)
-
-
-def _least(radii: list[Floats | None]) -> Floats | None:
-    """For every point the least of its radii: detectors of which network set it is not told."""
-    known = [each for each in radii if each is not None]
-    return np.min(known, axis=0) if len(known) == len(radii) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end
 from .._support.threads import n_threads, usable_memory
-from ..certificate.attack import Decide, Probes, smallest_change
+from ..certificate.radius import Decide, Probes, smallest_change
 from ..data import Labelled, resolve_conflicts
 from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
@@ -159,7 +159,7 @@ class Split:
     others, other_codes : ndarray
         The points held out, and their class indices.
     starts, ends : ndarray
-        See :class:`~exactfit.certificate.attack.Probes`.
+        See :class:`~exactfit.certificate.radius.Probes`.
     """
 
     X: Floats

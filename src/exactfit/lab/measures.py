@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate.attack import Probes, nearest_others
+from ..certificate.radius import Probes, nearest_others
 from ..network import Layer
 from ..network.weights import Masks, Sparse
 

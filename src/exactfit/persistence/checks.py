@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._support.parameters import check_random_state
 from ..certificate import Certificate
+from ..certificate.chains import answers_digest
 from ..certificate.record import ROW_LISTS, STREAM_ALONE
-from ..certificate.switched_proof import answers_digest
 from ..construct import Construction, Trace
 from ..construct.recipe import recipe_of
 from ..data import target_code

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._kernels.rounding import Format
 from .._support.console import silent
 from .._support.threads import Threads
-from ..certificate.attack import counted_with
+from ..certificate.radius import counted_with
 from ..construct.cover import cover_classes, random_cover
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns, Counts, Evidence, Pieces

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactfit import ParameterError, certify
+from exactfit.certificate.chains import answers_digest, prove_switched
 from exactfit.certificate.record import ProofEffort
-from exactfit.certificate.switched_proof import answers_digest, prove_switched
 from exactfit.data import Points
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from exactfit.network.activations import RELU, THRESHOLD
