@@ -7,7 +7,7 @@ integers (:func:`run_exactly`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
@@ -77,7 +77,7 @@ def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
     return signal
 
 
-def pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
+def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
     """Sums of a layer, before its activation; the facts are still those of its inputs. Uses up the signal's errors."""
     terms = np.minimum(signal.facts.terms, layer.n_terms)
     factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
@@ -85,13 +85,6 @@ def pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
     values, errors = layer.products(signal.values, signal.errors)
     enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
     return Enclosure(values, errors, signal.facts)
-
-
-def respond(layer: ChainLayer, sums: Enclosure) -> Enclosure:
-    """What the layer makes of its sums, in place."""
-    signal = Enclosure(sums.values, sums.errors, _no_facts(sums.values.shape[1]))
-    activate(signal.values, signal.errors, layer.kind, *signal.facts)
-    return signal
 
 
 def run(
@@ -133,17 +126,14 @@ def run(
     enlarge distances. A squared norm is a sum of d products of a point with itself.
     """
     for index, layer in enumerate(chain):
-        sums = pass_on(layer, signal, form)
+        sums = _pass_on(layer, signal, form)
         look(index, sums)
-        signal = respond(layer, sums)
+        signal = replace(sums, facts=_no_facts(sums.values.shape[1]))
+        activate(signal.values, signal.errors, layer.kind, *signal.facts)
         if signal.is_lost:
-            return nothing_known(chain[-1].n_units, signal.values.shape[1])
+            shape = chain[-1].n_units, signal.values.shape[1]
+            return Enclosure(np.zeros(shape), np.full(shape, np.inf), signal.facts)
     return signal
-
-
-def nothing_known(n_units: int, n_points: int) -> Enclosure:
-    """Signals of which nothing is known."""
-    return Enclosure(np.zeros((n_units, n_points)), np.full((n_units, n_points), np.inf), _no_facts(n_points))
 
 
 def _no_facts(n: int) -> Facts:
@@ -289,17 +279,11 @@ class ExactLayer:
         return [numerator << (1 - self.quantum - denominator.bit_length()) for numerator, denominator in ratios]
 
 
-def count_terms(chain: Sequence[ChainLayer]) -> int:
-    """Multiplications that a point costs."""
-    return sum(layer.layer.weights.n_nonzero for layer in chain)
-
-
 def run_exactly(chain: Sequence[ExactLayer], tile: Floats, squared: bool) -> tuple[list[NDArray[Any]], int]:
     """Outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum.
 
-    Float64 numbers are integers times powers of two, and so are sums of products of them. A
-    signal is one array of integers for each unit, in int64 where all sums provably fit, in Python
-    integers otherwise.
+    Float64 numbers are integers times powers of two, and so are sums of products of them. A signal is one array of
+    integers for each unit, in int64 where all sums provably fit, in Python integers otherwise.
     """
     columns, quantum = _enter_integers(tile, squared)
     for layer in chain:

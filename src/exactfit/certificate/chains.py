@@ -28,7 +28,7 @@ from ..data import Codes, Floats, Points, Rows
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.parts import SwitchedNetwork
-from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
+from .arithmetic import Enclosure, ExactLayer, enter, run, run_exactly, run_precisely
 from .layers import ChainLayer, Decision, decide, decide_exactly, read_chain
 from .paper_form import prove_threshold
 from .radius import Reach
@@ -64,26 +64,10 @@ SEVERAL = 2  # classes whose patches fire at once: then none of them decides
 def prove_chain(
     network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int
 ) -> Verdict | None:
-    """Verdict on any network without activations of a user's own, None for those.
+    """Verdict on any network without activations of a user's own, None for those; ``codes`` are class indices.
 
-    Parameters
-    ----------
-    network : Network
-        Layers with threshold, ReLU or no activation; weights dense, sparse, masks or integers;
-        points as they are or with their squared norm appended; any decoder.
-    points : Points
-    codes : ndarray of int64
-        Class index of every point.
-    effort : ProofEffort
-    exact_operations : int
-        How many multiplications of exact integers may be spent; points left open then are not
-        proved, and the note says how many.
-
-    Returns
-    -------
-    Verdict or None
-        ``right["exact"]`` for exact arithmetic on the stored numbers (and the exact squared norm),
-        ``right["float64"]`` and ``right["float32"]`` for every evaluation in that format.
+    ``exact_operations`` is how many multiplications of exact integers may be spent; points left open then are not
+    proved, and the note says how many. "exact" means exact arithmetic on the stored numbers, and exact squared norms.
     """
     chain = read_chain(network)
     if chain is None:
@@ -186,7 +170,8 @@ class _Proof:
     def conclude(self, found: _Findings, points: Points, exact_operations: int) -> Verdict:
         """The verdict, after exact arithmetic on what is still open."""
         still = np.flatnonzero(found.steps == OPEN)
-        cost = count_terms(self.chain) * (1 if self.is_whole else FRACTION_COST)
+        n_terms = sum(layer.layer.weights.n_nonzero for layer in self.chain)  # multiplications that a point costs
+        cost = n_terms * (1 if self.is_whole else FRACTION_COST)
         affordable = still[: max(0, exact_operations) // max(1, cost)]
         self._settle_exactly(found, points, affordable)
         n_open, step = len(still) - len(affordable), int(np.max(found.steps[found.steps != OPEN], initial=EXACT_SUMS))
@@ -233,22 +218,10 @@ def prove_switched(
     network: SwitchedNetwork, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int,
     answers: Codes | None = None,
 ) -> Verdict:  # fmt: skip
-    """Verdict on patches before a model.
+    """Verdict on patches before a model; given its answers, its chain is not looked at. See :func:`prove_chain`.
 
     A point is right if patches surely claim it for its class alone; or if they surely claim it for no other class, or
     for several, and the model is right.
-
-    Parameters
-    ----------
-    network : SwitchedNetwork
-    points : Points
-    codes : ndarray of int64
-        Class index of every point.
-    effort : ProofEffort
-    exact_operations : int
-        See :func:`prove_chain`.
-    answers : ndarray of int64, optional
-        What the model answers; given, its chain is not looked at.
     """
     proof = _SwitchedProof(network.patches, points, codes, effort, exact_operations)
     claims = proof.claims()

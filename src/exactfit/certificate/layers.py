@@ -36,29 +36,14 @@ def facts_of(matrix: NDArray[Any]) -> Facts:
 
 @dataclass(frozen=True, eq=False)
 class ChainLayer:
-    """A layer whose activation is threshold, ReLU or none.
-
-    Attributes
-    ----------
-    layer : Layer
-    source : ndarray, CSR array or Masks
-        The weights in float64, rounded where they are integers that float64 does not hold.
-    is_rounded : bool
-        Whether any weight or bias had to be rounded.
-    units : Units
-        Bias, sum of absolute weights and quanta of every unit.
-    slopes : ndarray
-        Upper bounds of the Euclidean norms of the units' weights.
-    n_terms : int
-        The most weights other than zero that a unit has.
-    """
+    """A layer whose activation is threshold, ReLU or none."""
 
     layer: Layer
-    source: Any
-    is_rounded: bool
-    units: Units
-    slopes: Floats
-    n_terms: int
+    source: Any  # an array, CSR array or masks: weights in float64, rounded where they are integers beyond it
+    is_rounded: bool  # whether any weight or bias had to be
+    units: Units  # bias, sum of absolute weights and quanta of every unit
+    slopes: Floats  # upper bounds of the Euclidean norms of the units' weights
+    n_terms: int  # the most weights other than zero that a unit has
 
     @property
     def n_units(self) -> int:

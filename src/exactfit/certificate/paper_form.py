@@ -101,7 +101,6 @@ from .record import (
     Arithmetic,
     Flags,
     ProofEffort,
-    TileVerdict,
     Verdict,
     all_rounded_down,
     join_tiles,
@@ -183,7 +182,7 @@ class _Counted:
     weighted: bool
     radii_in: Arithmetic | None
 
-    def judge(self, tile: Floats, rows: slice) -> TileVerdict:
+    def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Verdict on the points of a tile."""
         facts, own = facts_of(tile), self.own[rows]
         bits, gaps = self._bits(tile, facts)
@@ -198,9 +197,9 @@ class _Counted:
         slack = float(np.min(np.abs(decided - 0.5), initial=np.inf))
         if self.radii_in is None:
             norms, nearest = self.planes.planes.norms, gaps.min(axis=0, initial=np.inf)
-            return TileVerdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
+            return Verdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
         radii, setters = self._radii(bits.on, gaps, facts, own, right[self.radii_in])
-        return TileVerdict(right, slack, float(radii.min(initial=np.inf)), radii, setters)
+        return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
 
     def _bits(self, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
         """Bits of a tile, which of them are open in either format, and how far each is surely from turning."""
@@ -226,8 +225,9 @@ class _Counted:
         n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64) * self.largest_weight
         safe = self._right(inside - n_open, outside + n_open, own)
         doubtful = np.flatnonzero(~safe & self._right(inside, outside, own))
-        low, high = on[doubtful] & ~unsure[doubtful], on[doubtful] | unsure[doubtful]
-        safe[doubtful] = self._right(*self._margins(low, high, own[doubtful]), own[doubtful])
+        if len(doubtful):
+            low, high = on[doubtful] & ~unsure[doubtful], on[doubtful] | unsure[doubtful]
+            safe[doubtful] = self._right(*self._margins(low, high, own[doubtful]), own[doubtful])
         return safe
 
     @cached_property
@@ -292,7 +292,7 @@ class _Summed:
     silent: int
     own: Codes
 
-    def judge(self, tile: Floats, rows: slice) -> TileVerdict:
+    def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Verdict on the points of a tile."""
         own, (values, errors), gaps = self.own[rows], self._evaluate(tile), _no_gaps(len(tile))
         best_gaps(values, errors[0], errors[1], len(self.planes), self.detectors, own, gaps)
@@ -306,7 +306,8 @@ class _Summed:
             right[row] = (claimed or silent[row]) and not disputed
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
-        return TileVerdict(verdicts, _slack(gaps), rounded_down(reach), all_rounded_down(np.where(right, reach, 0.0)))
+        radii = all_rounded_down(np.where(right, reach, 0.0))
+        return Verdict(verdicts, _slack(gaps), rounded_down(reach), radii=radii)
 
     def _evaluate(self, tile: Floats) -> tuple[Floats, Floats]:
         """Values of all detectors, and how far each point's hyperplanes may err together, in float64 and float32."""

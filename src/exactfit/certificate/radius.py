@@ -3,9 +3,8 @@
 The search looks for points close by that have another answer. From a point goes a segment to a place with another
 answer; somewhere between the answers change, and bisection finds where. Segments go to the nearest points of other
 labels; and, where detectors are known, to the nearest place at which the bits have turned that the detector behind the
-point's radius waits for (the least move that turns given bits is a least-distance problem, solved by non-negative
-least squares). Nothing is proved by it: what is found is a move that changes an answer, so no larger radius can be
-certified.
+point's radius waits for (the least move that turns given bits is a least-distance problem, solved by non-negative least
+squares). Nothing is proved by it: what is found is a move that changes an answer, so no larger radius can be certified.
 """
 
 from __future__ import annotations
@@ -47,22 +46,12 @@ class Reach:
 
     With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the
     distance to each of them is known.
-
-    Attributes
-    ----------
-    layer : int
-        The first threshold layer, or the output.
-    is_output : bool
-    method : str or None
-        None if there is no bound.
-    slopes : ndarray
-        By how much more than the point each of the layer's sums may move, at most.
     """
 
-    layer: int
+    layer: int  # the first threshold layer, or the output
     is_output: bool
-    method: RadiusMethod | None
-    slopes: Floats
+    method: RadiusMethod | None  # None if there is no bound
+    slopes: Floats  # by how much more than the point each of the layer's sums may move, at most
 
     @classmethod
     def of(cls, chain: Sequence[ChainLayer], squared: bool) -> Reach:
@@ -73,7 +62,13 @@ class Reach:
         slopes = chain[index].slopes * (1.0 + 2.0**-50)
         for layer in chain[:index]:
             slopes = slopes * layer.norm * (1.0 + 2.0**-50)
-        return cls(index, is_output, _method(kinds[:index], squared, is_output, slopes), slopes)
+        bends = is_output or bool(set(kinds[:index]) - {LINEAR})
+        method: RadiusMethod | None = "Lipschitz bound" if bends else "nearest hyperplane"
+        if squared:
+            method = "nearest sphere" if index == 0 and not is_output else None
+        elif not np.isfinite(slopes).all():
+            method = None
+        return cls(index, is_output, method, slopes)
 
     def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
         """Of every point: how far it may move before a bit of this layer changes, from its sums and their radii."""
@@ -91,16 +86,6 @@ class Reach:
         flat = self.slopes[:, None] == 0.0
         reach = np.where(flat, np.inf, gaps / np.where(flat, 1.0, self.slopes[:, None]))
         return np.asarray(np.min(reach, axis=0, initial=np.inf), dtype=np.float64)
-
-
-def _method(before: list[int], squared: bool, is_output: bool, slopes: Floats) -> RadiusMethod | None:
-    if squared:
-        return "nearest sphere" if not before and not is_output else None
-    if not np.isfinite(slopes).all():
-        return None
-    if is_output or set(before) - {LINEAR}:
-        return "Lipschitz bound"
-    return "nearest hyperplane"
 
 
 # ---- By search -----------------------------------------------------------------------------------------

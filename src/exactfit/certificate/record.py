@@ -57,9 +57,8 @@ class Certificate:
     errors : ndarray of int64
         The rows that are not right, ascending, without those given up.
     slack : float
-        How close it was: the smallest distance between limit - 1/2 and count that decides a
-        point; for real-valued activations the smallest proved distance between limit and value.
-        NaN if not examined.
+        How close it was: the smallest distance between limit - 1/2 and count that decides a point; for real-valued
+        activations the smallest proved distance between limit and value. NaN if not examined.
     robust_radius : float or None
         Moving every point by less than this Euclidean distance changes no answer. A lower
         bound; None if not examined. With ``radii`` their minimum.
@@ -318,7 +317,7 @@ class Verdict:
     right: dict[Arithmetic, Flags]
     slack: float
     radius: float | None
-    method: Method
+    method: Method = "counts"
     radius_method: RadiusMethod | None = None
     note: str = ""
     radii: Floats | None = None
@@ -327,17 +326,6 @@ class Verdict:
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
         """Whether all points are right, None if nobody looked."""
         return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
-
-
-@dataclass(frozen=True, eq=False)
-class TileVerdict:
-    """The same for a tile of points."""
-
-    right: dict[Arithmetic, Flags]
-    slack: float
-    radius: float
-    radii: Floats | None = None
-    setters: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -366,13 +354,13 @@ def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[F
         return threads.map(work, points.ranges(size))
 
 
-def join_tiles(tiles: Sequence[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
-    """The verdict on all points, from those on tiles in order."""
+def join_tiles(tiles: Sequence[Verdict], method: Method, radius_method: RadiusMethod) -> Verdict:
+    """The verdict on all points, from those on tiles in order, each with a radius."""
     none = np.empty(0, dtype=bool)
     return Verdict(
         right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
         slack=min((tile.slack for tile in tiles), default=float("inf")),
-        radius=min((tile.radius for tile in tiles), default=float("inf")),
+        radius=min((tile.radius for tile in tiles if tile.radius is not None), default=float("inf")),
         method=method,
         radius_method=radius_method,
         radii=_joined([tile.radii for tile in tiles]),

@@ -40,8 +40,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : InterpolatingClassifier, RepairedClassifier or TableModel (fitted), Construction or Network
-        Activations of your own are saved by name. A ``random_state`` that is a running
-        generator is saved as None.
+        Activations of your own are saved by name. A ``random_state`` that is a running generator is saved as None.
     path : str or path-like
         Any name; ``.safetensors`` is the usual ending.
 
@@ -101,8 +100,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
     Raises
     ------
     ModelFileError
-        If the file is damaged, was not written by exactfit or by a newer one, or names an
-        activation that is not given.
+        If the file is damaged, was not written by exactfit or by a newer one, or names an activation that is not given.
     OSError
         If the file cannot be read; ``FileNotFoundError`` if there is none.
 
