@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,9 @@ from numpy.typing import NDArray
 
 from ..estimators import InterpolatingClassifier
 from ..exceptions import MissingDependencyError, ParameterError
-from ..network import Network
-from ..repairs import RepairedClassifier
 from ..repairs.graphs import Graph
 from .onnx import IR, OPSET, Builder, scores_shape, set_properties
-from .plan import DType, Plan, Round, about_classifier, plan_network, plan_of
+from .plan import DType, Plan, SwitchPlan, plan_of
 
 ALIAS = "ExactfitInterpolatingClassifier"
 PREFIX = "exactfit_"  # of names that come into a graph of somebody else
@@ -118,49 +115,6 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 # ---- Repaired models -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SwitchPlan:
-    """What to compute for a repaired model.
-
-    Attributes
-    ----------
-    patches : Plan
-        Its class index is -1 where patches decide nothing.
-    model : Plan or Graph
-        A chain of layers, or an ONNX graph.
-    classes : ndarray
-    about : dict of str
-    """
-
-    patches: Plan
-    model: Plan | Graph
-    classes: NDArray[Any]
-    about: dict[str, str] = field(default_factory=dict)
-
-
-def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> SwitchPlan:
-    """The plan of a repaired model, with its ONNX graph if there is one and that is wanted; refuses any other model."""
-    behind = model.repair_.model
-    if behind.graph is None and behind.chain is None:
-        raise ParameterError(
-            f"{type(behind.source).__name__} is neither a chain of layers nor an ONNX graph: "
-            "convert the model to ONNX, and repair that"
-        )
-    rounds = model.exact_in == "float32"
-    other: Plan | Graph
-    if behind.graph is not None and (in_onnx or behind.chain is None):
-        other = behind.graph
-    else:
-        assert behind.chain is not None
-        other = _plan(behind.chain, rounds)
-    return SwitchPlan(_plan(model.network_.patches, rounds), other, behind.classes, about_classifier(model, dtype))
-
-
-def _plan(network: Network, rounds: bool) -> Plan:
-    plan = plan_network(network)
-    return replace(plan, steps=(Round(), *plan.steps)) if rounds else plan
 
 
 def switched_graph(plan: SwitchPlan, dtype: DType) -> Any:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from .._support.files import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
@@ -24,7 +23,7 @@ from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
-from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
+from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
 EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
@@ -75,9 +74,8 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
 
         proto = convert_pipeline(model, dtype)
     elif isinstance(model, RepairedClassifier):
-        from .foreign_graphs import plan_repaired, switched_graph
+        from .foreign_graphs import switched_graph
 
-        check_is_fitted(model, "network_")
         proto = switched_graph(plan_repaired(model, dtype, in_onnx=True), dtype)
     else:
         proto = graph_of(plan_of(model, dtype), dtype)

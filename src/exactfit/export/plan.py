@@ -27,6 +27,8 @@ from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 from ..network.parts import SwitchedNetwork
+from ..repairs import RepairedClassifier
+from ..repairs.graphs import Graph
 
 Floats = NDArray[np.float64]
 # What detectors count with: masks, or a row of int8 weights for each.
@@ -121,34 +123,35 @@ class Clearest:
 
 
 Step = Scale | Round | AppendSquare | Affine | Count | Fire | Ramp | Slack
-Head = Clearest | Decoder
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Steps in order, what turns the last signal into scores and class indices, and the labels of these.
 
-    Attributes
-    ----------
-    n_features : int
-    steps : tuple of Step
-    head : Clearest or Decoder
-    classes : ndarray or None
-        Labels by class index; None for a bare network, whose label is the index itself, -1 where undecided.
-    about : dict of str
-        What else a reader of the file should know.
+    A bare network has no labels: its label is the class index itself, -1 where undecided.
     """
 
     n_features: int
     steps: tuple[Step, ...]
-    head: Head
-    classes: NDArray[Any] | None = None
-    about: dict[str, str] = field(default_factory=dict)
+    head: Clearest | Decoder
+    classes: NDArray[Any] | None = None  # labels by class index
+    about: dict[str, str] = field(default_factory=dict)  # what else a reader of the file should know
 
     @property
     def is_scaled(self) -> bool:
         """Whether points come in as they were measured: then they are float64 numbers, whatever the format."""
         return any(isinstance(step, Scale) for step in self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchPlan:
+    """What to compute for a repaired model."""
+
+    patches: Plan  # its class index is -1 where patches decide nothing
+    model: Plan | Graph  # a chain of layers, or an ONNX graph
+    classes: NDArray[Any]
+    about: dict[str, str]
 
 
 # ---- What a user hands over ----------------------------------------------------------------------------
@@ -175,10 +178,31 @@ def plan_of(model: Any, dtype: DType) -> Plan:
 def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     check_is_fitted(model, "network_")
     plan = plan_classifier(model.network_, model.classes_, model.exact_in, model.trace_.detector_starts)
-    return replace(plan, about=about_classifier(model, dtype))
+    return replace(plan, about=_about_classifier(model, dtype))
 
 
-def about_classifier(model: Any, dtype: DType) -> dict[str, str]:
+def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> SwitchPlan:
+    """The plan of a repaired model, with its ONNX graph if there is one and that is wanted; refuses any other model."""
+    check_is_fitted(model, "network_")
+    behind = model.repair_.model
+
+    def plan(network: Network) -> Plan:
+        found = plan_network(network)
+        return replace(found, steps=(Round(), *found.steps)) if model.exact_in == "float32" else found
+
+    if behind.chain is not None and not (in_onnx and behind.graph is not None):
+        other: Plan | Graph = plan(behind.chain)
+    elif behind.graph is not None:
+        other = behind.graph
+    else:
+        raise ParameterError(
+            f"{type(behind.source).__name__} is neither a chain of layers nor an ONNX graph: "
+            "convert the model to ONNX, and repair that"
+        )
+    return SwitchPlan(plan(model.network_.patches), other, behind.classes, _about_classifier(model, dtype))
+
+
+def _about_classifier(model: Any, dtype: DType) -> dict[str, str]:
     """What a reader of the file should know of a classifier, or of a repaired model."""
     names, certificate = getattr(model, "feature_names_in_", None), model.certificate_.to_dict()
     about = _about_network(model.network_, dtype) | {

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
 from ..network.detectors import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
-from .foreign_graphs import SwitchPlan, plan_repaired
-from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
+from .plan import DType, Plan, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
 
 try:
     import torch
@@ -73,7 +71,6 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
         raise MissingDependencyError("exporting to PyTorch needs torch: pip install torch") from error
     if not isinstance(model, RepairedClassifier):
         return Exported(plan_of(model, dtype), dtype)
-    check_is_fitted(model, "network_")
     return Overruled(plan_repaired(model, dtype, in_onnx=False), dtype)
 
 
@@ -94,7 +91,7 @@ class Exported(Module):  # type: ignore[misc]
         self.dtype = getattr(torch, dtype)
         self.input_dtype = torch.float64 if plan.is_scaled else self.dtype
         self.steps = nn.Sequential(*(_module(step, dtype) for step in plan.steps))
-        self.head = _Clearest(plan.head) if isinstance(plan.head, Clearest) else _Decoded(plan.head)
+        self.head = _Clearest(plan.head) if isinstance(plan.head, steps.Clearest) else _Decoded(plan.head)
         self.classes = [] if plan.classes is None else plan.classes.tolist()
         _buffer(self, "labels", _as_numbers(plan.classes))
 
@@ -109,7 +106,7 @@ class Exported(Module):  # type: ignore[misc]
 class Overruled(Module):  # type: ignore[misc]
     """Patches before a chain: points to labels and scores; see :class:`Exported` for the attributes."""
 
-    def __init__(self, plan: SwitchPlan, dtype: DType) -> None:
+    def __init__(self, plan: steps.SwitchPlan, dtype: DType) -> None:
         super().__init__()
         if not isinstance(plan.model, Plan):
             raise ParameterError("the model is an ONNX graph of operations that are no chain of layers: export to ONNX")
@@ -173,7 +170,7 @@ class _Affine(Module):  # type: ignore[misc]
 class _Masked(Module):  # type: ignore[misc]
     """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
 
-    def __init__(self, masks: Counters, dtype: DType, whole: bool) -> None:
+    def __init__(self, masks: steps.Counters, dtype: DType, whole: bool) -> None:
         super().__init__()
         numbers = masks if isinstance(masks, np.ndarray) else masks.to_bool().astype(np.int8)
         largest = int(np.abs(numbers.astype(np.int64)).sum(axis=1).max(initial=0))
@@ -203,7 +200,7 @@ class _Fired(Module):  # type: ignore[misc]
 
 
 class _Slack(Module):  # type: ignore[misc]
-    def __init__(self, step: Slack, dtype: DType) -> None:
+    def __init__(self, step: steps.Slack, dtype: DType) -> None:
         super().__init__()
         self.sizes, self.half = step.sizes(), step.half
         self.heights = _Masked(step.masks, dtype, whole=bool(step.half))
@@ -220,7 +217,7 @@ class _Slack(Module):  # type: ignore[misc]
 
 
 class _Clearest(Module):  # type: ignore[misc]
-    def __init__(self, head: Clearest) -> None:
+    def __init__(self, head: steps.Clearest) -> None:
         super().__init__()
         self.outputs, self.n_classes, self.one_sided = head.outputs, head.n_classes, head.one_sided
 
@@ -265,5 +262,5 @@ def _module(step: steps.Step, dtype: DType) -> Any:
     plain = {steps.Round: _Rounded, steps.AppendSquare: _Squared, steps.Fire: _Fired, steps.Ramp: nn.ReLU}
     if type(step) in plain:
         return plain[type(step)]()
-    made = {steps.Affine: _Affine, steps.Count: _Biased, Slack: _Slack, steps.Scale: _Scaled}
+    made = {steps.Affine: _Affine, steps.Count: _Biased, steps.Slack: _Slack, steps.Scale: _Scaled}
     return made[type(step)](step, dtype)

@@ -80,34 +80,16 @@ class PatchRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What repairing a model came to.
-
-    Attributes
-    ----------
-    model : Model
-    patches : Patches
-    changes : ndarray of int64
-        For each patch the place in the history of the change that brought it.
-    history : tuple of Change
-    answers : ndarray of int64
-        What the model answers to the given points, as class indices.
-    targets : ndarray of int64
-        Given rows that it does not surely get right, ascending.
-    claims : tuple of ndarrays
-        Pairs (given row, patch that fires there), row by row.
-    data_digest : str
-        Of the given points and labels.
-    probes : SpotChecks or None
-    """
+    """What repairing a model came to."""
 
     model: Model
     patches: Patches
-    changes: Rows
+    changes: Rows  # for each patch the place in the history of the change that brought it
     history: tuple[Change, ...]
-    answers: Codes
-    targets: Rows
-    claims: tuple[Rows, Rows]
-    data_digest: str
+    answers: Codes  # what the model answers to the given points, as class indices
+    targets: Rows  # given rows that it does not surely get right, ascending
+    claims: tuple[Rows, Rows]  # pairs (given row, patch that fires there), row by row
+    data_digest: str  # of the given points and labels
     probes: SpotChecks | None
 
     @cached_property

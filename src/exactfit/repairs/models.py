@@ -41,23 +41,12 @@ class SpotChecks:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Something that answers: labels by class index, and perhaps the chain or the graph that it is.
-
-    Attributes
-    ----------
-    classes : ndarray
-    source : object or None
-        What a user handed over; None if it was loaded from a file, as chain or graph.
-    chain : Network or None
-        The model as a chain of layers, if it is one: with the decoder ``argmax``.
-    graph : Graph or None
-        The ONNX graph, if it is one.
-    """
+    """Something that answers: labels by class index, and perhaps the chain or the graph that it is."""
 
     classes: NDArray[Any]
-    source: Any = None
-    chain: Network | None = None
-    graph: Graph | None = None
+    source: Any = None  # what a user handed over; None if it was loaded from a file, as chain or graph
+    chain: Network | None = None  # if it is a chain of layers: with the decoder ``argmax``
+    graph: Graph | None = None  # if it is an ONNX graph
 
     @property
     def kind(self) -> str:

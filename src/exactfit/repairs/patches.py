@@ -47,26 +47,13 @@ UP = 1.0 + 2.0**-40  # more than the few roundings of a bound itself
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Points that patches are for, among all given points.
+    """Points that patches are for, among all given points."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR matrix
-        All given points, rounded to the asked format.
-    codes : ndarray of int64
-        Their class indices.
-    rows : ndarray of int64
-        Those that need a patch, ascending.
-    n_classes : int
-    exact_in : str or None
-        The format in which patches have to be sure of given points; None: float64, as this package evaluates them.
-    """
-
-    X: Matrix
-    codes: Codes
-    rows: Rows
+    X: Matrix  # all given points, rounded to the asked format
+    codes: Codes  # their class indices
+    rows: Rows  # those that need a patch, ascending
     n_classes: int
-    exact_in: str | None
+    exact_in: str | None  # in which format patches have to be sure; None: float64, as this package evaluates them
 
     @property
     def form(self) -> Format:
@@ -80,23 +67,12 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """A patch network, and the point that each patch is anchored at.
-
-    Attributes
-    ----------
-    network : Network
-    anchors : ndarray of int64
-        The given row of each patch.
-    fires_within : ndarray of float64
-        The distance from its anchor inside which each patch surely fires.
-    silent_beyond : ndarray of float64
-        The distance beyond which it surely does not; infinite where nothing is proved.
-    """
+    """A patch network, and the point that each patch is anchored at."""
 
     network: Network
-    anchors: Rows
-    fires_within: Floats
-    silent_beyond: Floats
+    anchors: Rows  # the given row of each patch
+    fires_within: Floats  # the distance from its anchor inside which each patch surely fires
+    silent_beyond: Floats  # beyond which it surely does not; infinite where nothing is proved
 
     def __len__(self) -> int:
         return len(self.anchors)
