@@ -219,7 +219,7 @@ def _are_rows(rows: NDArray[np.int64], n_samples: int) -> bool:
     return not len(rows) or bool(rows[0] >= 0 and rows[-1] < n_samples and (np.diff(rows) > 0).all())
 
 
-def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
+def check_encoding(encoding: Encoding, scaling: Any, n_features: int, n_samples: int) -> None:
     """Refuse an encoding that no table could have."""
     for field in encoding.fields:
         _check_field(field)
@@ -230,6 +230,10 @@ def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
     _check_fields(encoding)
     _check_label(encoding)
     _check_numbers(encoding, scaling, n_features)
+    rows = encoding.rows
+    if rows is not None:
+        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
+        refuse_unless(fits, "its training rows are not in the order of their file")
 
 
 def _check_field(field: Field) -> None:
@@ -255,14 +259,6 @@ def _check_fill(field: Field) -> None:
         fits = field.fill in field.categories
     fits = bool(fits) or (field.fill is None and not field.indicator)
     refuse_unless(fits, f"empty cells of its column {field.name!r} cannot be filled")
-
-
-def check_training_rows(encoding: Encoding, n_samples: int) -> None:
-    """Refuse rows of a file that the training rows cannot have been."""
-    rows = encoding.rows
-    if rows is not None:
-        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
-        refuse_unless(fits, "its training rows are not in the order of their file")
 
 
 def _check_fields(encoding: Encoding) -> None:
@@ -319,10 +315,15 @@ def _are_patches(network: Network) -> bool:
     return once and len(network.layers) == 2 and isinstance(units.weights, Dense) and units.activation == THRESHOLD
 
 
-def check_repair_numbers(numbers: dict[str, Any], n_given: int, n_patches: int, n_changes: int, n_classes: int) -> None:
-    """Refuse a tensor of another type or length, or with numbers that cannot be."""
+def check_repair(history: tuple[Change, ...], numbers: dict[str, Any], n_patches: int, n_classes: int) -> None:
+    """Refuse changes that do not follow each other, and tensors of another type or length, or of what cannot be."""
+    n_given = 0
+    for change in history:
+        check_types(change)
+        refuse_unless(change.first_row == n_given and change.n_rows > 0, "its history does not follow its rows")
+        n_given += change.n_rows
     ranges = {
-        "answers": (n_given, n_classes), "targets": (None, n_given), "changes": (n_patches, n_changes),
+        "answers": (n_given, n_classes), "targets": (None, n_given), "changes": (n_patches, len(history)),
         "anchors": (n_patches, n_given), "claim_rows": (None, n_given),
         "claim_patches": (len(numbers["claim_rows"]), n_patches),
     }  # fmt: skip
@@ -342,15 +343,6 @@ def check_repair_numbers(numbers: dict[str, Any], n_given: int, n_patches: int, 
         whole = rows.dtype == np.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < n_given)).all())
         fine = whole and points.dtype == np.float64 and points.ndim == 2 and len(points) == len(rows)
         refuse_unless(fine and bool(np.isfinite(points).all()), "its probes are no points")
-
-
-def check_history(history: tuple[Change, ...]) -> None:
-    """Refuse changes that do not follow each other."""
-    first = 0
-    for change in history:
-        check_types(change)
-        refuse_unless(change.first_row == first and change.n_rows > 0, "its history does not follow its rows")
-        first += change.n_rows
 
 
 def check_repaired(repaired: RepairedClassifier) -> None:

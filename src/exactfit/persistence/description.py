@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..certificate import Certificate
+from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ModelFileError, ParameterError
@@ -28,23 +31,18 @@ from ..tables.encoding import Field
 from .checks import (
     check_classifier,
     check_encoding,
-    check_history,
     check_network,
-    check_repair_numbers,
+    check_repair,
     check_repaired,
     check_repaired_networks,
     check_rows,
     check_trace,
-    check_training_rows,
 )
 from .container import (
     FORMAT,
     Header,
     Tensors,
     canonical,
-    decode_certificate,
-    decode_labels,
-    encode_fitted,
     is_generator,
     little_endian,
     refuse_unless,
@@ -75,6 +73,9 @@ REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
+LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
+LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
+LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 
 
 def to_parts(model: Any) -> tuple[Header, Tensors]:
@@ -155,8 +156,24 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     header, tensors = _encode_construction(
         Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
     )
-    fitted, rows = encode_fitted(model)
+    fitted, rows = _encode_fitted(model)
     return header | fitted | {"kind": "classifier", "parameters": _encode_parameters(model)}, tensors | rows
+
+
+def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
+    """What every fitted classifier has beside its network."""
+    certificate, tensors = model.certificate_.to_dict(), {}
+    for name in ROW_LISTS:
+        rows = np.asarray(certificate.pop(name), dtype=np.int64)
+        if name == "errors" or len(rows):  # a file without the others is one where there are none
+            tensors[f"certificate.{name}"] = rows
+    names = getattr(model, "feature_names_in_", None)
+    header = {
+        "certificate": certificate,
+        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
+        "feature_names": None if names is None else list(names),
+    }
+    return header, tensors
 
 
 def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
@@ -211,7 +228,7 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model = InterpolatingClassifier(**parameters | {"image_shape": _as_tuple(parameters["image_shape"])})
     activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name
-    model.classes_ = decode_labels(**header["classes"])
+    model.classes_ = _decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
     model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
@@ -224,11 +241,21 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
 
 
 def _decode_fitted(model: Any, header: Header, tensors: Tensors) -> None:
-    """What every fitted classifier has beside its network; see ``encode_fitted``."""
-    model.certificate_ = decode_certificate(header, tensors)
+    """What every fitted classifier has beside its network; see ``_encode_fitted``."""
+    model.certificate_ = Certificate.from_dict({**header["certificate"], **under("certificate.", tensors)})
     model.n_features_in_ = model.network_.n_features
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+
+
+def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
+    """Labels by class index."""
+    refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
+    kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
+    refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
+    refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
+    refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
+    return np.array(values, dtype=dtype)
 
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
@@ -236,8 +263,7 @@ def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors:
     rest = {name: section[saved] for saved, name in TABLE.items()}
     later = {"missing": section.get("missing", "error"), "rows": tensors.get("rows")}
     encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
-    check_encoding(encoding, section["scale"], classifier.n_features_in_)
-    check_training_rows(encoding, classifier.certificate_.n_samples)
+    check_encoding(encoding, section["scale"], classifier.n_features_in_, classifier.certificate_.n_samples)
     return TableModel.of(classifier, encoding, section["scale"])
 
 
@@ -260,7 +286,7 @@ def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
     """Everything but the given points."""
     check_is_fitted(model, "network_")
     made = model.repair_
-    (header, tensors), (fitted, rows) = _encode_network(made.network), encode_fitted(model)
+    (header, tensors), (fitted, rows) = _encode_network(made.network), _encode_fitted(model)
     parameters = {name: getattr(model, name) for name in REPAIR_OPTIONS} | {"random_state": _seed(model)}
     header |= fitted | {
         "kind": "repaired",
@@ -283,7 +309,7 @@ def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
 def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedClassifier:
     """A repaired model, and for one by reference the model that a user brings."""
     network = SwitchedNetwork.from_parts(header["network"], under("network.", tensors))
-    classes = decode_labels(**header["classes"])
+    classes = _decode_labels(**header["classes"])
     check_repaired_networks(network, len(classes))
     model = _decode_model(header["model"], network, classes, tensors, behind)
     made = _decode_repair(header, network, model, under("repair.", tensors))
@@ -323,10 +349,7 @@ def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], te
 def _decode_repair(header: Header, network: SwitchedNetwork, model: Model, numbers: dict[str, Any]) -> Repair:
     plain: list[Header] = header["history"]
     history = tuple(Change(**{name: _as_tuple(part) for name, part in change.items()}) for change in plain)
-    n_given = sum(change.n_rows for change in history)
-    n_patches = network.patches.layers[-1].weights.shape[1]
-    check_repair_numbers(numbers, n_given, n_patches, len(history), len(model.classes))
-    check_history(history)
+    check_repair(history, numbers, network.patches.layers[-1].weights.shape[1], len(model.classes))
     patches = Patches(network.patches, *(numbers[name] for name in ("anchors", "fires_within", "silent_beyond")))
     probes = SpotChecks(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
     refuse_unless((probes is not None) == (model.kind == "reference"), "its probes do not belong to its model")
