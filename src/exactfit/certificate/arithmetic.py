@@ -15,19 +15,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels import enclosures
 from .._kernels.certify import Facts
-from .._kernels.enclosures import (
-    LINEAR,
-    RAMP,
-    STEP,
-    activate,
-    append_square,
-    enclose,
-    precise_squares,
-    precise_sums,
-    spread,
-    sum_facts,
-)
+from .._kernels.enclosures import LINEAR, RAMP, STEP
 from .._kernels.rounding import ENLARGE, FLOAT64, Format
 from ..data import Floats
 from ..network import Integers
@@ -71,9 +61,9 @@ def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
     values = np.zeros((d + squared, n))
     values[:d] = tile.T
     signal = Enclosure(values, np.zeros_like(values), _no_facts(n))
-    sum_facts(values[:d], *signal.facts)
+    enclosures.sum_facts(values[:d], *signal.facts)
     if squared:
-        append_square(values, signal.errors, signal.facts, form)
+        enclosures.append_square(values, signal.errors, signal.facts, form)
     return signal
 
 
@@ -81,9 +71,9 @@ def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
     """Sums of a layer, before its activation; the facts are still those of its inputs. Uses up the signal's errors."""
     terms = np.minimum(signal.facts.terms, layer.n_terms)
     factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
-    spread(signal.values, signal.errors, factors)
+    enclosures.spread(signal.values, signal.errors, factors)
     values, errors = layer.products(signal.values, signal.errors)
-    enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
+    enclosures.enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
     return Enclosure(values, errors, signal.facts)
 
 
@@ -129,7 +119,7 @@ def run(
         sums = _pass_on(layer, signal, form)
         look(index, sums)
         signal = replace(sums, facts=_no_facts(sums.values.shape[1]))
-        activate(signal.values, signal.errors, layer.kind, *signal.facts)
+        enclosures.activate(signal.values, signal.errors, layer.kind, *signal.facts)
         if signal.is_lost:
             shape = chain[-1].n_units, signal.values.shape[1]
             return Enclosure(np.zeros(shape), np.full(shape, np.inf), signal.facts)
@@ -179,7 +169,7 @@ def _enter_pairs(tile: Floats, squared: bool) -> Pair:
     high[: tile.shape[1]] = tile.T
     low, errors = np.zeros_like(high), np.zeros_like(high)
     if squared:
-        precise_squares(high[:-1], high[-1], low[-1])
+        enclosures.precise_squares(high[:-1], high[-1], low[-1])
         errors[-1] = _share(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
         _forget_huge(high[-1], low[-1], errors[-1])
     return high, low, errors
@@ -188,7 +178,7 @@ def _enter_pairs(tile: Floats, squared: bool) -> Pair:
 def _pass_on_pairs(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
     matrix, share = layer.compressed, _share(layer.n_terms)
     sums, rests = np.empty((2, layer.n_units, high.shape[1]))
-    precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
+    enclosures.precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
     grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
     bounds = abs(matrix) @ (errors + share * np.abs(high))
     bounds = (bounds + share * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)

@@ -35,7 +35,6 @@ from .radius import Reach
 from .record import (
     ARITHMETICS,
     GIVEN_ANSWERS,
-    Arithmetic,
     Flags,
     Method,
     ProofEffort,
@@ -234,7 +233,8 @@ def prove_switched(
         assert network.model is not None  # ``certify`` has answers of any other model
         behind = proof.prove(network.model, rows, codes[rows])
     else:
-        behind = _given(answers[rows] == codes[rows])
+        right = answers[rows] == codes[rows]  # in every arithmetic; nothing is said about other points
+        behind = Verdict(dict.fromkeys(ARITHMETICS, right), np.inf, None, note=GIVEN_ANSWERS)
     return _joined(len(codes), (own, patched), (rows, spared, behind))
 
 
@@ -340,12 +340,6 @@ def _strongest(methods: Sequence[Method]) -> Method:
 def _notes(verdicts: Sequence[Verdict]) -> str:
     """What there is to say of any of them, once."""
     return "; ".join(sorted({verdict.note for verdict in verdicts if verdict.note}))
-
-
-def _given(right: Flags) -> Verdict:
-    """The verdict on answers that are taken as given: in every arithmetic, and nothing about other points."""
-    rights: dict[Arithmetic, Flags] = dict.fromkeys(ARITHMETICS, right)
-    return Verdict(rights, float("inf"), None, "counts", note=GIVEN_ANSWERS)
 
 
 def _joined(n_points: int, patched: tuple[Rows, Verdict], left: tuple[Rows, Verdict, Verdict]) -> Verdict:

@@ -76,19 +76,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.certify import (
-    Facts,
-    Gaps,
-    Planes,
-    RampDetectors,
-    TileBits,
-    best_gaps,
-    best_margins,
-    best_weighted_margins,
-    exact_claims,
-    examine,
-    ramp,
-)
+from .._kernels import certify as kernels
+from .._kernels.certify import Facts, Gaps, Planes, RampDetectors, TileBits
 from .._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
 from .._kernels.rounding import FLOAT32, FLOAT64, gamma
 from ..data import Codes, Floats, Points
@@ -207,12 +196,12 @@ class _Counted:
         bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
         gaps = np.empty((len(tile), len(self.planes)))
         for part, block in self.planes.blocks():
-            examine(tile @ block.weights.T, tile, facts, block, part.start // 64, bits, gaps[:, part])
+            kernels.examine(tile @ block.weights.T, tile, facts, block, part.start // 64, bits, gaps[:, part])
         return bits, gaps
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
-        best: Callable[..., None] = best_weighted_margins if self.weighted else best_margins
+        best: Callable[..., None] = kernels.best_weighted_margins if self.weighted else kernels.best_margins
         best(low, high, *self.crowd, own, inside, outside)
         return inside, outside
 
@@ -295,14 +284,14 @@ class _Summed:
     def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Verdict on the points of a tile."""
         own, (values, errors), gaps = self.own[rows], self._evaluate(tile), _no_gaps(len(tile))
-        best_gaps(values, errors[0], errors[1], len(self.planes), self.detectors, own, gaps)
+        kernels.best_gaps(values, errors[0], errors[1], len(self.planes), self.detectors, own, gaps)
         silent = own == self.silent
         right = (silent | (gaps.own_low > 0)) & (gaps.other_high <= 0)
         reach = np.where(right, np.minimum(np.where(silent, np.inf, gaps.reach_own), gaps.reach_other), 0.0)
         wrong = (~silent & (gaps.own_high <= 0)) | (gaps.other_low > 0)
         for row in np.flatnonzero(~right & ~wrong):
             of_point = values[row], errors[0, row], len(self.planes), self.detectors, int(own[row]), tile[row]
-            claimed, disputed = exact_claims(*of_point, self.planes.planes.weights, self.planes.planes.bias)
+            claimed, disputed = kernels.exact_claims(*of_point, self.planes.planes.weights, self.planes.planes.bias)
             right[row] = (claimed or silent[row]) and not disputed
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
@@ -315,7 +304,7 @@ class _Summed:
         errors = np.zeros((2, len(tile)))
         for part, block in self.planes.blocks():
             products = tile @ block.weights.T
-            ramp(products, tile, facts, block, *errors)
+            kernels.ramp(products, tile, facts, block, *errors)
             heights[:, part] = products
         errors *= 1.0 + (len(self.planes) + 8) * 2.0**-52
         starts = range(0, self.masks.n_rows, DETECTOR_BLOCK)

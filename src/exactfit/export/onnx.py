@@ -68,7 +68,10 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     ['label', 'scores']
     """
     dtype = check_dtype(dtype)
-    _require_onnx()
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("exporting to ONNX needs onnx: pip install onnx (or exactfit[onnx])") from error
     if isinstance(model, Pipeline):
         from .foreign_graphs import convert_pipeline
 
@@ -82,13 +85,6 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     if path is not None:
         write(proto, Path(path))
     return proto
-
-
-def _require_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("exporting to ONNX needs onnx: pip install onnx (or exactfit[onnx])") from error
 
 
 def graph_of(plan: Plan, dtype: DType) -> Any:
@@ -233,13 +229,17 @@ class Builder:
         return self.cast(scaled, self.dtype)
 
     @say.register
-    def _(self, step: steps.Round, signal: str) -> str:
-        return signal if self.dtype == "float32" else self.cast(self.cast(signal, np.float32), np.float64)
-
-    @say.register
-    def _(self, step: steps.AppendSquare, signal: str) -> str:
-        square = self.add("ReduceSumSquare", signal, self.constant([1], np.int64), keepdims=1)
-        return str(self.add("Concat", signal, square, axis=1))
+    def _(self, step: steps.Plain, signal: str) -> str:
+        match step:
+            case steps.Plain.ROUND:
+                return signal if self.dtype == "float32" else self.cast(self.cast(signal, np.float32), np.float64)
+            case steps.Plain.APPEND_SQUARE:
+                square = self.add("ReduceSumSquare", signal, self.constant([1], np.int64), keepdims=1)
+                return str(self.add("Concat", signal, square, axis=1))
+            case steps.Plain.FIRE:
+                return str(self.add("Greater", signal, self.constant(0.0, self._type)))
+            case steps.Plain.RAMP:
+                return str(self.add("Relu", signal))
 
     @say.register
     def _(self, step: steps.Affine, signal: str) -> str:
@@ -256,14 +256,6 @@ class Builder:
             sums = self._sums(step.masks, self.cast(signal, self.dtype))
         signed = sums if step.sign == 1 else self.add("Neg", sums)
         return str(self.add("Add", signed, self.constant(cast_to(step.bias, self._type))))
-
-    @say.register
-    def _(self, step: steps.Fire, signal: str) -> str:
-        return str(self.add("Greater", signal, self.constant(0.0, self._type)))
-
-    @say.register
-    def _(self, step: steps.Ramp, signal: str) -> str:
-        return str(self.add("Relu", signal))
 
     @say.register
     def _(self, step: Slack, signal: str) -> str:

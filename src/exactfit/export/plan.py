@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -48,14 +49,13 @@ class Scale:
     scale: Floats
 
 
-@dataclass(frozen=True)
-class Round:
-    """Points rounded to float32, whatever format the runtime computes in."""
+class Plain(Enum):
+    """A step without numbers of its own."""
 
-
-@dataclass(frozen=True)
-class AppendSquare:
-    """The squared norm as one more feature."""
+    ROUND = "points rounded to float32, whatever format the runtime computes in"
+    APPEND_SQUARE = "the squared norm as one more feature"
+    FIRE = "bits: which numbers are positive"
+    RAMP = "negative numbers become zero"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +78,6 @@ class Count:
     sign: int
     bias: NDArray[Any]
     whole: bool = True
-
-
-@dataclass(frozen=True)
-class Fire:
-    """Bits: which numbers are positive."""
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """Negative numbers become zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +112,7 @@ class Clearest:
     one_sided: bool
 
 
-Step = Scale | Round | AppendSquare | Affine | Count | Fire | Ramp | Slack
+Step = Scale | Plain | Affine | Count | Slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +178,7 @@ def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> Swi
 
     def plan(network: Network) -> Plan:
         found = plan_network(network)
-        return replace(found, steps=(Round(), *found.steps)) if model.exact_in == "float32" else found
+        return replace(found, steps=(Plain.ROUND, *found.steps)) if model.exact_in == "float32" else found
 
     if behind.chain is not None and not (in_onnx and behind.graph is not None):
         other: Plan | Graph = plan(behind.chain)
@@ -275,7 +265,7 @@ def plan_classifier(
         found = replace(found, owners=found.owners + n_outputs * np.repeat(np.arange(n_networks), np.diff(starts)))
     order = np.argsort(found.owners, kind="stable")
     found = found.take(order, found.limits[order])
-    steps: list[Step] = [Round()] if exact_in == "float32" else []
+    steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
     steps += [_affine(found.first), _activation(found.activation)]
     limits = found.limits.astype(np.float64)
     weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
@@ -289,7 +279,7 @@ def plan_classifier(
 
 def _steps(network: Network) -> Iterator[Step]:
     if network.input_map == "append_squared_norm":
-        yield AppendSquare()
+        yield Plain.APPEND_SQUARE
     reach: int | None = None  # what whole numbers come in are at most, None if they are not whole
     bits = False
     for index, layer in enumerate(network.layers):
@@ -344,13 +334,13 @@ def _refuse_beyond(index: int, values: list[Any]) -> None:
         )
 
 
-def _activation(activation: Activation) -> Fire | Ramp:
+def _activation(activation: Activation) -> Plain:
     if activation.is_own:
         raise ParameterError(
             f"activation {activation.name!r} is your own, and no runtime knows it: "
             'build the network with activation="threshold" or "relu" to export it'
         )
-    return Fire() if activation.is_threshold else Ramp()
+    return Plain.FIRE if activation.is_threshold else Plain.RAMP
 
 
 def check_dtype(dtype: Any) -> DType:

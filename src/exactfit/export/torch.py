@@ -259,8 +259,9 @@ class _Decoded(Module):  # type: ignore[misc]
 
 def _module(step: steps.Step, dtype: DType) -> Any:
     """The module for a step."""
-    plain = {steps.Round: _Rounded, steps.AppendSquare: _Squared, steps.Fire: _Fired, steps.Ramp: nn.ReLU}
-    if type(step) in plain:
-        return plain[type(step)]()
+    if isinstance(step, steps.Plain):
+        names = steps.Plain
+        plain = {names.ROUND: _Rounded, names.APPEND_SQUARE: _Squared, names.FIRE: _Fired, names.RAMP: nn.ReLU}
+        return plain[step]()
     made = {steps.Affine: _Affine, steps.Count: _Biased, steps.Slack: _Slack, steps.Scale: _Scaled}
     return made[type(step)](step, dtype)

@@ -153,7 +153,15 @@ def _circumstances(model: Any) -> Header:
 def _check_circumstances(model: Any, versions: Any, random_state: Any, activations: Any) -> None:
     texts = [*versions.keys(), *versions.values(), random_state or ""]
     refuse_unless(all(isinstance(text, str) for text in texts), "it does not say which versions wrote it")
-    compare_activations(model, activations)
+    now = sample(model)
+    refuse_unless(now.keys() == activations.keys(), "it does not describe the activations that it names")
+    for name, values in now.items():
+        for probe, value, before in zip(PROBES.tolist(), values, activations[name], strict=True):
+            refuse_unless(
+                abs(value - before) <= TOLERANCE * abs(before),
+                f"the function given for {name!r} is not the one that it was saved with: "
+                f"at t = {probe} it is {value}, and was {before}",
+            )
 
 
 def lookup_in(named: Mapping[str, Activation]) -> Lookup:
@@ -208,16 +216,3 @@ def own_activations(model: Any) -> dict[str, Activation]:
 def sample(model: Any) -> dict[str, list[float]]:
     """Some values of every activation that is not a standard one, to know it again."""
     return {name: activation(PROBES).tolist() for name, activation in own_activations(model).items()}
-
-
-def compare_activations(model: Any, saved: Mapping[str, list[float]]) -> None:
-    """Refuse activations that are not those that the model was saved with."""
-    now = sample(model)
-    refuse_unless(now.keys() == saved.keys(), "it does not describe the activations that it names")
-    for name, values in now.items():
-        for probe, value, before in zip(PROBES.tolist(), values, saved[name], strict=True):
-            refuse_unless(
-                abs(value - before) <= TOLERANCE * abs(before),
-                f"the function given for {name!r} is not the one that it was saved with: "
-                f"at t = {probe} it is {value}, and was {before}",
-            )

@@ -134,8 +134,7 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
     model : fitted classifier, function, torch.nn.Module, ONNX file or Model
     classes : sequence, optional
         Labels by class index, for models that do not name them: by default what they answer to X, and ``labels``.
-    X : array or CSR matrix, optional
-    labels : ndarray, optional
+    X, labels : array or CSR matrix and ndarray, optional
 
     Examples
     --------
