@@ -86,16 +86,7 @@ from ..network import Masks, Network
 from ..network.activations import RELU, THRESHOLD
 from ..network.bits import BitMatrix, n_words
 from .layers import facts_of
-from .record import (
-    Arithmetic,
-    Flags,
-    ProofEffort,
-    Verdict,
-    all_rounded_down,
-    join_tiles,
-    map_tiles,
-    rounded_down,
-)
+from .record import Arithmetic, Flags, ProofEffort, Verdict, all_rounded_down, join_tiles, map_tiles, rounded_down
 
 Words = NDArray[np.uint64]
 
@@ -163,7 +154,7 @@ def prove_threshold(network: Network, points: Points, codes: Codes, effort: Proo
 class _Counted:
     """Hyperplanes and detectors, as kernels take them, and the classes of all points."""
 
-    planes: FirstLayer
+    first: FirstLayer
     own: Codes
     silent: int
     numbers: Codes
@@ -185,17 +176,17 @@ class _Counted:
         decided = margins[np.abs(margins) < 2**61]  # beyond is the kernel's mark of "no detector"
         slack = float(np.min(np.abs(decided - 0.5), initial=np.inf))
         if self.radii_in is None:
-            norms, nearest = self.planes.planes.norms, gaps.min(axis=0, initial=np.inf)
+            norms, nearest = self.first.planes.norms, gaps.min(axis=0, initial=np.inf)
             return Verdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
         radii, setters = self._radii(bits.on, gaps, facts, own, right[self.radii_in])
         return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
 
     def _bits(self, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
         """Bits of a tile, which of them are open in either format, and how far each is surely from turning."""
-        shape = len(tile), n_words(len(self.planes))
+        shape = len(tile), n_words(len(self.first))
         bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
-        gaps = np.empty((len(tile), len(self.planes)))
-        for part, block in self.planes.blocks():
+        gaps = np.empty((len(tile), len(self.first)))
+        for part, block in self.first.blocks():
             kernels.examine(tile @ block.weights.T, tile, facts, block, part.start // 64, bits, gaps[:, part])
         return bits, gaps
 
@@ -230,11 +221,11 @@ class _Counted:
         if self.weighted:
             sizes = np.abs(self.crowd.counters.astype(np.int64)).sum(axis=1)
             return bool((sizes + limits <= EXACT_SUMS).all())
-        return len(self.planes) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
+        return len(self.first) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
 
     def _radii(self, on: Words, gaps: Floats, facts: Facts, own: Codes, right: Flags) -> tuple[Floats, Codes]:
         """How far each point may move, and the row of the detector that sets it; zero where it is not right."""
-        away, planes = np.empty_like(gaps), self.planes.block(0, len(self.planes))
+        away, planes = np.empty_like(gaps), self.first.block(0, len(self.first))
         form = FLOAT32 if self.radii_in == "float32" else FLOAT64
         factor = 0.0 if self.radii_in == "exact" else gamma(planes.weights.shape[1], form.unit)
         distances_in(gaps, facts, planes, factor, form, away)
@@ -256,13 +247,13 @@ def prove_relu(network: Network, points: Points, codes: Codes, effort: ProofEffo
     if found is None or found.activation != RELU:
         return None
     assert isinstance(found.weights, Masks)  # weights count bits
-    planes, masks = FirstLayer(found.planes, found.first.bias), found.weights.bits
-    norms = planes.planes.norms
+    first, masks = FirstLayer(found.planes, found.first.bias), found.weights.bits
+    norms = first.planes.norms
     sums = [_as_numbers(masks, start) @ norms for start in range(0, masks.n_rows, DETECTOR_BLOCK)]
     slopes = np.concatenate([np.empty(0), *sums]) * (1.0 + (len(norms) + 8) * 2.0**-52)
     detectors = RampDetectors(found.limits, found.owners, slopes, found.counters)
-    proof = _Summed(planes, masks, detectors, found.silent, found.positions(codes))
-    size = max(1, min(512, TILE_NUMBERS // (len(planes) + masks.n_rows + 1)))
+    proof = _Summed(first, masks, detectors, found.silent, found.positions(codes))
+    size = max(1, min(512, TILE_NUMBERS // (len(first) + masks.n_rows + 1)))
     return join_tiles(map_tiles(points, size, effort, proof.judge), "running error bound", "Lipschitz bound")
 
 
@@ -275,7 +266,7 @@ def _as_numbers(masks: BitMatrix, start: int) -> Floats:
 class _Summed:
     """Hyperplanes and detectors with bounds of their Lipschitz constants, and the classes of all points."""
 
-    planes: FirstLayer
+    first: FirstLayer
     masks: BitMatrix
     detectors: RampDetectors
     silent: int
@@ -284,14 +275,14 @@ class _Summed:
     def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Verdict on the points of a tile."""
         own, (values, errors), gaps = self.own[rows], self._evaluate(tile), _no_gaps(len(tile))
-        kernels.best_gaps(values, errors[0], errors[1], len(self.planes), self.detectors, own, gaps)
+        kernels.best_gaps(values, errors[0], errors[1], len(self.first), self.detectors, own, gaps)
         silent = own == self.silent
         right = (silent | (gaps.own_low > 0)) & (gaps.other_high <= 0)
         reach = np.where(right, np.minimum(np.where(silent, np.inf, gaps.reach_own), gaps.reach_other), 0.0)
         wrong = (~silent & (gaps.own_high <= 0)) | (gaps.other_low > 0)
         for row in np.flatnonzero(~right & ~wrong):
-            of_point = values[row], errors[0, row], len(self.planes), self.detectors, int(own[row]), tile[row]
-            claimed, disputed = kernels.exact_claims(*of_point, self.planes.planes.weights, self.planes.planes.bias)
+            of_point = values[row], errors[0, row], len(self.first), self.detectors, int(own[row]), tile[row]
+            claimed, disputed = kernels.exact_claims(*of_point, self.first.planes.weights, self.first.planes.bias)
             right[row] = (claimed or silent[row]) and not disputed
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
@@ -300,13 +291,13 @@ class _Summed:
 
     def _evaluate(self, tile: Floats) -> tuple[Floats, Floats]:
         """Values of all detectors, and how far each point's hyperplanes may err together, in float64 and float32."""
-        facts, heights = facts_of(tile), np.empty((len(tile), len(self.planes)))
+        facts, heights = facts_of(tile), np.empty((len(tile), len(self.first)))
         errors = np.zeros((2, len(tile)))
-        for part, block in self.planes.blocks():
+        for part, block in self.first.blocks():
             products = tile @ block.weights.T
             kernels.ramp(products, tile, facts, block, *errors)
             heights[:, part] = products
-        errors *= 1.0 + (len(self.planes) + 8) * 2.0**-52
+        errors *= 1.0 + (len(self.first) + 8) * 2.0**-52
         starts = range(0, self.masks.n_rows, DETECTOR_BLOCK)
         sums = [heights @ _as_numbers(self.masks, start).T for start in starts]
         return np.concatenate([np.empty((len(tile), 0)), *sums], axis=1), errors

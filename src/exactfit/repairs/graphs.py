@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,12 +138,11 @@ class Graph:
         """Of the numbers that it takes."""
         from onnx import TensorProto
 
-        known: dict[int, Any] = {TensorProto.FLOAT: np.dtype(np.float32), TensorProto.DOUBLE: np.dtype(np.float64)}
         given = self.input.type.tensor_type.elem_type
-        if given not in known:
+        if given not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             name = TensorProto.DataType.Name(given).lower() if given in TensorProto.DataType.values() else str(given)
             raise ParameterError(f"the ONNX model takes {name}: repair needs one that takes float32 or float64")
-        return cast("np.dtype[Any]", known[given])
+        return np.dtype(np.float32 if given == TensorProto.FLOAT else np.float64)
 
     @cached_property
     def label(self) -> str | None:
