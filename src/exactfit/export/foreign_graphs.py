@@ -190,7 +190,13 @@ def _recent(given: Any) -> Any:
         proto = ModelProto()
         proto.CopyFrom(given)
     else:
-        proto = version_converter.convert_version(given, OPSET)
+        try:
+            proto = version_converter.convert_version(given, OPSET)
+        except Exception as error:  # the converter has exceptions of its own
+            told = " ".join(str(error).split())[:200]
+            raise ParameterError(
+                f"onnx cannot convert the model to operator set {OPSET}: export it so ({told})"
+            ) from error
     proto.ir_version = min(max(proto.ir_version, IR), NEWEST_IR)
     return proto
 
