@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactfit.certificate.attack import nearest_others
+from exactfit.certificate.radius import nearest_others
 from exactfit.network import Network
 from exactfit.network.detectors import Detectors
 

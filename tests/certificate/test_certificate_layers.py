@@ -1,4 +1,4 @@
-"""Layers of chains know how far points may move: balls, shared projections, ramps."""
+"""Layers and decoders as proofs read them: numbers only, the first of two levels, what softmax does to close calls."""
 
 from __future__ import annotations
 
@@ -6,48 +6,46 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_networks import line
+from small_networks import STEPS
 
 from exactfit.certificate import certify
+from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Layer, Network
-from exactfit.network.activations import RELU, THRESHOLD
 
 
-def test_balls_know_their_distance() -> None:
+def test_ties_of_the_nearest_level_go_to_the_first() -> None:
+    half = Network((Layer(Dense(np.array([[1.0]])), np.zeros(1), None),), Decoder("nearest", (1, 0), (1.0, 0.0)))
+    certificate = certify(half, np.array([[0.5], [np.nextafter(0.5, 0.0)]]), [1, 0])
+    assert (certificate.holds, certificate.method, certificate.float64_safe) == (True, "rational", False)
+    assert certify(half, np.array([[0.5]]), [0]).errors.tolist() == [0]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_networks_that_hold_no_numbers_are_refused(bad) -> None:
+    for index, layer in enumerate(STEPS.layers):
+        broken = [*STEPS.layers]
+        broken[index] = replace(layer, bias=np.full(layer.n_units, bad))
+        with pytest.raises(DataError, match=f"layer {index}"):
+            certify(replace(STEPS, layers=tuple(broken)), np.array([[1.0]]), [0])
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("form", [np.float32, np.float64])
+def test_no_softmax_ties_what_is_called_safe(form) -> None:
     rng = np.random.default_rng(0)
-    centres, radii, X = rng.normal(size=(6, 3)), rng.uniform(0.5, 1.0, 6), rng.normal(size=(40, 3))
-    weights = np.column_stack([2 * centres, -np.ones(6)])
-    balls = Layer(Dense(weights), radii**2 - (centres**2).sum(axis=1), THRESHOLD)
-    some = Layer(Dense(np.ones((1, 6))), np.array([-0.5]), None)
-    network = Network((balls, some), Decoder("sign", (0, 1)), "append_squared_norm")
-    distances = np.linalg.norm(X[:, None] - centres[None], axis=2)
-    certificate = certify(network, X, (distances < radii).any(axis=1).astype(int))
-    assert (certificate.holds, certificate.float64_safe, certificate.radius_method) == (True, True, "nearest sphere")
-    assert certificate.robust_radius == pytest.approx(np.abs(distances - radii).min(), rel=1e-6)
-    linear = replace(network, layers=(Layer(Dense(weights[:1]), np.zeros(1), None),))
-    assert certify(linear, X, np.zeros(40, dtype=int)).robust_radius is None
-
-
-def test_a_shared_projection_knows_its_distance() -> None:
-    rng = np.random.default_rng(1)
-    a, X = rng.normal(size=5), rng.normal(size=(30, 5))
-    z = X @ a
-    t = np.sort(z)[:-1] + np.diff(np.sort(z)) / 2
-    network = Network(
-        (
-            Layer(Dense(a[None]), np.zeros(1), None),
-            Layer(Dense(np.ones((29, 1))), -t, THRESHOLD),
-            Layer(Dense(np.ones((1, 29))), np.zeros(1), None),
-        ),
-        Decoder("nearest", tuple(range(30)), tuple(map(float, range(30)))),
-    )
-    certificate = certify(network, X, np.argsort(np.argsort(z)))
-    assert (certificate.holds, certificate.radius_method) == (True, "nearest hyperplane")
-    assert certificate.robust_radius == pytest.approx(np.diff(np.sort(z)).min() / 2 / np.linalg.norm(a), rel=1e-9)
-
-
-def test_ramps_have_a_lipschitz_bound() -> None:
-    network = line(RELU, [1, 1], [-1.0, -2.0], [4, -4], -2, Decoder("sign", (0, 1)))
-    certificate = certify(network, np.array([[0.0], [1.25], [1.75], [3.0]]), [0, 0, 1, 1])
-    assert (certificate.holds, certificate.radius_method) == (True, "Lipschitz bound")
-    assert 1 / 8 * (1 - 1e-9) <= certificate.robust_radius <= 1 / 4  # the slope is 4; the bound is 8
+    largest = rng.normal(0, 10, 4000).astype(form)
+    gaps = form(2.0) ** -rng.integers(0, 60, 4000).astype(form)
+    X = np.column_stack([largest, largest - gaps]).astype(np.float64)
+    eye = Network((Layer(Dense(np.eye(2)), np.zeros(2), None),), Decoder("argmax", (1, 0)))
+    unsafe = certify(eye, X, np.ones(4000, dtype=int), arithmetic=form.__name__).errors
+    safe = np.setdiff1d(np.arange(4000), unsafe)
+    shares = softmax(X.astype(form))[safe]
+    logs = np.log(shares)
+    assert 900 < len(safe) < 4000
+    assert (shares[:, 0] > shares[:, 1]).all()
+    assert (logs[:, 0] > logs[:, 1]).all()
+    assert (1 / (1 + np.exp(-(X[safe, 0] - X[safe, 1]).astype(form))) > form(0.5)).all()

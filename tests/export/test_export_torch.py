@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
-from saved_models import CLASSIFIERS, as_given, points
+from saved_models import CLASSIFIERS, NETWORKS, as_given, points
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify, to_torch
-from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError
+from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError, ParameterError
 
 DTYPES = ("float64", "float32")
 SINGLES = 10_000
@@ -22,6 +25,22 @@ def test_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match="pip install torch"):
         to_torch(CLASSIFIERS["one-sided"]())
+
+
+def test_torch_is_loaded_on_first_use_only_and_is_not_needed_until_then():
+    code = (
+        "import sys\n"
+        "import exactfit.export\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.modules['torch'] = None\n"
+        "from exactfit import to_torch\n"
+        "try:\n"
+        "    to_torch(None)\n"
+        "except exactfit.MissingDependencyError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("exporting to PyTorch needs torch: pip install torch\n", "")
 
 
 torch_runs = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError)
@@ -113,3 +132,45 @@ def assert_no_errors(module, X, y):
         some = range(0, len(rows), -(-len(rows) // SINGLES))
         singles = [int(module(rows[row : row + 1])[0][0]) for row in some]
     assert singles == y[some].tolist()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_every_kind(name):
+    network = NETWORKS[name]()
+    if name in ("integers", "own"):
+        with pytest.raises(ParameterError, match="no runtime"):
+            to_torch(network)
+        return
+    X = points(20, network.n_features, seed=3)
+    label, _ = run(to_torch(network), X)
+    assert label.tolist() == network.decide(X).tolist()
+
+
+@pytest.mark.parametrize("name", ["many classes", "relu one-sided", "both classes", "class without points"])
+def test_under_torch_export(name):
+    model = CLASSIFIERS[name]()
+    module = to_torch(model)
+    assert list(module.parameters()) == []
+    X = torch.from_numpy(points(200, seed=7))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about its own
+        program = torch.export.export(module, (X[:5],), dynamic_shapes=({0: torch.export.Dim("rows")},))
+        file = io.BytesIO()
+        torch.export.save(program, file)
+        file.seek(0)
+        again = torch.export.load(file).module()
+    for rows in (X, X[:1], X[:7]):
+        for found, expected in zip(again(rows), module(rows), strict=True):
+            assert torch.equal(found, expected)
+
+
+def test_state_is_kept_in_buffers():
+    model = CLASSIFIERS["many classes"]()
+    module = to_torch(model)
+    other = to_torch(model)
+    other.steps[0].weights.zero_()
+    other.load_state_dict(module.state_dict())
+    X = torch.from_numpy(points())
+    assert torch.equal(other(X)[1], module(X)[1])
+    masks = [buffer for name, buffer in module.named_buffers() if name.endswith("masks")]
+    assert [buffer.dtype for buffer in masks] == [torch.int8]

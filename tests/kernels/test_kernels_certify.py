@@ -13,7 +13,8 @@ from naive_certificate import ORDERS, affine
 
 from exactfit._kernels import certify
 from exactfit._kernels.enclosures import quantum
-from exactfit.certificate.error_bounds import FirstLayer, facts_of
+from exactfit.certificate.layers import facts_of
+from exactfit.certificate.paper_form import FirstLayer
 
 seeds = st.integers(0, 10**6)
 finite = st.floats(allow_nan=False, allow_infinity=False)

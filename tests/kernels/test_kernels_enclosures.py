@@ -16,7 +16,7 @@ from exactfit._kernels import enclosures as kernels
 from exactfit._kernels.certify import ANY_QUANTUM, Facts
 from exactfit._kernels.enclosures import BINS, exact_side, quantum
 from exactfit._kernels.rounding import FLOAT32, FLOAT64, gamma
-from exactfit.certificate.error_bounds import facts_of
+from exactfit.certificate.layers import facts_of
 
 seeds = st.integers(0, 10**6)
 FORMATS = [(FLOAT32, np.float32), (FLOAT64, np.float64)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactfit
-from exactfit.certificate.attack import Probes, smallest_change
+from exactfit.certificate.radius import Probes, smallest_change
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab.comparing import Sizes, bits_of, choose_probes, sizes
 from exactfit.network import Layer
@@ -78,7 +78,7 @@ def test_bits_of_whole_floats_are_those_of_integers(values: list[int]) -> None:
 
 
 def test_probes_lead_to_the_nearest_point_of_another_label(monkeypatch) -> None:
-    monkeypatch.setattr("exactfit.certificate.attack.ROW_TILE", 7)
+    monkeypatch.setattr("exactfit.certificate.radius.ROW_TILE", 7)
     X, y = PROBLEMS["three classes"]()
     probes = choose_probes(X, y, np.random.default_rng(0), count=20)
     rows = [int(np.flatnonzero((start == X).all(axis=1))[0]) for start in probes.starts]

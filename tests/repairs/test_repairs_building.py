@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from repair_models import KINDS, Constant, moons_and_model, trained
@@ -92,3 +94,10 @@ def test_a_refused_addition_changes_nothing() -> None:
     with pytest.raises(DataError, match="digest differs"):
         repaired.add([[0.0, 0.0]], [1], given=(X[:5], y[:5]))
     assert (repaired.network_.digest, repaired.report().history) == (digest, history)
+
+
+def test_a_report_can_be_written_as_json() -> None:
+    X, y, model = moons_and_model()
+    told = json.loads(json.dumps(repair(model, X, y).report(X, y).to_dict()))
+    assert told["held_out"]["mended"] == told["n_wrong"]
+    assert told["patches"][0]["anchor"] >= 0

@@ -14,8 +14,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import DataError, repair
-from exactfit.repairs.chain_reading import chain_of
-from exactfit.repairs.models import read_model
+from exactfit.repairs.models import chain_of, read_model
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from repair_models import KINDS, Constant, moons_and_model
 
 from exactfit import repair
-from exactfit.repairs.balls import centres_and_squares
+from exactfit.repairs.patches import centres_and_squares
 
 
 def test_reach_goes_from_the_least_to_the_nearest_point_of_another_label() -> None:

@@ -1,7 +1,7 @@
 """Which bits and claims are proved: the compiled half of certificates.
 
 ``examine`` holds every product of a matrix multiplication against the error bound that
-``certificate/error_bounds.py`` proves, and looks closer where that does not decide. Patterns are
+``certificate/paper_form.py`` proves, and looks closer where that does not decide. Patterns are
 point-major here, ``words[row, w]``; bit i is bit i % 64 of word i // 64, as in ``network/bits.py``.
 """
 

@@ -1,6 +1,6 @@
 """Floating-point formats, what an evaluation of <w, x> + b may err by in one, and the bits that all of them agree on.
 
-``certificate/error_bounds.py`` states and proves the bound. Certificates and constructions share its formula and
+``certificate/paper_form.py`` states and proves the bound. Certificates and constructions share its formula and
 nothing else.
 
 Sure bits: a value v = <w, x> + b computed here, in float64, is off by at most B, the format's evaluations
@@ -24,7 +24,7 @@ from .compile import compiled
 class Format(NamedTuple):
     """A floating-point format: unit roundoff, smallest normal number and its exponent, what sums stay below, digits.
 
-    ``pad`` pays for underflow (see ``certificate/error_bounds.py``).
+    ``pad`` pays for underflow (see ``certificate/paper_form.py``).
     """
 
     unit: float

@@ -7,7 +7,7 @@ integers (:func:`run_exactly`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
@@ -15,32 +15,21 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels import enclosures
 from .._kernels.certify import Facts
-from .._kernels.enclosures import (
-    LINEAR,
-    RAMP,
-    STEP,
-    activate,
-    append_square,
-    enclose,
-    precise_squares,
-    precise_sums,
-    spread,
-    sum_facts,
-)
+from .._kernels.enclosures import LINEAR, RAMP, STEP
 from .._kernels.rounding import ENLARGE, FLOAT64, Format
+from ..data import Floats
 from ..network import Integers
 from ..network.weights import object_array
-from .error_bounds import facts_of
-from .layers import ChainLayer
+from .layers import ChainLayer, facts_of
 
-Floats = NDArray[np.float64]
 Pair = tuple[Floats, Floats, Floats]  # high, low, radius
 Row = tuple[list[int], list[int]]  # weights other than zero, and the inputs that they belong to
 
 U = 2.0**-53  # unit roundoff of float64
 NEARLY_ONE = 1.0 - 2.0**-50  # a few roundings less than one
-LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see error_bounds
+LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see paper_form
 HUGE = 2.0**990  # beyond it a pair is given up: Dekker's splitting might overflow
 UNDERFLOW = 2.0**-1020  # more than a sum of underflowing products loses, for each term
 FITS = 2**62  # integers below it stay in int64, and so does the sum of two
@@ -72,27 +61,20 @@ def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
     values = np.zeros((d + squared, n))
     values[:d] = tile.T
     signal = Enclosure(values, np.zeros_like(values), _no_facts(n))
-    sum_facts(values[:d], *signal.facts)
+    enclosures.sum_facts(values[:d], *signal.facts)
     if squared:
-        append_square(values, signal.errors, signal.facts, form)
+        enclosures.append_square(values, signal.errors, signal.facts, form)
     return signal
 
 
-def pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
+def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
     """Sums of a layer, before its activation; the facts are still those of its inputs. Uses up the signal's errors."""
     terms = np.minimum(signal.facts.terms, layer.n_terms)
     factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
-    spread(signal.values, signal.errors, factors)
+    enclosures.spread(signal.values, signal.errors, factors)
     values, errors = layer.products(signal.values, signal.errors)
-    enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
+    enclosures.enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
     return Enclosure(values, errors, signal.facts)
-
-
-def respond(layer: ChainLayer, sums: Enclosure) -> Enclosure:
-    """What the layer makes of its sums, in place."""
-    signal = Enclosure(sums.values, sums.errors, _no_facts(sums.values.shape[1]))
-    activate(signal.values, signal.errors, layer.kind, *signal.facts)
-    return signal
 
 
 def run(
@@ -100,7 +82,7 @@ def run(
 ) -> Enclosure:
     """Enclosures of all outputs; stops early where nothing is known any more. ``look`` sees every layer's sums.
 
-    For a format with unit roundoff u and smallest normal number eta (see ``error_bounds``), every
+    For a format with unit roundoff u and smallest normal number eta (see ``paper_form``), every
     signal a of every point is enclosed: a centre v and a radius e such that |v - a| <= e and
     |v - a'| <= e for the exact signal a and for the signal a' of every evaluation in the format
     (after rounding points and weights to it; in any order; fused or not; underflow gradual or
@@ -113,7 +95,7 @@ def run(
         sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
 
     Proof. The exact sum is within sum |w_j| e_j of <w, v> + b. An evaluation adds up products of
-    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``error_bounds`` the K products and the bias pass through
+    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``paper_form`` the K products and the bias pass through
     at most K + 3 roundings each, hence it is within sum |w_j| e_j + gamma_(K+3) (sum |w_j| |a'_j| + |b|) of
     <w, v> + b, but for underflow. Each rounding may add up to eta where it underflows: to w_j, which
     costs eta |a'_j|; to a'_j, eta |w_j|; to K products, K sums and b. All that grows by less than 4/3, so it is
@@ -126,7 +108,7 @@ def run(
     format's range nothing overflows; beyond, the radius is infinite.
 
     Where a point's signals are free of errors (e = 0) and all of them, the weights and the bias are
-    few multiples of powers of two, each evaluation is exact (``error_bounds`` again), and the radius is
+    few multiples of powers of two, each evaluation is exact (``paper_form`` again), and the radius is
     zero: whole numbers below 2^53 (2^24), 0/1 signals under integer weights, data on a grid.
 
     A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is
@@ -134,17 +116,14 @@ def run(
     enlarge distances. A squared norm is a sum of d products of a point with itself.
     """
     for index, layer in enumerate(chain):
-        sums = pass_on(layer, signal, form)
+        sums = _pass_on(layer, signal, form)
         look(index, sums)
-        signal = respond(layer, sums)
+        signal = replace(sums, facts=_no_facts(sums.values.shape[1]))
+        enclosures.activate(signal.values, signal.errors, layer.kind, *signal.facts)
         if signal.is_lost:
-            return nothing_known(chain[-1].n_units, signal.values.shape[1])
+            shape = chain[-1].n_units, signal.values.shape[1]
+            return Enclosure(np.zeros(shape), np.full(shape, np.inf), signal.facts)
     return signal
-
-
-def nothing_known(n_units: int, n_points: int) -> Enclosure:
-    """Signals of which nothing is known."""
-    return Enclosure(np.zeros((n_units, n_points)), np.full((n_units, n_points), np.inf), _no_facts(n_points))
 
 
 def _no_facts(n: int) -> Facts:
@@ -190,7 +169,7 @@ def _enter_pairs(tile: Floats, squared: bool) -> Pair:
     high[: tile.shape[1]] = tile.T
     low, errors = np.zeros_like(high), np.zeros_like(high)
     if squared:
-        precise_squares(high[:-1], high[-1], low[-1])
+        enclosures.precise_squares(high[:-1], high[-1], low[-1])
         errors[-1] = _share(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
         _forget_huge(high[-1], low[-1], errors[-1])
     return high, low, errors
@@ -199,7 +178,7 @@ def _enter_pairs(tile: Floats, squared: bool) -> Pair:
 def _pass_on_pairs(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
     matrix, share = layer.compressed, _share(layer.n_terms)
     sums, rests = np.empty((2, layer.n_units, high.shape[1]))
-    precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
+    enclosures.precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
     grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
     bounds = abs(matrix) @ (errors + share * np.abs(high))
     bounds = (bounds + share * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)
@@ -290,17 +269,11 @@ class ExactLayer:
         return [numerator << (1 - self.quantum - denominator.bit_length()) for numerator, denominator in ratios]
 
 
-def count_terms(chain: Sequence[ChainLayer]) -> int:
-    """Multiplications that a point costs."""
-    return sum(layer.layer.weights.n_nonzero for layer in chain)
-
-
 def run_exactly(chain: Sequence[ExactLayer], tile: Floats, squared: bool) -> tuple[list[NDArray[Any]], int]:
     """Outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum.
 
-    Float64 numbers are integers times powers of two, and so are sums of products of them. A
-    signal is one array of integers for each unit, in int64 where all sums provably fit, in Python
-    integers otherwise.
+    Float64 numbers are integers times powers of two, and so are sums of products of them. A signal is one array of
+    integers for each unit, in int64 where all sums provably fit, in Python integers otherwise.
     """
     columns, quantum = _enter_integers(tile, squared)
     for layer in chain:

@@ -1,4 +1,4 @@
-"""Proof for chains of any depth: thresholds, ReLU or none, and weights of every kind.
+"""Proof for chains of any depth, with thresholds, ReLU or none and weights of every kind; and for patches before one.
 
 Points are proved right in three steps, each for what the one before leaves open: float64 with a running
 error bound, pairs of float64 numbers, and exact integers, up to a given number of multiplications; what is
@@ -6,31 +6,44 @@ still open then counts as not proved. Networks of integers go from the first ste
 
 The first step also says which points are right in every evaluation in float64, and once more
 with the constants of float32, in every evaluation in float32.
+
+Patches before a model are proved by themselves where they claim a point, else by their silence and the model: with
+them if it is a chain of layers. Of any other one the answers are given, and what is proved is that patches and these
+answers together are right.
 """
 
 from __future__ import annotations
 
-import math
-import sys
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rounding import ENLARGE, FLOAT32, FLOAT64, Format
-from ..data import Floats, Points
-from ..network import Decoder, Network
-from .arithmetic import Enclosure, ExactLayer, count_terms, enter, run, run_exactly, run_precisely
-from .error_bounds import all_rounded_down, rounded_down
-from .layers import ChainLayer, Reach, read_chain
-from .record import Flags, Method, ProofEffort, Verdict, map_tiles
+from .._kernels.rounding import FLOAT32, FLOAT64
+from ..data import Codes, Floats, Points, Rows
+from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
+from ..network.bits import BitMatrix
+from ..network.parts import SwitchedNetwork
+from .arithmetic import Enclosure, ExactLayer, enter, run, run_exactly, run_precisely
+from .layers import ChainLayer, Decision, decide, decide_exactly, read_chain
+from .paper_form import prove_threshold
+from .radius import Reach
+from .record import (
+    ARITHMETICS,
+    GIVEN_ANSWERS,
+    Flags,
+    Method,
+    ProofEffort,
+    Verdict,
+    all_rounded_down,
+    map_tiles,
+    rounded_down,
+)
 
-Codes = NDArray[np.int64]
-
-LARGEST, SMALLEST = sys.float_info.max, sys.float_info.min  # of the normal float64 numbers
 TILE_NUMBERS = 2**22  # signals of the widest layer held at a time by each thread: 32 MB
 LARGEST_TILE = 4096  # points to a piece of work, where layers are narrow
 EXACT_TILE_NUMBERS = 2**21  # the same for exact integers, which are objects of 30 bytes or more
@@ -43,30 +56,17 @@ OUT_OF_BUDGET = (
     "pass exact_operations={needed} or more"
 )
 
+CLAIMED, SILENT = 0, 1  # class indices of networks that ask whether any patch fires
+SEVERAL = 2  # classes whose patches fire at once: then none of them decides
+
 
 def prove_chain(
     network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int
 ) -> Verdict | None:
-    """Verdict on any network without activations of a user's own, None for those.
+    """Verdict on any network without activations of a user's own, None for those; ``codes`` are class indices.
 
-    Parameters
-    ----------
-    network : Network
-        Layers with threshold, ReLU or no activation; weights dense, sparse, masks or integers;
-        points as they are or with their squared norm appended; any decoder.
-    points : Points
-    codes : ndarray of int64
-        Class index of every point.
-    effort : ProofEffort
-    exact_operations : int
-        How many multiplications of exact integers may be spent; points left open then are not
-        proved, and the note says how many.
-
-    Returns
-    -------
-    Verdict or None
-        ``right["exact"]`` for exact arithmetic on the stored numbers (and the exact squared norm),
-        ``right["float64"]`` and ``right["float32"]`` for every evaluation in that format.
+    ``exact_operations`` is how many multiplications of exact integers may be spent; points left open then are not
+    proved, and the note says how many. "exact" means exact arithmetic on the stored numbers, and exact squared norms.
     """
     chain = read_chain(network)
     if chain is None:
@@ -169,7 +169,8 @@ class _Proof:
     def conclude(self, found: _Findings, points: Points, exact_operations: int) -> Verdict:
         """The verdict, after exact arithmetic on what is still open."""
         still = np.flatnonzero(found.steps == OPEN)
-        cost = count_terms(self.chain) * (1 if self.is_whole else FRACTION_COST)
+        n_terms = sum(layer.layer.weights.n_nonzero for layer in self.chain)  # multiplications that a point costs
+        cost = n_terms * (1 if self.is_whole else FRACTION_COST)
         affordable = still[: max(0, exact_operations) // max(1, cost)]
         self._settle_exactly(found, points, affordable)
         n_open, step = len(still) - len(affordable), int(np.max(found.steps[found.steps != OPEN], initial=EXACT_SUMS))
@@ -196,150 +197,168 @@ class _Proof:
                 found.settle(own, decision, FRACTIONS, self._output_reach(decision))
 
 
-# ---- Decoding ------------------------------------------------------------------------------------------
+# ---- Patches before a model ----------------------------------------------------------------------------
+
+
+def answers_digest(answers: NDArray[np.int64]) -> str:
+    """SHA-256 of class indices as little-endian int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.certificate.chains import answers_digest
+    >>> answers_digest(np.array([1, 0]))[:8]
+    '4cbbd8ca'
+    """
+    return hashlib.sha256(np.ascontiguousarray(answers, dtype="<i8").tobytes()).hexdigest()
+
+
+def prove_switched(
+    network: SwitchedNetwork, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int,
+    answers: Codes | None = None,
+) -> Verdict:  # fmt: skip
+    """Verdict on patches before a model; given its answers, its chain is not looked at. See :func:`prove_chain`.
+
+    A point is right if patches surely claim it for its class alone; or if they surely claim it for no other class, or
+    for several, and the model is right.
+    """
+    proof = _SwitchedProof(network.patches, points, codes, effort, exact_operations)
+    claims = proof.claims()
+    own = np.flatnonzero((claims.sum(axis=1) == 1) & (network.patches.decoder(claims) == codes))
+    patched = proof.patched(own, claims[own])
+    everywhere = np.logical_and.reduce(list(patched.right.values()))
+    rows = np.setdiff1d(np.arange(len(codes)), own[everywhere])
+    spared = proof.spared(rows, claims[rows])
+    if answers is None:
+        assert network.model is not None  # ``certify`` has answers of any other model
+        behind = proof.prove(network.model, rows, codes[rows])
+    else:
+        right = answers[rows] == codes[rows]  # in every arithmetic; nothing is said about other points
+        behind = Verdict(dict.fromkeys(ARITHMETICS, right), np.inf, None, note=GIVEN_ANSWERS)
+    return _joined(len(codes), (own, patched), (rows, spared, behind))
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
-    """Which points are surely right or surely wrong, and how far each output is from changing the answer.
+class _SwitchedProof:
+    patches: Network
+    points: Points
+    codes: Codes
+    effort: ProofEffort
+    exact_operations: int
 
-    ``gaps``, of shape (outputs, points), are lower bounds, zero where nothing is sure.
+    def claims(self) -> Flags:
+        """Which classes have a patch that fires, by evaluation: where to look for a proof."""
+        pieces = self.points.ranges()
+        tiles = [self.patches(self.points.finite_tile(*piece), n_jobs=self.effort.n_jobs) > 0 for piece in pieces]
+        return np.concatenate([np.empty((0, len(self.patches.decoder.classes)), dtype=bool), *tiles])
+
+    def prove(self, network: Network, rows: Rows, codes: Codes) -> Verdict:
+        """Verdict on a chain at some of the points."""
+        some = self.points.take(rows)
+        found = prove_threshold(network, some, codes, self.effort)
+        verdict = found or prove_chain(network, some, codes, self.effort, self.exact_operations)
+        assert verdict is not None  # neither patches nor models have activations of a user's own
+        return verdict
+
+    def patched(self, rows: Rows, claims: Flags) -> Verdict:
+        """Of some points: patches claim them for the class that does by evaluation, and for no other.
+
+        Two questions: of one about all patches at once, a patch that may or may not fire would leave all open.
+        """
+        everyone = np.arange(len(rows))
+        parts = (self._claimed(rows, np.argmax(claims, axis=1)), self.spared(rows, claims))
+        return gathered(len(rows), [(everyone, part) for part in parts])
+
+    def spared(self, rows: Rows, claims: Flags) -> Verdict:
+        """Of some points: patches claim them for no other class, or for several classes."""
+        classes = np.array(self.patches.decoder.classes, dtype=np.int64)
+        parts = []
+        for code in np.unique(self.codes[rows]).tolist():
+            own = np.flatnonzero((self.codes[rows] == code) & (claims.sum(axis=1) < SEVERAL))
+            others = _claim_of(self.patches, np.flatnonzero(classes != code))
+            parts.append((own, self.prove(others, rows[own], np.full(len(own), SILENT))))
+        several = np.flatnonzero(claims.sum(axis=1) >= SEVERAL)
+        ranks = claims[several].cumsum(axis=1) * claims[several]
+        firsts = [self._claimed(rows[several], np.argmax(ranks == rank, axis=1)) for rank in range(1, SEVERAL + 1)]
+        return gathered(len(rows), [*parts, *((several, found) for found in firsts)])
+
+    def _claimed(self, rows: Rows, places: NDArray[np.intp]) -> Verdict:
+        """Of some points: a patch of the class at its place fires."""
+        parts = []
+        for place in np.unique(places):
+            own = np.flatnonzero(places == place)
+            claim = _claim_of(self.patches, np.array([place]))
+            parts.append((own, self.prove(claim, rows[own], np.full(len(own), CLAIMED))))
+        return gathered(len(rows), parts)
+
+
+def _claim_of(patches: Network, places: NDArray[np.intp]) -> Network:
+    """One output: whether a patch fires that speaks for one of the classes at these places."""
+    *before, units, output = patches.layers
+    assert isinstance(output.weights, Masks)
+    assert isinstance(units.weights, Dense | Masks | WeightedMasks)  # what patches are
+    kept = np.flatnonzero(output.weights.bits.to_bool()[places].any(axis=0))
+    some = Layer(units.weights.take(kept), units.bias[kept], units.activation)
+    everyone = Masks(BitMatrix.from_bool(np.ones((1, len(kept)), dtype=bool)), -1)
+    layers = (*before, some, Layer(everyone, np.zeros(1, dtype=np.int64), None))
+    return Network(layers, Decoder("sign", (CLAIMED, SILENT)), patches.input_map)
+
+
+def gathered(n_points: int, parts: Sequence[tuple[Any, Verdict]]) -> Verdict:
+    """One verdict from those on parts of the points: what is in several parts has to be right in each of them.
+
+    So of several networks, which answer by their mean; detectors of which one set a radius is not told.
     """
-
-    right: Flags
-    wrong: Flags
-    gaps: Floats
-
-    @property
-    def slack(self) -> Floats:
-        """Of every point: the smallest gap, but for outputs that are zero and so say nothing."""
-        told = np.where((self.gaps == 0.0) & (self.right | self.wrong), np.inf, self.gaps)
-        return np.asarray(np.min(told, axis=0, initial=np.inf), dtype=np.float64)
-
-
-def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """Decision on outputs of shape (outputs, points), with their radii, in every evaluation in the format.
-
-    An answer is sure if it is the same for all outputs within the radii; and, for the nearest
-    level, however the distances are rounded: an evaluation of |o - l| in a format with unit
-    roundoff u rounds o, l and the difference, and errs by at most 3 u (|o| + |l|) and underflow.
-    """
-    if decoder.kind == "nearest":
-        return _nearest(decoder, values[0], errors[0], codes, form)
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    if decoder.kind == "argmax":
-        return _argmax(classes, values, errors, codes, form)
-    gaps = np.maximum(np.abs(values) - errors, 0.0)
-    if decoder.kind == "sign":
-        return _sign(classes, values[0] >= errors[0], values[0] < -errors[0], codes, gaps)
-    return _one_hot(classes, values > errors, values <= -errors, codes, gaps)
+    verdicts, seen = [verdict for _, verdict in parts], np.zeros(n_points, dtype=bool)
+    for rows, _ in parts:
+        seen[rows] = True
+    known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
+    right = {name: seen.copy() for name in known}
+    radii = np.where(seen, np.inf, 0.0)
+    for rows, verdict in parts:
+        for name, flags in right.items():
+            flags[rows] &= verdict.right[name]
+        if verdict.radii is not None:
+            radii[rows] = np.minimum(radii[rows], verdict.radii)
+    least = [verdict.radius for verdict in verdicts if verdict.radius is not None]
+    return Verdict(
+        right=right,
+        slack=float(np.min([verdict.slack for verdict in verdicts], initial=np.inf)),
+        radius=min(least) if 0 < len(least) == len(verdicts) else None,
+        method=_strongest([verdict.method for verdict in verdicts] or ["counts"]),
+        radius_method=verdicts[0].radius_method if verdicts else None,
+        note=_notes(verdicts),
+        radii=radii if all(verdict.radii is not None for verdict in verdicts) else None,
+    )
 
 
-def _sign(classes: Codes, high: Flags, low: Flags, codes: Codes, gaps: Floats) -> Decision:
-    """``high`` and ``low`` say which outputs are surely not negative, and surely negative."""
-    first, second = classes[0] == codes, classes[1] == codes
-    right = (first | high) & (second | low)
-    wrong = (high & ~second) | (low & ~first)
-    return Decision(right & (first | second), wrong | ~(first | second), gaps)
+def _strongest(methods: Sequence[Method]) -> Method:
+    """The strongest means that any of several proofs needed."""
+    return max(methods, key=get_args(Method).index)
 
 
-def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
-    own = classes[:, None] == codes[None, :]
-    claimed = (on & own).sum(axis=0) == 1
-    right = claimed & (off.sum(axis=0) == len(classes) - 1)
-    wrong = (on & ~own).any(axis=0) | (off | ~own).all(axis=0) | ((on & own).sum(axis=0) > 1)
-    return Decision(right, wrong, gaps)
+def _notes(verdicts: Sequence[Verdict]) -> str:
+    """What there is to say of any of them, once."""
+    return "; ".join(sorted({verdict.note for verdict in verdicts if verdict.note}))
 
 
-def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """An answer is sure if the own output is the largest by more than what a softmax may lose before it is compared.
-
-    Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
-    log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a log
-    that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
-
-    Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u, and
-    o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by its
-    reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the same
-    log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
-    """
-    own = classes[:, None] == codes[None, :]
-    slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
-    slop = np.where(np.abs(values) + slop < form.huge, slop, np.inf)
-    low, high = values - slop, values + slop
-    first, rival = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, low), (~own, high)))
-    most, least = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, high), (~own, low)))
-    right, wrong = first > rival, least > most
-    with np.errstate(invalid="ignore"):
-        gaps = np.where(right, np.where(own, first - rival, first - high) / 2.0, 0.0)
-    return Decision(right, wrong, np.maximum(gaps, 0.0))
-
-
-def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    levels = np.asarray(decoder.levels, dtype=np.float64)[:, None]
-    own = np.asarray(decoder.classes, dtype=np.int64)[:, None] == codes[None, :]
-    away = np.abs(values - levels)
-    rounding = 4.0 * form.unit * (np.abs(values) + errors + np.abs(levels)) + 4.0 * form.tiny
-    slop = (errors + rounding) * ENLARGE
-    slop = np.where(slop < form.huge, slop, np.inf)
-    best = np.min(np.where(own, away + slop, np.inf), axis=0, initial=np.inf)
-    other = np.min(np.where(own, np.inf, away - slop), axis=0, initial=np.inf)
-    best_low = np.min(np.where(own, away - slop, np.inf), axis=0, initial=np.inf)
-    other_high = np.min(np.where(own, np.inf, away + slop), axis=0, initial=np.inf)
-    right, wrong = best < other, other_high < best_low
-    gaps = np.where(right, other - best, np.where(wrong, best_low - other_high, 0.0)) / 2.0
-    return Decision(right, wrong, gaps[None, :])
-
-
-def decide_exactly(decoder: Decoder, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
-    """Decision on outputs, one array of integers each, that stand for multiples of 2^quantum."""
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    zero = np.zeros((len(outputs), len(codes)))
-    if decoder.kind == "nearest":
-        return _nearest_exactly(decoder, outputs[0], quantum, codes)
-    if decoder.kind == "argmax":
-        return _argmax_exactly(classes, outputs, quantum, codes)
-    if decoder.kind == "sign":
-        high = np.asarray(outputs[0] >= 0, dtype=bool)
-        decision = _sign(classes, high, ~high, codes, zero)
-    else:
-        on = np.array([np.asarray(column > 0, dtype=bool) for column in outputs])
-        decision = _one_hot(classes, on, ~on, codes, zero)
-    gaps = np.array([_sizes(column, quantum) for column in outputs])
-    return Decision(decision.right, decision.wrong, gaps)
-
-
-def _nearest_exactly(decoder: Decoder, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
-    levels = [Fraction(level) for level in decoder.levels]
-    common = min(quantum, *(1 - level.denominator.bit_length() for level in levels))
-    marks = [int(level / Fraction(2) ** common) for level in levels]
-    scaled = outputs.astype(object) * 2 ** (quantum - common)
-    away = np.array([abs(scaled - mark) for mark in marks], dtype=object).reshape(len(marks), len(codes))
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    decided = classes[np.argmin(away, axis=0)]
-    rest = np.where(classes[:, None] == decided[None, :], 2 * away.max(initial=0) + 1, away)
-    gaps = _sizes(np.asarray(rest.min(axis=0) - away.min(axis=0)), common - 1)
-    return Decision(decided == codes, decided != codes, gaps[None, :])
-
-
-def _argmax_exactly(classes: Codes, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
-    values, points = np.array(outputs, dtype=object).reshape(len(classes), len(codes)), np.arange(len(codes))
-    places = np.argmax(values, axis=0)
-    gaps = np.array([_sizes(values[places, points] - column, quantum - 1) for column in values])
-    gaps[places, points] = np.inf
-    gaps[places, points] = gaps.min(axis=0)
-    return Decision(classes[places] == codes, classes[places] != codes, gaps)
-
-
-def _sizes(column: NDArray[np.object_], quantum: int) -> Floats:
-    """Absolute values, rounded down."""
-    return np.array([_rounded_down(abs(value), quantum) for value in column.tolist()], dtype=np.float64)
-
-
-def _rounded_down(value: int, quantum: int) -> float:
-    kept = max(0, value.bit_length() - 53)
-    try:
-        near = math.ldexp(value >> kept, quantum + kept)
-    except OverflowError:
-        return LARGEST
-    return near if near >= SMALLEST else 0.0  # below the normal numbers ldexp may round up
+def _joined(n_points: int, patched: tuple[Rows, Verdict], left: tuple[Rows, Verdict, Verdict]) -> Verdict:
+    """Right by the patches, or, in the rows that these leave alone, by the model; and so far may each point move."""
+    rows, spared, behind = left
+    whole = gathered(n_points, [patched])
+    other = gathered(len(rows), [(slice(None), spared), (slice(None), behind)])
+    for name, flags in whole.right.items():
+        flags[rows] |= other.right[name]
+    radii = None
+    if whole.radii is not None and other.radii is not None:
+        radii = whole.radii
+        radii[rows] = np.maximum(radii[rows], other.radii)
+    return Verdict(
+        right=whole.right,
+        slack=min(whole.slack, other.slack),
+        radius=None if radii is None else float(np.min(radii, initial=np.inf)),
+        method=_strongest([whole.method, other.method]),
+        radius_method=None if radii is None else behind.radius_method,
+        note=_notes([whole, spared, behind]),
+        radii=radii,
+    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,52 +11,30 @@ from numpy.typing import NDArray
 
 from .._support.console import progress_bar
 from .._support.parameters import check_flag, check_number
-from ..data import Points, as_labels, class_indices, data_digest, overruled_rows
+from ..data import Codes, Points, as_labels, class_indices, data_digest, overruled_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
 from ..network.parts import SwitchedNetwork
-from .attack import attack as smallest_attack
-from .chains import prove_chain
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note, joint_verdict
-from .relu import prove_relu
-from .switched_proof import answers_digest, prove_switched
-from .threshold import prove_threshold
+from .chains import answers_digest, gathered, prove_chain, prove_switched
+from .paper_form import prove_relu, prove_threshold
+from .radius import attack as smallest_attack
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A network, and the data that a certificate is to be about.
-
-    Attributes
-    ----------
-    network : Network
-    X : array, sparse matrix or frame
-        The points that the network sees.
-    y : sequence, or None if none were given
-    classes : ndarray or None
-        Labels by class index; None where labels are class indices themselves.
-    exact_in : str or None
-        The format that points are rounded to first.
-    networks : tuple of Network
-        Those that the network holds side by side, each of which is to be proved; empty for itself.
-    margin : float
-        What the construction claims; 0.0 if nothing.
-    rows : ndarray of int64 or None
-        What the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
-    answers : ndarray of int64 or None
-        Of patches before a model that is no chain of layers: what the model answers.
-    """
+    """A network, and the data that a certificate is to be about."""
 
     network: Network | SwitchedNetwork
-    X: Any
-    y: Any
-    classes: Any = None
-    exact_in: str | None = None
-    networks: tuple[Network, ...] = ()
-    margin: float = 0.0
-    rows: NDArray[np.int64] | None = None
-    answers: Any = None
+    X: Any  # the points that the network sees
+    y: Any  # None if none were given
+    classes: Any = None  # labels by class index; None where labels are class indices themselves
+    exact_in: str | None = None  # the format that points are rounded to first
+    networks: tuple[Network, ...] = ()  # those that it holds side by side, each of which is to be proved
+    margin: float = 0.0  # what the construction claims
+    rows: Codes | None = None  # what the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
+    answers: Any = None  # of patches before a model that is no chain of layers: what the model answers
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
@@ -89,14 +66,7 @@ def _margin(model: Any, trace: str) -> float:
     return float(getattr(getattr(model, trace, None), "margin", 0.0))
 
 
-Codes = NDArray[np.int64]
-
 EXACT_OPERATIONS = 2**32  # multiplications of exact integers before points are left open
-
-Prover = Callable[[Network, Points, Codes, ProofEffort], Verdict | None]
-
-# The paper's own forms have sharper proofs; each is None for any other form.
-PROOFS: tuple[Prover, ...] = (prove_threshold, prove_relu)
 
 
 def certify(
@@ -115,10 +85,9 @@ def certify(
 ) -> Certificate:
     """Prove that a network classifies every point correctly, from its numbers and the data alone.
 
-    Every bit is decided by an evaluation of its own with a proved error bound, and in exact
-    arithmetic where that leaves doubt; nothing of this is shared with the constructions. Whatever
-    ``arithmetic`` is, the certificate also says whether every evaluation in float64 and in float32
-    gives the right answers.
+    Every bit is decided by an evaluation of its own with a proved error bound, and in exact arithmetic where that
+    leaves doubt; nothing of this is shared with the constructions. Whatever ``arithmetic`` is, the certificate also
+    says whether every evaluation in float64 and in float32 gives the right answers.
 
     Parameters
     ----------
@@ -135,9 +104,8 @@ def certify(
         arithmetic on the stored numbers, or in every evaluation in a format, that is after
         rounding points and weights to it, with sums in any order.
     exact_operations : int
-        How many multiplications of exact integers may be spent on points that no error bound
-        decides, in networks other than the paper's. What is still open then counts as not
-        proved, and the certificate's note says so.
+        How many multiplications of exact integers may be spent on points that no error bound decides, in networks other
+        than the paper's. What is still open then counts as not proved, and the certificate's note says so.
     given_up : sequence of int
         Rows to leave out: the certificate is about all others, and lists these.
     radii : bool
@@ -217,29 +185,15 @@ def certify(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is to be proved: the points as the network sees them, their classes, and the rows that count.
-
-    Attributes
-    ----------
-    subject : Subject
-    points : Points
-        As given.
-    seen : Points
-        Rounded, if the subject has a format.
-    labels : ndarray
-    codes : ndarray of int64
-        Classes of all points.
-    left_out, kept : ndarray of int64
-        Rows that are given up, and all others.
-    """
+    """What is to be proved: the points as the network sees them, their classes, and the rows that count."""
 
     subject: Subject
-    points: Points
-    seen: Points
+    points: Points  # as given
+    seen: Points  # rounded, if the subject has a format
     labels: NDArray[Any]
-    codes: Codes
-    left_out: Codes
-    kept: Codes
+    codes: Codes  # classes of all points
+    left_out: Codes  # rows that are given up
+    kept: Codes  # all others
 
     @classmethod
     def of(cls, subject: Subject, given_up: Any) -> Case:
@@ -272,19 +226,21 @@ class Case:
         return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
-        """By the sharpest proof that there is for the network's form."""
+        """By the sharpest proof that there is for the network's form; of several networks, each."""
         network, part, codes = self.subject.network, self.part, self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
             return prove_switched(network, part, codes, effort, exact_operations, given)
-        provers: tuple[Prover, ...] = (*PROOFS, partial(prove_chain, exact_operations=exact_operations))
-        return joint_verdict([_prove(provers, one, part, codes, effort) for one in self.networks])
+        verdicts = [_prove(one, part, codes, effort, exact_operations) for one in self.networks]
+        return verdicts[0] if len(verdicts) == 1 else gathered(len(codes), [(slice(None), one) for one in verdicts])
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
         """What was proved, in an arithmetic."""
         if arithmetic not in verdict.right:
             raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
-        errors, answers = self.kept[~verdict.right[arithmetic]], self.answers
+        errors, answers, overruled = self.kept[~verdict.right[arithmetic]], self.answers, self.left_out
+        if len(self.left_out):  # of these, those that equal a kept one of another label
+            overruled = overruled_rows(self.seen.whole(), self.codes, self.left_out)
         return Certificate(
             holds=len(errors) == 0,
             n_samples=self.points.shape[0],
@@ -302,7 +258,7 @@ class Case:
             network_digest=self.subject.network.digest,
             note=joint_note(max(1, len(self.networks)), verdict.note, arithmetic),
             given_up=self.left_out,
-            overruled=_overruled(self.seen, self.codes, self.left_out),
+            overruled=overruled,
             mispredicted=_mispredicted(self.networks, self.seen, self.codes, errors, n_jobs),
             answers_digest=None if answers is None else answers_digest(answers),
         )
@@ -329,11 +285,6 @@ def _mispredicted(
     doubt = points.take(errors)
     tiles = [by_slack(networks, doubt.finite_tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
     return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != codes[errors]])
-
-
-def _overruled(points: Points, codes: Codes, left_out: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of the rows left out, those that equal a kept one of another label."""
-    return overruled_rows(points.whole(), codes, left_out) if len(left_out) else left_out
 
 
 def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin: float) -> Certificate:
@@ -369,12 +320,14 @@ def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> N
     return np.searchsorted(known, np.unique(given)).astype(np.int64)
 
 
-def _prove(provers: Sequence[Prover], network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict:
-    for prove in provers:
-        verdict = prove(network, points, codes, effort)
-        if verdict is not None:
-            return verdict
-    return _evaluate(network, points, codes, effort.n_jobs)
+def _prove(network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int) -> Verdict:
+    """The paper's own forms have sharper proofs; each proof is None for any other form."""
+    return (
+        prove_threshold(network, points, codes, effort)
+        or prove_relu(network, points, codes, effort)
+        or prove_chain(network, points, codes, effort, exact_operations)
+        or _evaluate(network, points, codes, effort.n_jobs)
+    )
 
 
 def _evaluate(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:

@@ -1,9 +1,12 @@
-"""Layers as the proofs for chains read them: weights in blocks, facts about every unit, how far points may move."""
+"""What the proofs for chains read of a network: layers with facts about every unit, and what outputs decide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,42 +14,36 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.enclosures import INEXACT, LINEAR, RAMP, STEP, Units, nearest_flat, nearest_sphere
+from .._kernels.certify import Facts, find_facts
+from .._kernels.enclosures import INEXACT, LINEAR, RAMP, STEP, Units
+from .._kernels.rounding import ENLARGE, Format
+from ..data import Codes, Floats
 from ..exceptions import DataError
-from ..network import Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
-from .error_bounds import facts_of
-from .record import RadiusMethod
-
-Floats = NDArray[np.float64]
+from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
+from .record import Flags
 
 BLOCK_NUMBERS = 2**21  # weights made dense at a time: 16 MB
+LARGEST, SMALLEST = sys.float_info.max, sys.float_info.min  # of the normal float64 numbers
+
+
+def facts_of(matrix: NDArray[Any]) -> Facts:
+    """What bounds need to know of each row."""
+    n = matrix.shape[0]
+    facts = Facts(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
+    find_facts(matrix, *facts)
+    return facts
 
 
 @dataclass(frozen=True, eq=False)
 class ChainLayer:
-    """A layer whose activation is threshold, ReLU or none.
-
-    Attributes
-    ----------
-    layer : Layer
-    source : ndarray, CSR array or Masks
-        The weights in float64, rounded where they are integers that float64 does not hold.
-    is_rounded : bool
-        Whether any weight or bias had to be rounded.
-    units : Units
-        Bias, sum of absolute weights and quanta of every unit.
-    slopes : ndarray
-        Upper bounds of the Euclidean norms of the units' weights.
-    n_terms : int
-        The most weights other than zero that a unit has.
-    """
+    """A layer whose activation is threshold, ReLU or none."""
 
     layer: Layer
-    source: Any
-    is_rounded: bool
-    units: Units
-    slopes: Floats
-    n_terms: int
+    source: Any  # an array, CSR array or masks: weights in float64, rounded where they are integers beyond it
+    is_rounded: bool  # whether any weight or bias had to be
+    units: Units  # bias, sum of absolute weights and quanta of every unit
+    slopes: Floats  # upper bounds of the Euclidean norms of the units' weights
+    n_terms: int  # the most weights other than zero that a unit has
 
     @property
     def n_units(self) -> int:
@@ -207,68 +204,150 @@ def _parts(shape: tuple[int, ...]) -> list[slice]:
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
 
 
+# ---- Decoding ------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """How far points may move before an answer can change: which layer's sums bound that, and by which method.
+class Decision:
+    """Which points are surely right or surely wrong, and how far each output is from changing the answer.
 
-    Layers with no activation or ReLU move their signals by at most the product of their
-    spectral norms times as far as the point moves. So no bit of the first threshold layer changes
-    while a point moves by less than |<w, a> + b| over that product and |w|, for all of its units; and without a
-    threshold layer, no answer while no output moves as far as the answer needs to change.
-
-    With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the
-    distance to each of them is known.
-
-    Attributes
-    ----------
-    layer : int
-        The first threshold layer, or the output.
-    is_output : bool
-    method : str or None
-        None if there is no bound.
-    slopes : ndarray
-        By how much more than the point each of the layer's sums may move, at most.
+    ``gaps``, of shape (outputs, points), are lower bounds, zero where nothing is sure.
     """
 
-    layer: int
-    is_output: bool
-    method: RadiusMethod | None
-    slopes: Floats
+    right: Flags
+    wrong: Flags
+    gaps: Floats
 
-    @classmethod
-    def of(cls, chain: Sequence[ChainLayer], squared: bool) -> Reach:
-        """What bounds the radius of a chain."""
-        kinds = [layer.kind for layer in chain]
-        is_output = STEP not in kinds
-        index = len(chain) - 1 if is_output else kinds.index(STEP)
-        slopes = chain[index].slopes * (1.0 + 2.0**-50)
-        for layer in chain[:index]:
-            slopes = slopes * layer.norm * (1.0 + 2.0**-50)
-        return cls(index, is_output, _method(kinds[:index], squared, is_output, slopes), slopes)
-
-    def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
-        """Of every point: how far it may move before a bit of this layer changes, from its sums and their radii."""
-        reach = np.full(values.shape[1], np.inf)
-        if self.method == "nearest sphere":
-            curvatures = layer.last_column
-            rest = np.sqrt(np.maximum(layer.slopes**2 - curvatures**2, 0.0) + 2.0**-50 * layer.slopes**2)
-            nearest_sphere(values, errors, rest, curvatures, layer.units.bias, reach)
-        else:
-            nearest_flat(values, errors, self.slopes, reach)
-        return reach
-
-    def of_gaps(self, gaps: Floats) -> Floats:
-        """Of every point: how far it may move before an output moves by its gap."""
-        flat = self.slopes[:, None] == 0.0
-        reach = np.where(flat, np.inf, gaps / np.where(flat, 1.0, self.slopes[:, None]))
-        return np.asarray(np.min(reach, axis=0, initial=np.inf), dtype=np.float64)
+    @property
+    def slack(self) -> Floats:
+        """Of every point: the smallest gap, but for outputs that are zero and so say nothing."""
+        told = np.where((self.gaps == 0.0) & (self.right | self.wrong), np.inf, self.gaps)
+        return np.asarray(np.min(told, axis=0, initial=np.inf), dtype=np.float64)
 
 
-def _method(before: list[int], squared: bool, is_output: bool, slopes: Floats) -> RadiusMethod | None:
-    if squared:
-        return "nearest sphere" if not before and not is_output else None
-    if not np.isfinite(slopes).all():
-        return None
-    if is_output or set(before) - {LINEAR}:
-        return "Lipschitz bound"
-    return "nearest hyperplane"
+def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+    """Decision on outputs of shape (outputs, points), with their radii, in every evaluation in the format.
+
+    An answer is sure if it is the same for all outputs within the radii; and, for the nearest
+    level, however the distances are rounded: an evaluation of |o - l| in a format with unit
+    roundoff u rounds o, l and the difference, and errs by at most 3 u (|o| + |l|) and underflow.
+    """
+    if decoder.kind == "nearest":
+        return _nearest(decoder, values[0], errors[0], codes, form)
+    classes = np.asarray(decoder.classes, dtype=np.int64)
+    if decoder.kind == "argmax":
+        return _argmax(classes, values, errors, codes, form)
+    gaps = np.maximum(np.abs(values) - errors, 0.0)
+    if decoder.kind == "sign":
+        return _sign(classes, values[0] >= errors[0], values[0] < -errors[0], codes, gaps)
+    return _one_hot(classes, values > errors, values <= -errors, codes, gaps)
+
+
+def _sign(classes: Codes, high: Flags, low: Flags, codes: Codes, gaps: Floats) -> Decision:
+    """``high`` and ``low`` say which outputs are surely not negative, and surely negative."""
+    first, second = classes[0] == codes, classes[1] == codes
+    right = (first | high) & (second | low)
+    wrong = (high & ~second) | (low & ~first)
+    return Decision(right & (first | second), wrong | ~(first | second), gaps)
+
+
+def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
+    own = classes[:, None] == codes[None, :]
+    claimed = (on & own).sum(axis=0) == 1
+    right = claimed & (off.sum(axis=0) == len(classes) - 1)
+    wrong = (on & ~own).any(axis=0) | (off | ~own).all(axis=0) | ((on & own).sum(axis=0) > 1)
+    return Decision(right, wrong, gaps)
+
+
+def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+    """An answer is sure if the own output is the largest by more than what a softmax may lose before it is compared.
+
+    Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
+    log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a log
+    that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
+
+    Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u, and
+    o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by its
+    reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the same
+    log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
+    """
+    own = classes[:, None] == codes[None, :]
+    slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
+    slop = np.where(np.abs(values) + slop < form.huge, slop, np.inf)
+    low, high = values - slop, values + slop
+    first, rival = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, low), (~own, high)))
+    most, least = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, high), (~own, low)))
+    right, wrong = first > rival, least > most
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(right, np.where(own, first - rival, first - high) / 2.0, 0.0)
+    return Decision(right, wrong, np.maximum(gaps, 0.0))
+
+
+def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+    levels = np.asarray(decoder.levels, dtype=np.float64)[:, None]
+    own = np.asarray(decoder.classes, dtype=np.int64)[:, None] == codes[None, :]
+    away = np.abs(values - levels)
+    rounding = 4.0 * form.unit * (np.abs(values) + errors + np.abs(levels)) + 4.0 * form.tiny
+    slop = (errors + rounding) * ENLARGE
+    slop = np.where(slop < form.huge, slop, np.inf)
+    best = np.min(np.where(own, away + slop, np.inf), axis=0, initial=np.inf)
+    other = np.min(np.where(own, np.inf, away - slop), axis=0, initial=np.inf)
+    best_low = np.min(np.where(own, away - slop, np.inf), axis=0, initial=np.inf)
+    other_high = np.min(np.where(own, np.inf, away + slop), axis=0, initial=np.inf)
+    right, wrong = best < other, other_high < best_low
+    gaps = np.where(right, other - best, np.where(wrong, best_low - other_high, 0.0)) / 2.0
+    return Decision(right, wrong, gaps[None, :])
+
+
+def decide_exactly(decoder: Decoder, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
+    """Decision on outputs, one array of integers each, that stand for multiples of 2^quantum."""
+    classes = np.asarray(decoder.classes, dtype=np.int64)
+    zero = np.zeros((len(outputs), len(codes)))
+    if decoder.kind == "nearest":
+        return _nearest_exactly(decoder, outputs[0], quantum, codes)
+    if decoder.kind == "argmax":
+        return _argmax_exactly(classes, outputs, quantum, codes)
+    if decoder.kind == "sign":
+        high = np.asarray(outputs[0] >= 0, dtype=bool)
+        decision = _sign(classes, high, ~high, codes, zero)
+    else:
+        on = np.array([np.asarray(column > 0, dtype=bool) for column in outputs])
+        decision = _one_hot(classes, on, ~on, codes, zero)
+    gaps = np.array([_sizes(column, quantum) for column in outputs])
+    return Decision(decision.right, decision.wrong, gaps)
+
+
+def _nearest_exactly(decoder: Decoder, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
+    levels = [Fraction(level) for level in decoder.levels]
+    common = min(quantum, *(1 - level.denominator.bit_length() for level in levels))
+    marks = [int(level / Fraction(2) ** common) for level in levels]
+    scaled = outputs.astype(object) * 2 ** (quantum - common)
+    away = np.array([abs(scaled - mark) for mark in marks], dtype=object).reshape(len(marks), len(codes))
+    classes = np.asarray(decoder.classes, dtype=np.int64)
+    decided = classes[np.argmin(away, axis=0)]
+    rest = np.where(classes[:, None] == decided[None, :], 2 * away.max(initial=0) + 1, away)
+    gaps = _sizes(np.asarray(rest.min(axis=0) - away.min(axis=0)), common - 1)
+    return Decision(decided == codes, decided != codes, gaps[None, :])
+
+
+def _argmax_exactly(classes: Codes, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
+    values, points = np.array(outputs, dtype=object).reshape(len(classes), len(codes)), np.arange(len(codes))
+    places = np.argmax(values, axis=0)
+    gaps = np.array([_sizes(values[places, points] - column, quantum - 1) for column in values])
+    gaps[places, points] = np.inf
+    gaps[places, points] = gaps.min(axis=0)
+    return Decision(classes[places] == codes, classes[places] != codes, gaps)
+
+
+def _sizes(column: NDArray[np.object_], quantum: int) -> Floats:
+    """Absolute values, rounded down."""
+    return np.array([_rounded_down(abs(value), quantum) for value in column.tolist()], dtype=np.float64)
+
+
+def _rounded_down(value: int, quantum: int) -> float:
+    kept = max(0, value.bit_length() - 53)
+    try:
+        near = math.ldexp(value >> kept, quantum + kept)
+    except OverflowError:
+        return LARGEST
+    return near if near >= SMALLEST else 0.0  # below the normal numbers ldexp may round up

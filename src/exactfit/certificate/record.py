@@ -57,9 +57,8 @@ class Certificate:
     errors : ndarray of int64
         The rows that are not right, ascending, without those given up.
     slack : float
-        How close it was: the smallest distance between limit - 1/2 and count that decides a
-        point; for real-valued activations the smallest proved distance between limit and value.
-        NaN if not examined.
+        How close it was: the smallest distance between limit - 1/2 and count that decides a point; for real-valued
+        activations the smallest proved distance between limit and value. NaN if not examined.
     robust_radius : float or None
         Moving every point by less than this Euclidean distance changes no answer. A lower
         bound; None if not examined. With ``radii`` their minimum.
@@ -282,6 +281,18 @@ class Certificate:
         return cls(**{**plain, **parts})
 
 
+def rounded_down(values: Floats) -> float:
+    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    smallest = max(0.0, float(np.min(values, initial=np.inf)))
+    return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
+
+
+def all_rounded_down(values: Floats) -> Floats:
+    """The same for each of them."""
+    lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
+    return np.maximum(lower, 0.0)
+
+
 def _all_safe(parts: list[bool | None]) -> bool | None:
     return None if None in parts else all(parts)
 
@@ -306,7 +317,7 @@ class Verdict:
     right: dict[Arithmetic, Flags]
     slack: float
     radius: float | None
-    method: Method
+    method: Method = "counts"
     radius_method: RadiusMethod | None = None
     note: str = ""
     radii: Floats | None = None
@@ -315,45 +326,6 @@ class Verdict:
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
         """Whether all points are right, None if nobody looked."""
         return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
-
-
-def joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on the mean of several networks: what holds for each of them."""
-    if len(verdicts) == 1:
-        return verdicts[0]
-    known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
-    radii = [verdict.radius for verdict in verdicts if verdict.radius is not None]
-    return Verdict(
-        right={name: np.all([verdict.right[name] for verdict in verdicts], axis=0) for name in known},
-        slack=float(np.min([verdict.slack for verdict in verdicts])),
-        radius=min(radii) if len(radii) == len(verdicts) else None,
-        method=joint_method([verdict.method for verdict in verdicts]),
-        radius_method=verdicts[0].radius_method,
-        note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
-        radii=_least([verdict.radii for verdict in verdicts]),
-    )
-
-
-def joint_method(methods: Sequence[Method]) -> Method:
-    """The strongest means that any of several proofs needed."""
-    return max(methods, key=get_args(Method).index)
-
-
-def _least(radii: list[Floats | None]) -> Floats | None:
-    """For every point the least of its radii: detectors of which network set it is not told."""
-    known = [each for each in radii if each is not None]
-    return np.min(known, axis=0) if len(known) == len(radii) else None
-
-
-@dataclass(frozen=True, eq=False)
-class TileVerdict:
-    """The same for a tile of points."""
-
-    right: dict[Arithmetic, Flags]
-    slack: float
-    radius: float
-    radii: Floats | None = None
-    setters: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -382,13 +354,13 @@ def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[F
         return threads.map(work, points.ranges(size))
 
 
-def join_tiles(tiles: Sequence[TileVerdict], method: Method, radius_method: RadiusMethod) -> Verdict:
-    """The verdict on all points, from those on tiles in order."""
+def join_tiles(tiles: Sequence[Verdict], method: Method, radius_method: RadiusMethod) -> Verdict:
+    """The verdict on all points, from those on tiles in order, each with a radius."""
     none = np.empty(0, dtype=bool)
     return Verdict(
         right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
         slack=min((tile.slack for tile in tiles), default=float("inf")),
-        radius=min((tile.radius for tile in tiles), default=float("inf")),
+        radius=min((tile.radius for tile in tiles if tile.radius is not None), default=float("inf")),
         method=method,
         radius_method=radius_method,
         radii=_joined([tile.radii for tile in tiles]),

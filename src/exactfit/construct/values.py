@@ -20,7 +20,7 @@ for the exact values alike. The float64 number with the fewest significant bits 
 A user's own activation has no such proof: e = 0 and share = 2^-40, a nominal allowance.
 
 With ``exact_in``, E is to hold for limit - value in every evaluation in a format, in any order of sums. Let u be
-its unit roundoff and eta its smallest normal number. By ``certificate/error_bounds.py`` each hyperplane errs by at most
+its unit roundoff and eta its smallest normal number. By ``certificate/paper_form.py`` each hyperplane errs by at most
 gamma_(d+5) (|w_i| |x| + |b_i| + pad (|w_i| + |x| + 1)), and limit - value by another gamma_(n+2) (value + limit).
 A claimed point has value < limit, so (v + e)(1 + 2 gamma) < limit is enough; a point of the rest has value > limit,
 and v (1 - 2 gamma) - e > limit is. Hence share = 2.2 (n + 8) u, and e(x) with 1.1 (d + 6) (u + 4 2^-53), which

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from .._support.processes import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
@@ -24,7 +23,7 @@ from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
-from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of
+from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
 EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
@@ -69,15 +68,17 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     ['label', 'scores']
     """
     dtype = check_dtype(dtype)
-    _require_onnx()
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("exporting to ONNX needs onnx: pip install onnx (or exactfit[onnx])") from error
     if isinstance(model, Pipeline):
-        from .pipelines import convert_pipeline
+        from .foreign_graphs import convert_pipeline
 
         proto = convert_pipeline(model, dtype)
     elif isinstance(model, RepairedClassifier):
-        from .overruling import plan_repaired, switched_graph
+        from .foreign_graphs import switched_graph
 
-        check_is_fitted(model, "network_")
         proto = switched_graph(plan_repaired(model, dtype, in_onnx=True), dtype)
     else:
         proto = graph_of(plan_of(model, dtype), dtype)
@@ -86,32 +87,27 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     return proto
 
 
-def _require_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError("exporting to ONNX needs onnx: pip install onnx (or exactfit[onnx])") from error
-
-
 def graph_of(plan: Plan, dtype: DType) -> Any:
     """A plan as an ONNX model."""
+    builder, head = Builder(dtype), plan.head
+    signals = builder.build(plan, "X")
+    n_outputs = len(head.classes) if isinstance(head, Decoder) and head.kind in ("one_hot", "argmax") else 1
+    shape = scores_shape(head.n_classes) if isinstance(head, Clearest) else ["N", n_outputs]
+    proto = builder.model(signals, plan.classes, shape, plan.n_features, "float64" if plan.is_scaled else dtype)
+    set_properties(proto, plan.about)
+    return proto
+
+
+def scores_shape(n_classes: int) -> list[Any]:
+    """Of the output ``scores`` of a classifier."""
+    return ["N"] if n_classes == 2 else ["N", n_classes]
+
+
+def set_properties(proto: Any, about: dict[str, str]) -> None:
+    """What a reader of the file should know, among its metadata."""
     from onnx import helper
 
-    builder = Builder(dtype)
-    label, scores = builder.build(plan, "X")
-    builder.rename(label, "label")
-    builder.rename(scores, "scores")
-    scaled = any(isinstance(step, steps.Scale) for step in plan.steps)
-    source = helper.make_tensor_value_info("X", builder.type_of("float64" if scaled else dtype), ["N", plan.n_features])
-    outputs = [
-        helper.make_tensor_value_info("label", builder.label_type(plan), ["N"]),
-        helper.make_tensor_value_info("scores", builder.type_of(dtype), builder.scores_shape(plan)),
-    ]
-    graph = helper.make_graph(builder.nodes, "exactfit", [source], outputs, builder.constants)
-    proto = helper.make_model(graph, producer_name="exactfit", opset_imports=[helper.make_opsetid("", OPSET)])
-    proto.ir_version = IR
-    helper.set_model_props(proto, plan.about)
-    return proto
+    helper.set_model_props(proto, {part.key: part.value for part in proto.metadata_props} | about)
 
 
 def write(proto: Any, path: Path) -> None:
@@ -146,10 +142,11 @@ class Builder:
         self._source, signal = source, source
         for step in plan.steps:
             signal = self.say(step, signal)
-        codes, scores = self.decode(plan.head, signal)
+        head = plan.head
+        codes, scores = self._claims(head, signal) if isinstance(head, Clearest) else self._decoder(head, signal)
         if plan.classes is None:
             return codes, scores
-        return self.add("Gather", self._labels(plan.classes), codes, axis=0), scores
+        return self.add("Gather", self.labels(plan.classes), codes, axis=0), scores
 
     def add(self, operation: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """One more node; the name of its output, or of its outputs."""
@@ -173,6 +170,22 @@ class Builder:
             node.input[:] = [new if name == old else name for name in node.input]
             node.output[:] = [new if name == old else name for name in node.output]
 
+    def model(
+        self, signals: tuple[str, str], classes: NDArray[Any] | None, shape: list[Any], n_features: int, source: DType
+    ) -> Any:
+        """All nodes as a model: input ``X`` of a type, outputs ``label`` and ``scores`` from the names of signals."""
+        from onnx import helper
+
+        for signal, name in zip(signals, ("label", "scores"), strict=True):
+            self.rename(signal, name)
+        points = helper.make_tensor_value_info("X", self.type_of(source), ["N", n_features])
+        label = helper.make_tensor_value_info("label", self.label_type(classes), ["N"])
+        scores = helper.make_tensor_value_info("scores", self.type_of(self.dtype), shape)
+        graph = helper.make_graph(self.nodes, "exactfit", [points], [label, scores], self.constants)
+        proto = helper.make_model(graph, producer_name="exactfit", opset_imports=[helper.make_opsetid("", OPSET)])
+        proto.ir_version = IR
+        return proto
+
     def _name(self, stem: str) -> str:
         self._n += 1
         return f"{self.prefix}{stem}_{self._n}"
@@ -188,27 +201,19 @@ class Builder:
         """The signal in another type."""
         return str(self.add("Cast", signal, to=self.type_of(dtype)))
 
-    def label_type(self, plan: Plan) -> int:
-        """Of the output ``label``."""
+    def label_type(self, classes: NDArray[Any] | None) -> int:
+        """Of the output ``label``: class indices where there are no labels."""
         from onnx import TensorProto
 
-        if plan.classes is None:
+        if classes is None:
             return int(TensorProto.INT64)
-        text = plan.classes.dtype.kind not in "biuf"
-        return int(TensorProto.STRING) if text else self.type_of(plan.classes.dtype.newbyteorder("="))
+        text = classes.dtype.kind not in "biuf"
+        return int(TensorProto.STRING) if text else self.type_of(classes.dtype.newbyteorder("="))
 
-    @staticmethod
-    def scores_shape(plan: Plan) -> list[Any]:
-        """Of the output ``scores``."""
-        head = plan.head
-        if isinstance(head, Clearest):
-            return ["N"] if head.n_classes == 2 else ["N", head.n_classes]
-        return ["N", len(head.classes) if head.kind in ("one_hot", "argmax") else 1]
-
-    def _labels(self, classes: NDArray[Any]) -> str:
-        labels = labels_in_onnx(classes)
+    def labels(self, classes: NDArray[Any]) -> str:
+        """Labels by class index, as a constant."""
         try:
-            return self.constant(labels)
+            return self.constant(numbers_or_text(classes, "ONNX cannot hold"))
         except UnicodeEncodeError as error:
             raise ParameterError(f"ONNX holds text in UTF-8, and a label is none: {error}") from error
 
@@ -224,13 +229,17 @@ class Builder:
         return self.cast(scaled, self.dtype)
 
     @say.register
-    def _(self, step: steps.Round, signal: str) -> str:
-        return signal if self.dtype == "float32" else self.cast(self.cast(signal, np.float32), np.float64)
-
-    @say.register
-    def _(self, step: steps.AppendSquare, signal: str) -> str:
-        square = self.add("ReduceSumSquare", signal, self.constant([1], np.int64), keepdims=1)
-        return str(self.add("Concat", signal, square, axis=1))
+    def _(self, step: steps.Plain, signal: str) -> str:
+        match step:
+            case steps.Plain.ROUND:
+                return signal if self.dtype == "float32" else self.cast(self.cast(signal, np.float32), np.float64)
+            case steps.Plain.APPEND_SQUARE:
+                square = self.add("ReduceSumSquare", signal, self.constant([1], np.int64), keepdims=1)
+                return str(self.add("Concat", signal, square, axis=1))
+            case steps.Plain.FIRE:
+                return str(self.add("Greater", signal, self.constant(0.0, self._type)))
+            case steps.Plain.RAMP:
+                return str(self.add("Relu", signal))
 
     @say.register
     def _(self, step: steps.Affine, signal: str) -> str:
@@ -240,35 +249,19 @@ class Builder:
 
     @say.register
     def _(self, step: steps.Count, signal: str) -> str:
-        self._type = "float64"
-        counts = self.cast(self._counts(step.masks, signal), np.float64)
-        signed = counts if step.sign == 1 else self.add("Neg", counts)
-        return str(self.add("Add", signed, self.constant(step.bias, np.float64)))
-
-    @say.register
-    def _(self, step: steps.MaskedSum, signal: str) -> str:
-        self._type = self.dtype
-        sums = self._sums(step.masks, self.cast(signal, self.dtype))
+        self._type = "float64" if step.whole else self.dtype
+        if step.whole:
+            sums = self.cast(self._counts(step.masks, signal), np.float64)
+        else:
+            sums = self._sums(step.masks, self.cast(signal, self.dtype))
         signed = sums if step.sign == 1 else self.add("Neg", sums)
-        return str(self.add("Add", signed, self.constant(cast_to(step.bias, self.dtype))))
-
-    @say.register
-    def _(self, step: steps.Fire, signal: str) -> str:
-        return str(self.add("Greater", signal, self.constant(0.0, self._type)))
-
-    @say.register
-    def _(self, step: steps.Ramp, signal: str) -> str:
-        return str(self.add("Relu", signal))
+        return str(self.add("Add", signed, self.constant(cast_to(step.bias, self._type))))
 
     @say.register
     def _(self, step: Slack, signal: str) -> str:
         if not len(step.limits):
             return self._lowest(step.n_outputs)
-        if step.half:
-            heights = self._counts(step.masks, signal)
-        else:
-            assert isinstance(step.masks, BitMatrix)  # weights count bits
-            heights = self._sums(step.masks, signal)
+        heights = self._counts(step.masks, signal) if step.half else self._sums(step.masks, signal)
         above = self.add("Sub", self.constant(step.limits - step.half), self.cast(heights, np.float64))
         slack = self.add("Div", above, self.constant(step.spans))
         if not step.half:
@@ -295,8 +288,9 @@ class Builder:
         shape = self.add("Concat", rows, self.constant([n], np.int64), axis=0)
         return str(self.add("Expand", self.constant([[value]], dtype), shape))
 
-    def _sums(self, masks: BitMatrix, numbers: str) -> str:
+    def _sums(self, masks: Counters, numbers: str) -> str:
         """Sums of masked numbers."""
+        assert isinstance(masks, BitMatrix)  # weights count bits
         if not masks.n_bits:
             return self._everywhere(0.0, masks.n_rows, self.dtype)
         return str(self.add("MatMul", numbers, self.cast(self._masks(masks), self.dtype)))
@@ -323,11 +317,8 @@ class Builder:
         ends = [self.constant([value], np.int64) for value in (start, stop, 1)]
         return str(self.add("Slice", signal, *ends))
 
-    def decode(self, head: steps.Head, signal: str) -> tuple[str, str]:
-        """Class indices, and scores in the format of the export."""
-        return self._claims(head, signal) if isinstance(head, Clearest) else self._decoder(head, signal)
-
     def _claims(self, head: Clearest, slack: str) -> tuple[str, str]:
+        """Class indices, and scores in the format of the export."""
         if head.n_classes == 2:
             scores = self._two_classes(head, slack)
             positive = self.add("Greater", scores, self.constant(0.0, np.float64))
@@ -375,12 +366,3 @@ class Builder:
         alone = self.add("Equal", self.add("ReduceSum", claims, axis, keepdims=0), one)
         found = self.add("Gather", classes, self.add("ArgMax", claims, axis=1, keepdims=0))
         return str(self.add("Where", alone, found, self.constant(-1, np.int64))), scores
-
-
-def labels_in_onnx(classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as ONNX can hold them: numbers, bools or text."""
-    return numbers_or_text(classes, _refuse_labels)
-
-
-def _refuse_labels(what: str) -> None:
-    raise ParameterError(f"ONNX cannot hold {what}: use numbers, bools or text as labels")

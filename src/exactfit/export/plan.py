@@ -7,9 +7,10 @@ whole (counts, integer weights). Steps hold numbers only; each runtime has its o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from enum import Enum
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,14 @@ from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
 from ..network.parts import SwitchedNetwork
+from ..repairs import RepairedClassifier
+from ..repairs.graphs import Graph
 
 Floats = NDArray[np.float64]
 # What detectors count with: masks, or a row of int8 weights for each.
 Counters = BitMatrix | NDArray[np.int8]
 
 DType = Literal["float64", "float32"]
-DTYPES: tuple[DType, ...] = ("float64", "float32")
 
 LARGEST_WHOLE = 2**53  # float64 holds every integer up to it
 SHOWN_ERRORS = 1000  # rows in error that the metadata of an export list
@@ -47,14 +49,13 @@ class Scale:
     scale: Floats
 
 
-@dataclass(frozen=True)
-class Round:
-    """Points rounded to float32, whatever format the runtime computes in."""
+class Plain(Enum):
+    """A step without numbers of its own."""
 
-
-@dataclass(frozen=True)
-class AppendSquare:
-    """The squared norm as one more feature."""
+    ROUND = "points rounded to float32, whatever format the runtime computes in"
+    APPEND_SQUARE = "the squared norm as one more feature"
+    FIRE = "bits: which numbers are positive"
+    RAMP = "negative numbers become zero"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,30 +69,15 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers."""
+    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers.
+
+    Where not ``whole``: times the sum of masked numbers, in the format of the export.
+    """
 
     masks: Counters
     sign: int
     bias: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedSum:
-    """bias + sign times the sum of the masked numbers."""
-
-    masks: BitMatrix
-    sign: int
-    bias: NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Fire:
-    """Bits: which numbers are positive."""
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """Negative numbers become zero."""
+    whole: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,30 +112,36 @@ class Clearest:
     one_sided: bool
 
 
-Step = Scale | Round | AppendSquare | Affine | Count | MaskedSum | Fire | Ramp | Slack
-Head = Clearest | Decoder
+Step = Scale | Plain | Affine | Count | Slack
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Steps in order, what turns the last signal into scores and class indices, and the labels of these.
 
-    Attributes
-    ----------
-    n_features : int
-    steps : tuple of Step
-    head : Clearest or Decoder
-    classes : ndarray or None
-        Labels by class index; None for a bare network, whose label is the index itself, -1 where undecided.
-    about : dict of str
-        What else a reader of the file should know.
+    A bare network has no labels: its label is the class index itself, -1 where undecided.
     """
 
     n_features: int
     steps: tuple[Step, ...]
-    head: Head
-    classes: NDArray[Any] | None = None
-    about: dict[str, str] = field(default_factory=dict)
+    head: Clearest | Decoder
+    classes: NDArray[Any] | None = None  # labels by class index
+    about: dict[str, str] = field(default_factory=dict)  # what else a reader of the file should know
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether points come in as they were measured: then they are float64 numbers, whatever the format."""
+        return any(isinstance(step, Scale) for step in self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchPlan:
+    """What to compute for a repaired model."""
+
+    patches: Plan  # its class index is -1 where patches decide nothing
+    model: Plan | Graph  # a chain of layers, or an ONNX graph
+    classes: NDArray[Any]
+    about: dict[str, str]
 
 
 # ---- What a user hands over ----------------------------------------------------------------------------
@@ -176,16 +168,37 @@ def plan_of(model: Any, dtype: DType) -> Plan:
 def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     check_is_fitted(model, "network_")
     plan = plan_classifier(model.network_, model.classes_, model.exact_in, model.trace_.detector_starts)
-    return replace(plan, about=about_classifier(model, dtype))
+    return replace(plan, about=_about_classifier(model, dtype))
 
 
-def about_classifier(model: Any, dtype: DType) -> dict[str, str]:
+def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> SwitchPlan:
+    """The plan of a repaired model, with its ONNX graph if there is one and that is wanted; refuses any other model."""
+    check_is_fitted(model, "network_")
+    behind = model.repair_.model
+
+    def plan(network: Network) -> Plan:
+        found = plan_network(network)
+        return replace(found, steps=(Plain.ROUND, *found.steps)) if model.exact_in == "float32" else found
+
+    if behind.chain is not None and not (in_onnx and behind.graph is not None):
+        other: Plan | Graph = plan(behind.chain)
+    elif behind.graph is not None:
+        other = behind.graph
+    else:
+        raise ParameterError(
+            f"{type(behind.source).__name__} is neither a chain of layers nor an ONNX graph: "
+            "convert the model to ONNX, and repair that"
+        )
+    return SwitchPlan(plan(model.network_.patches), other, behind.classes, _about_classifier(model, dtype))
+
+
+def _about_classifier(model: Any, dtype: DType) -> dict[str, str]:
     """What a reader of the file should know of a classifier, or of a repaired model."""
-    names = getattr(model, "feature_names_in_", None)
+    names, certificate = getattr(model, "feature_names_in_", None), model.certificate_.to_dict()
     about = _about_network(model.network_, dtype) | {
         "exactfit.classes": json.dumps(model.classes_.tolist()),
         "exactfit.exact_in": model.exact_in or "",
-        "exactfit.certificate": json.dumps(_short(model.certificate_)),
+        "exactfit.certificate": json.dumps(certificate | {"errors": certificate["errors"][:SHOWN_ERRORS]}),
         "exactfit.proved": proved(model.certificate_, dtype),
     }
     if names is not None:
@@ -205,12 +218,6 @@ def _plan_table(model: Any, dtype: DType) -> Plan:
 
 def _about_network(network: Network | SwitchedNetwork, dtype: DType) -> dict[str, str]:
     return {"exactfit.version": __version__, "exactfit.network_sha256": network.digest, "exactfit.dtype": dtype}
-
-
-def _short(certificate: Certificate) -> dict[str, Any]:
-    """As JSON can hold it, with the first rows in error only."""
-    plain = certificate.to_dict()
-    return plain | {"errors": plain["errors"][:SHOWN_ERRORS]}
 
 
 def proved(certificate: Certificate, dtype: DType) -> str:
@@ -258,7 +265,7 @@ def plan_classifier(
         found = replace(found, owners=found.owners + n_outputs * np.repeat(np.arange(n_networks), np.diff(starts)))
     order = np.argsort(found.owners, kind="stable")
     found = found.take(order, found.limits[order])
-    steps: list[Step] = [Round()] if exact_in == "float32" else []
+    steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
     steps += [_affine(found.first), _activation(found.activation)]
     limits = found.limits.astype(np.float64)
     weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
@@ -272,7 +279,7 @@ def plan_classifier(
 
 def _steps(network: Network) -> Iterator[Step]:
     if network.input_map == "append_squared_norm":
-        yield AppendSquare()
+        yield Plain.APPEND_SQUARE
     reach: int | None = None  # what whole numbers come in are at most, None if they are not whole
     bits = False
     for index, layer in enumerate(network.layers):
@@ -289,7 +296,7 @@ def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step
     weights = layer.weights
     if isinstance(weights, Masks):
         if not bits:
-            return MaskedSum(weights.bits, weights.sign, layer.bias), None
+            return Count(weights.bits, weights.sign, layer.bias, whole=False), None
         return Count(weights.bits, weights.sign, layer.bias), _sum_of(np.ones((1, weights.shape[1])), layer.bias, 1)
     if isinstance(weights, WeightedMasks):
         reach = _sum_of(weights.values, layer.bias, 1)
@@ -327,21 +334,20 @@ def _refuse_beyond(index: int, values: list[Any]) -> None:
         )
 
 
-def _activation(activation: Activation) -> Fire | Ramp:
+def _activation(activation: Activation) -> Plain:
     if activation.is_own:
         raise ParameterError(
             f"activation {activation.name!r} is your own, and no runtime knows it: "
             'build the network with activation="threshold" or "relu" to export it'
         )
-    return Fire() if activation.is_threshold else Ramp()
+    return Plain.FIRE if activation.is_threshold else Plain.RAMP
 
 
 def check_dtype(dtype: Any) -> DType:
     """Refuse anything but the two formats."""
-    for known in DTYPES:
-        if isinstance(dtype, str) and dtype == known:
-            return known
-    raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    if not isinstance(dtype, str) or dtype not in get_args(DType):
+        raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    return cast("DType", dtype)
 
 
 def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
@@ -353,11 +359,15 @@ def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
     return cast
 
 
-def numbers_or_text(classes: NDArray[Any], refuse: Callable[[str], None]) -> NDArray[Any]:
-    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings."""
+def numbers_or_text(classes: NDArray[Any], otherwise: str) -> NDArray[Any]:
+    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings.
+
+    ``otherwise`` is how the message begins for any others.
+    """
     if classes.dtype.kind in "biuf":
         return classes.astype(classes.dtype.newbyteorder("="))
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
-        refuse(f"labels of type {type(labels[0]).__name__}")
+        name = type(labels[0]).__name__
+        raise ParameterError(f"{otherwise} labels of type {name}: use numbers, bools or text as labels")
     return np.array(labels, dtype=object)

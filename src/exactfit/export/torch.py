@@ -1,14 +1,28 @@
-"""Networks as PyTorch modules: numbers in buffers, nothing to train."""
+"""Networks as PyTorch modules: numbers in buffers, nothing to train; whoever imports this file waits for torch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
+from numpy.typing import NDArray
 
-from ..exceptions import MissingDependencyError
+from ..exceptions import MissingDependencyError, ParameterError
+from ..network import Decoder
+from ..network.detectors import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
-from .plan import DType, check_dtype, plan_of
+from . import plan as steps
+from .plan import DType, Plan, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
+
+try:
+    import torch
+    from torch import nn
+
+    Module: Any = nn.Module
+except ImportError:  # so that ``to_torch`` can say what is missing
+    Module = object
+
+EXACT_FLOAT32_COUNTS = 2**24  # float32 holds every integer up to it
 
 
 def to_torch(model: Any, dtype: DType = "float64") -> Any:
@@ -55,11 +69,199 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
         import torch  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError("exporting to PyTorch needs torch: pip install torch") from error
-    from .modules import Exported, Overruled
-
     if not isinstance(model, RepairedClassifier):
         return Exported(plan_of(model, dtype), dtype)
-    from .overruling import plan_repaired
-
-    check_is_fitted(model, "network_")
     return Overruled(plan_repaired(model, dtype, in_onnx=False), dtype)
+
+
+class Exported(Module):  # type: ignore[misc]
+    """A plan: points to labels and scores.
+
+    Attributes
+    ----------
+    classes : list
+        Labels by class index; empty for a bare network.
+    about : dict of str
+        What was proved, and about which network.
+    """
+
+    def __init__(self, plan: Plan, dtype: DType) -> None:
+        super().__init__()
+        self.about = dict(plan.about)
+        self.dtype = getattr(torch, dtype)
+        self.input_dtype = torch.float64 if plan.is_scaled else self.dtype
+        self.steps = nn.Sequential(*(_module(step, dtype) for step in plan.steps))
+        self.head = _Clearest(plan.head) if isinstance(plan.head, steps.Clearest) else _Decoded(plan.head)
+        self.classes = [] if plan.classes is None else plan.classes.tolist()
+        _buffer(self, "labels", _as_numbers(plan.classes))
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        """Labels and scores of every row of x."""
+        codes, scores = self.head(self.steps(x.to(self.input_dtype)))
+        limits = torch.finfo(self.dtype)
+        scores = scores.clamp(limits.min, limits.max).to(self.dtype)
+        return (codes if self.labels is None else self.labels[codes]), scores
+
+
+class Overruled(Module):  # type: ignore[misc]
+    """Patches before a chain: points to labels and scores; see :class:`Exported` for the attributes."""
+
+    def __init__(self, plan: steps.SwitchPlan, dtype: DType) -> None:
+        super().__init__()
+        if not isinstance(plan.model, Plan):
+            raise ParameterError("the model is an ONNX graph of operations that are no chain of layers: export to ONNX")
+        self.about, self.classes = dict(plan.about), plan.classes.tolist()
+        self.patches, self.model = Exported(plan.patches, dtype), Exported(plan.model, dtype)
+        _buffer(self, "labels", _as_numbers(plan.classes))
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        """Labels and scores of every row of x."""
+        (patched, _), (answers, scores) = self.patches(x), self.model(x)
+        codes = torch.where(patched >= 0, patched, answers)
+        own = patched.unsqueeze(1) == torch.arange(scores.shape[1], device=scores.device)
+        scores = torch.where(own, 1 + 2 * scores.amax(dim=1, keepdim=True).clamp(min=0), scores)
+        if len(self.classes) == 2:
+            scores = scores[:, 1] - scores[:, 0]
+        return (codes if self.labels is None else self.labels[codes]), scores
+
+
+def _as_numbers(classes: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Labels that a tensor can hold; None for text and for bare networks, which keep class indices."""
+    labels = None if classes is None else numbers_or_text(classes, "a module cannot name")
+    return None if labels is None or labels.dtype == object else labels
+
+
+def _buffer(module: Any, name: str, values: NDArray[Any] | None) -> None:
+    module.register_buffer(name, None if values is None else torch.from_numpy(np.array(values)))
+
+
+class _Scaled(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Scale, dtype: DType) -> None:
+        super().__init__()
+        self.dtype = getattr(torch, dtype)
+        _buffer(self, "mean", step.mean)
+        _buffer(self, "scale", step.scale)
+
+    def forward(self, x: Any) -> Any:
+        return ((x - self.mean) / self.scale).to(self.dtype)
+
+
+class _Rounded(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x.to(torch.float32).to(x.dtype)
+
+
+class _Squared(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return torch.cat([x, (x * x).sum(dim=1, keepdim=True)], dim=1)
+
+
+class _Affine(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Affine, dtype: DType) -> None:
+        super().__init__()
+        form: DType = "float64" if step.whole else dtype
+        _buffer(self, "weights", cast_to(step.weights, form))
+        _buffer(self, "bias", cast_to(step.bias, form))
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.linear(x.to(self.weights.dtype), self.weights, self.bias)
+
+
+class _Masked(Module):  # type: ignore[misc]
+    """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
+
+    def __init__(self, masks: steps.Counters, dtype: DType, whole: bool) -> None:
+        super().__init__()
+        numbers = masks if isinstance(masks, np.ndarray) else masks.to_bool().astype(np.int8)
+        largest = int(np.abs(numbers.astype(np.int64)).sum(axis=1).max(initial=0))
+        short = dtype == "float32" and (not whole or largest < EXACT_FLOAT32_COUNTS)
+        self.dtype = torch.float32 if short else torch.float64
+        _buffer(self, "masks", numbers)
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.linear(x.to(self.dtype), self.masks.to(self.dtype))
+
+
+class _Biased(Module):  # type: ignore[misc]
+    """bias + sign * sums; whole numbers in float64."""
+
+    def __init__(self, step: steps.Count, dtype: DType) -> None:
+        super().__init__()
+        self.sign, self.sums = step.sign, _Masked(step.masks, dtype, step.whole)
+        _buffer(self, "bias", cast_to(step.bias, "float64" if step.whole else dtype))
+
+    def forward(self, x: Any) -> Any:
+        return self.bias + self.sign * self.sums(x).to(self.bias.dtype)
+
+
+class _Fired(Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x > 0
+
+
+class _Slack(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Slack, dtype: DType) -> None:
+        super().__init__()
+        self.sizes, self.half = step.sizes(), step.half
+        self.heights = _Masked(step.masks, dtype, whole=bool(step.half))
+        _buffer(self, "limits", step.limits)
+        _buffer(self, "spans", step.spans)
+
+    def forward(self, x: Any) -> Any:
+        slack = (self.limits - self.half - self.heights(x).to(torch.float64)) / self.spans
+        if not self.half:
+            slack = torch.where(slack == 0.0, -SMALLEST, slack)
+        lowest = torch.full_like(x[:, :1], LOWEST, dtype=torch.float64)
+        parts = torch.split(slack, self.sizes, dim=1)
+        return torch.cat([part.amax(dim=1, keepdim=True) if part.shape[1] else lowest for part in parts], dim=1)
+
+
+class _Clearest(Module):  # type: ignore[misc]
+    def __init__(self, head: steps.Clearest) -> None:
+        super().__init__()
+        self.outputs, self.n_classes, self.one_sided = head.outputs, head.n_classes, head.one_sided
+
+    def forward(self, slack: Any) -> tuple[Any, Any]:
+        if self.n_classes == 2:
+            scores = self._two_classes(slack)
+            return (scores > 0).to(torch.int64), scores
+        lowest = torch.full_like(slack[:, :1], LOWEST)
+        places = {code: place for place, code in enumerate(self.outputs)}
+        columns = [slack[:, places[k]].unsqueeze(1) if k in places else lowest for k in range(self.n_classes)]
+        scores = torch.cat(columns, dim=1)
+        return scores.argmax(dim=1), scores
+
+    def _two_classes(self, slack: Any) -> Any:
+        if self.one_sided:
+            return slack[:, 0] if self.outputs[0] == 1 else -slack[:, 0]
+        return slack[:, 1] - slack[:, 0]
+
+
+class _Decoded(Module):  # type: ignore[misc]
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.kind = decoder.kind
+        _buffer(self, "classes", np.array(decoder.classes, dtype=np.int64))
+        _buffer(self, "levels", np.array(decoder.levels, dtype=np.float64))
+
+    def forward(self, outputs: Any) -> tuple[Any, Any]:
+        outputs = outputs.to(torch.float64)
+        if self.kind == "sign":
+            return self.classes[(outputs[:, 0] >= 0).to(torch.int64)], outputs
+        if self.kind == "nearest":
+            return self.classes[(outputs[:, :1] - self.levels).abs().argmin(dim=1)], outputs
+        if self.kind == "argmax":
+            return self.classes[outputs.argmax(dim=1)], outputs
+        claims = (outputs > 0).to(torch.int64)
+        found = self.classes[claims.argmax(dim=1)]
+        return torch.where(claims.sum(dim=1) == 1, found, -1), outputs
+
+
+def _module(step: steps.Step, dtype: DType) -> Any:
+    """The module for a step."""
+    if isinstance(step, steps.Plain):
+        names = steps.Plain
+        plain = {names.ROUND: _Rounded, names.APPEND_SQUARE: _Squared, names.FIRE: _Fired, names.RAMP: nn.ReLU}
+        return plain[step]()
+    made = {steps.Affine: _Affine, steps.Count: _Biased, steps.Slack: _Slack, steps.Scale: _Scaled}
+    return made[type(step)](step, dtype)

@@ -32,7 +32,7 @@ from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice, check_number, check_whole
 from .._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end
 from .._support.threads import n_threads, usable_memory
-from ..certificate.attack import Decide, Probes, nearest_others, smallest_change
+from ..certificate.radius import Decide, Probes, nearest_others, smallest_change
 from ..data import Labelled, resolve_conflicts
 from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError, ContradictoryLabelsError, DataError, ExactfitError
@@ -161,7 +161,7 @@ class Split:
     rows: Rows  # where they stand in the data as given
     others: Floats  # held out
     other_codes: Codes
-    starts: Floats  # of probes, see certificate.attack.Probes
+    starts: Floats  # of probes, see certificate.radius.Probes
     ends: Floats
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._support.threads import at_work
 from ..certificate import Certificate, certify
-from ..certificate.attack import Decide
+from ..certificate.radius import Decide
 from ..constructions import CONSTRUCTORS, Constructor
 from ..data.pairs import nearest_other
 from ..exceptions import ParameterError

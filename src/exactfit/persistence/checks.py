@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._support.parameters import check_random_state
 from ..certificate import Certificate
+from ..certificate.chains import answers_digest
 from ..certificate.record import ROW_LISTS, STREAM_ALONE
 from ..construct import Construction, Trace
 from ..construct.recipe import recipe_of
@@ -21,6 +22,8 @@ from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network,
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
 from ..network.parts import SwitchedNetwork, are_apart
+from ..repairs import RepairedClassifier
+from ..repairs.building import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
 from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
@@ -78,15 +81,13 @@ def _is_sound(layer: Layer) -> bool:
         return False
     if isinstance(weights, Masks | WeightedMasks) and weights.sign not in (-1, 1):
         return False
-    if isinstance(weights, WeightedMasks) and not _is_weighted(weights.values):
-        return False
+    if isinstance(weights, WeightedMasks):
+        numbers = weights.values
+        if numbers.ndim != 2 or numbers.dtype != np.int8 or numbers.shape[1] > LARGEST_WEIGHTED:
+            return False
     if isinstance(weights, Integers):  # evaluated without rounding, by rules that know of no other activation
         return layer.bias.dtype == object and layer.activation in (None, RELU, THRESHOLD)
     return _are_finite(layer.bias, 1, NUMBERS) and _stays_whole(layer.bias)
-
-
-def _is_weighted(values: NDArray[Any]) -> bool:
-    return values.ndim == 2 and values.dtype == np.int8 and values.shape[1] <= LARGEST_WEIGHTED
 
 
 def _stays_whole(bias: NDArray[Any]) -> bool:
@@ -218,16 +219,21 @@ def _are_rows(rows: NDArray[np.int64], n_samples: int) -> bool:
     return not len(rows) or bool(rows[0] >= 0 and rows[-1] < n_samples and (np.diff(rows) > 0).all())
 
 
-def check_encoding(encoding: Encoding, scaling: Any, n_features: int) -> None:
+def check_encoding(encoding: Encoding, scaling: Any, n_features: int, n_samples: int) -> None:
     """Refuse an encoding that no table could have."""
     for field in encoding.fields:
         _check_field(field)
+        _check_fill(field)
     fills = {field.fill is not None for field in encoding.fields}
     fits = encoding.missing in MISSING and fills == {encoding.missing in ("impute", "indicator")}
     refuse_unless(fits, "it does not say what becomes of empty cells")
     _check_fields(encoding)
     _check_label(encoding)
     _check_numbers(encoding, scaling, n_features)
+    rows = encoding.rows
+    if rows is not None:
+        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
+        refuse_unless(fits, "its training rows are not in the order of their file")
 
 
 def _check_field(field: Field) -> None:
@@ -244,7 +250,6 @@ def _check_field(field: Field) -> None:
         and list(field.parts) == [part for part in PARTS if part in field.parts]
     )
     refuse_unless(plain or dated, f"the dates of its column {field.name!r} are not written in any known way")
-    _check_fill(field)
 
 
 def _check_fill(field: Field) -> None:
@@ -254,14 +259,6 @@ def _check_fill(field: Field) -> None:
         fits = field.fill in field.categories
     fits = bool(fits) or (field.fill is None and not field.indicator)
     refuse_unless(fits, f"empty cells of its column {field.name!r} cannot be filled")
-
-
-def check_training_rows(encoding: Encoding, n_samples: int) -> None:
-    """Refuse rows of a file that the training rows cannot have been."""
-    rows = encoding.rows
-    if rows is not None:
-        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
-        refuse_unless(fits, "its training rows are not in the order of their file")
 
 
 def _check_fields(encoding: Encoding) -> None:
@@ -293,3 +290,75 @@ def _check_numbers(encoding: Encoding, scaling: Any, n_features: int) -> None:
     free = np.array([scaled and scaling == "standard" for field in encoding.fields for scaled in field.scaled])
     left = bool((mean[~free] == 0).all() and (scale[~free] == 1).all())
     refuse_unless(scaling in SCALINGS and left, "it scales what is not to be scaled")
+
+
+def check_repaired_networks(network: SwitchedNetwork, n_classes: int) -> None:
+    """Refuse patches or a model that do not decide between the labels, or are not of their form."""
+    for part in network.parts.values():
+        check_network(part)
+        known = part.decoder.classes == tuple(range(n_classes))
+        refuse_unless(known, f"its network does not decide between its {n_classes} labels")
+    model = network.model
+    refuse_unless(model is None or model.decoder.kind == "argmax", "its model does not decide by its largest output")
+    refuse_unless(_are_patches(network.patches), "its patches are not of the form that patches have")
+
+
+def _are_patches(network: Network) -> bool:
+    """Balls over the squared norm, or detectors of the paper's form; each speaks for one class."""
+    last = network.layers[-1]
+    if not isinstance(last.weights, Masks) or last.weights.sign != 1 or last.bias.any() or last.activation is not None:
+        return False
+    once = bool((last.weights.bits.to_bool().sum(axis=0) == 1).all())
+    if network.input_map == "identity":
+        return once and network.detectors is not None and network.detectors.activation == THRESHOLD
+    units = network.layers[0]
+    return once and len(network.layers) == 2 and isinstance(units.weights, Dense) and units.activation == THRESHOLD
+
+
+def check_repair(history: tuple[Change, ...], numbers: dict[str, Any], n_patches: int, n_classes: int) -> None:
+    """Refuse changes that do not follow each other, and tensors of another type or length, or of what cannot be."""
+    n_given = 0
+    for change in history:
+        check_types(change)
+        refuse_unless(change.first_row == n_given and change.n_rows > 0, "its history does not follow its rows")
+        n_given += change.n_rows
+    ranges = {
+        "answers": (n_given, n_classes), "targets": (None, n_given), "changes": (n_patches, len(history)),
+        "anchors": (n_patches, n_given), "claim_rows": (None, n_given),
+        "claim_patches": (len(numbers["claim_rows"]), n_patches),
+    }  # fmt: skip
+    for name, (length, stop) in ranges.items():
+        array = numbers[name]
+        whole = array.dtype == np.int64 and array.ndim == 1 and length in (None, len(array))
+        fine = whole and array.min(initial=0) >= 0 and array.max(initial=-1) < stop
+        refuse_unless(fine, f"its {name} are not what they can be")
+    ascending = all((np.diff(numbers[name]) >= least).all() for name, least in (("targets", 1), ("claim_rows", 0)))
+    refuse_unless(bool(ascending), "its rows are not in order")
+    for name in ("fires_within", "silent_beyond"):
+        radii = numbers[name]
+        fine = radii.dtype == np.float64 and radii.shape == (n_patches,) and bool((radii >= 0).all())
+        refuse_unless(fine, "its radii are none")
+    if "probes" in numbers:
+        rows, points = numbers["probe_rows"], numbers["probes"]
+        whole = rows.dtype == np.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < n_given)).all())
+        fine = whole and points.dtype == np.float64 and points.ndim == 2 and len(points) == len(rows)
+        refuse_unless(fine and bool(np.isfinite(points).all()), "its probes are no points")
+
+
+def check_repaired(repaired: RepairedClassifier) -> None:
+    """Refuse answers that the certificate is not about, or that the model at hand does not give any more."""
+    check_feature_names(repaired)
+    check_certificate(repaired.certificate_, repaired.network_)
+    made, certificate = repaired.repair_, repaired.certificate_
+    refuse_unless(certificate.n_samples == len(made.answers), "its certificate is about other points")
+    given = None if made.model.chain is not None else answers_digest(made.answers)
+    refuse_unless(certificate.answers_digest == given, "its certificate is about other answers")
+    if made.probes is not None:
+        fits = made.probes.points.shape[1] == repaired.n_features_in_
+        refuse_unless(fits, "its probes are no points of its network")
+        wrong = int(np.count_nonzero(made.model.ask(made.probes.points) != made.answers[made.probes.rows]))
+        refuse_unless(
+            wrong == 0,
+            f"the model given answers {wrong} of {len(made.probes.rows)} recorded points in another way: "
+            "it is not the one that was repaired, or its runtime computes something else",
+        )

@@ -1,11 +1,10 @@
-"""The file: a header that is JSON and some tensors, to bytes and back, and the sections that every model has in it."""
+"""The file: a header that is JSON and some tensors, to bytes and back."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,8 +16,6 @@ from safetensors import SafetensorError
 from .._support.processes import write_whole
 from .._support.threads import usable_memory
 from .._version import __version__
-from ..certificate import Certificate
-from ..certificate.record import ROW_LISTS
 from ..exceptions import ModelFileError, ParameterError
 
 Header = dict[str, Any]
@@ -33,9 +30,6 @@ BEGINNING = b'{"__metadata__":{"exactfit":"{'
 
 # What parts that do not fit raise on the way. Not MemoryError: sizes are checked before they are used.
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
-LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
-LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 
 
 def refuse_unless(fine: bool, reason: str) -> None:
@@ -158,37 +152,6 @@ def _refuse_newer(header: Header) -> None:
             f"exactfit {writer} wrote it in format {version}, and exactfit {__version__} reads up to format {FORMAT}: "
             "upgrade exactfit"
         )
-
-
-def encode_fitted(model: Any) -> tuple[Header, Tensors]:
-    """What every fitted classifier has beside its network."""
-    certificate, tensors = model.certificate_.to_dict(), {}
-    for name in ROW_LISTS:
-        rows = np.asarray(certificate.pop(name), dtype=np.int64)
-        if name == "errors" or len(rows):  # a file without the others is one where there are none
-            tensors[f"certificate.{name}"] = rows
-    names = getattr(model, "feature_names_in_", None)
-    header = {
-        "certificate": certificate,
-        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
-        "feature_names": None if names is None else list(names),
-    }
-    return header, tensors
-
-
-def decode_certificate(header: Header, tensors: Tensors) -> Certificate:
-    """The certificate of a file."""
-    return Certificate.from_dict({**header["certificate"], **under("certificate.", tensors)})
-
-
-def decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
-    """Labels by class index."""
-    refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
-    kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
-    refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
-    refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
-    refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
-    return np.array(values, dtype=dtype)
 
 
 def under(prefix: str, tensors: Tensors) -> dict[str, Any]:

@@ -1,63 +1,61 @@
-"""Models as header and tensors, and back."""
+"""Models as header and tensors, and back: of repaired ones chains and ONNX graphs whole, any other by its answers."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..certificate import Certificate
+from ..certificate.record import ROW_LISTS
 from ..construct import Construction, Trace
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ParameterError
+from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import Activation, as_activation
+from ..network.parts import SwitchedNetwork
 from ..outcome import Outcome
 from ..repairs import RepairedClassifier
+from ..repairs.building import Change, Repair
+from ..repairs.graphs import Graph
+from ..repairs.models import Model, SpotChecks, read_model
+from ..repairs.patches import Patches
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
 from .checks import (
     check_classifier,
     check_encoding,
     check_network,
+    check_repair,
+    check_repaired,
+    check_repaired_networks,
     check_rows,
     check_trace,
-    check_training_rows,
 )
 from .container import (
     FORMAT,
     Header,
     Tensors,
     canonical,
-    decode_certificate,
-    decode_labels,
-    encode_fitted,
     is_generator,
     little_endian,
     refuse_unless,
     tensor_facts,
     under,
 )
-from .repaired_models import decode_repaired, encode_repaired
 
 Lookup = Callable[[str], Activation]
 
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
-    "certificate": {
-        "method": None,
-        "radius_method": None,
-        "radii": None,
-        "radius_row": None,
-        "radius_detector": None,
-        "radius_upper": None,
-        "margin": None,
-        "mispredicted": None,
-        "answers_digest": None,
-    },
+    "certificate": dict.fromkeys(("method", "margin", "mispredicted", "answers_digest"))
+    | dict.fromkeys(("radius_method", "radii", "radius_row", "radius_detector", "radius_upper")),
     "trace": {"margin": 0.0},
     "parameters": {
         "exact_in": None,
@@ -70,9 +68,14 @@ LATER: dict[str, Header] = {
 }
 SUPPORT = ("support", "shares", "support_starts")
 STARTS = ("hyperplane_starts", "detector_starts")
+MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
+REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
+LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
+LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
+LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 
 
 def to_parts(model: Any) -> tuple[Header, Tensors]:
@@ -117,14 +120,14 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
     if type(model) is TableModel:
         return _encode_table(model)
     if type(model) is RepairedClassifier:
-        return encode_repaired(model)
+        return _encode_repaired(model)
     raise ParameterError(
         "save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Construction or Network, "
         f"got {type(model).__name__}"
     )
 
 
-def _encode_network(network: Network) -> tuple[Header, Tensors]:
+def _encode_network(network: Network | SwitchedNetwork) -> tuple[Header, Tensors]:
     header = {"format": FORMAT, "kind": "network", "network": network.header(), "network_digest": network.digest}
     return header, {f"network.{name}": tensor for name, tensor in network.tensors().items()}
 
@@ -153,8 +156,24 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     header, tensors = _encode_construction(
         Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
     )
-    fitted, rows = encode_fitted(model)
+    fitted, rows = _encode_fitted(model)
     return header | fitted | {"kind": "classifier", "parameters": _encode_parameters(model)}, tensors | rows
+
+
+def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
+    """What every fitted classifier has beside its network."""
+    certificate, tensors = model.certificate_.to_dict(), {}
+    for name in ROW_LISTS:
+        rows = np.asarray(certificate.pop(name), dtype=np.int64)
+        if name == "errors" or len(rows):  # a file without the others is one where there are none
+            tensors[f"certificate.{name}"] = rows
+    names = getattr(model, "feature_names_in_", None)
+    header = {
+        "certificate": certificate,
+        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
+        "feature_names": None if names is None else list(names),
+    }
+    return header, tensors
 
 
 def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
@@ -176,16 +195,18 @@ def _encode_parameters(model: InterpolatingClassifier) -> Header:
     parameters["activation"] = as_activation(parameters["activation"]).name
     if parameters["image_shape"] is not None:
         parameters["image_shape"] = list(map(int, parameters["image_shape"]))
-    if is_generator(parameters["random_state"]):
-        parameters["random_state"] = None
-    return parameters
+    return parameters | {"random_state": _seed(model)}
+
+
+def _seed(model: Any) -> Any:
+    return None if is_generator(model.random_state) else model.random_state
 
 
 def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
     kind = header["kind"]
     refuse_unless(kind in KINDS, f"it holds a model of a kind that is not known here: {kind!r}")
     if kind == "repaired":
-        return decode_repaired(header, tensors, behind)
+        return _decode_repaired(header, tensors, behind)
     refuse_unless(behind is None, "it holds no repaired model: load it without model=...")
     if kind == "table":
         classifier = _decode({**header, "kind": "classifier"}, tensors, look_up)
@@ -207,19 +228,34 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model = InterpolatingClassifier(**parameters | {"image_shape": _as_tuple(parameters["image_shape"])})
     activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name
-    model.classes_ = decode_labels(**header["classes"])
+    model.classes_ = _decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
     model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
     model.width_, model.n_detectors_ = made.network.widths[:2]
     model.anchors_ = made.trace.anchors
-    model.certificate_ = decode_certificate(header, tensors)
-    model.n_features_in_ = made.network.n_features
-    if header["feature_names"] is not None:
-        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    _decode_fitted(model, header, tensors)
     check_classifier(model)
     model.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(model.classes_))
     return model
+
+
+def _decode_fitted(model: Any, header: Header, tensors: Tensors) -> None:
+    """What every fitted classifier has beside its network; see ``_encode_fitted``."""
+    model.certificate_ = Certificate.from_dict({**header["certificate"], **under("certificate.", tensors)})
+    model.n_features_in_ = model.network_.n_features
+    if header["feature_names"] is not None:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+
+
+def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
+    """Labels by class index."""
+    refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
+    kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
+    refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
+    refuse_unless(2 <= len(set(values)) == len(values), "its labels are not distinct")
+    refuse_unless(size * len(values) <= LARGEST_LABELS, "its labels are too long")
+    return np.array(values, dtype=dtype)
 
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
@@ -227,8 +263,7 @@ def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors:
     rest = {name: section[saved] for saved, name in TABLE.items()}
     later = {"missing": section.get("missing", "error"), "rows": tensors.get("rows")}
     encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
-    check_encoding(encoding, section["scale"], classifier.n_features_in_)
-    check_training_rows(encoding, classifier.certificate_.n_samples)
+    check_encoding(encoding, section["scale"], classifier.n_features_in_, classifier.certificate_.n_samples)
     return TableModel.of(classifier, encoding, section["scale"])
 
 
@@ -242,3 +277,84 @@ def classifier_in(model: Any) -> Any:
         return model
     check_is_fitted(model, "classifier_")
     return model.classifier_
+
+
+# ---- Repaired models ------------------------------------------------------------------------------------
+
+
+def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
+    """Everything but the given points."""
+    check_is_fitted(model, "network_")
+    made = model.repair_
+    (header, tensors), (fitted, rows) = _encode_network(made.network), _encode_fitted(model)
+    parameters = {name: getattr(model, name) for name in REPAIR_OPTIONS} | {"random_state": _seed(model)}
+    header |= fitted | {
+        "kind": "repaired",
+        "model": made.model.kind,
+        "parameters": parameters | {"classes": None if model.classes is None else made.model.classes.tolist()},
+        "history": json.loads(canonical([asdict(change) for change in made.history])),
+        "data_digest": made.data_digest,
+    }
+    numbers = {name: getattr(made, name) for name in ("answers", "targets", "changes")}
+    numbers |= {name: getattr(made.patches, name) for name in ("anchors", "fires_within", "silent_beyond")}
+    numbers |= dict(zip(("claim_rows", "claim_patches"), made.claims, strict=True))
+    if made.probes is not None:
+        numbers |= {"probes": made.probes.points, "probe_rows": made.probes.rows}
+    tensors |= rows | {f"repair.{name}": array for name, array in numbers.items()}
+    if made.model.graph is not None:
+        tensors["model.graph"] = np.frombuffer(made.model.graph.octets, dtype=np.uint8)
+    return header, tensors
+
+
+def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedClassifier:
+    """A repaired model, and for one by reference the model that a user brings."""
+    network = SwitchedNetwork.from_parts(header["network"], under("network.", tensors))
+    classes = _decode_labels(**header["classes"])
+    check_repaired_networks(network, len(classes))
+    model = _decode_model(header["model"], network, classes, tensors, behind)
+    made = _decode_repair(header, network, model, under("repair.", tensors))
+    options = header["parameters"]
+    refuse_unless(options["classes"] in (None, classes.tolist()), "its classes are given twice")
+    repaired = RepairedClassifier(
+        behind if header["model"] == "reference" else model,
+        **{name: options[name] for name in REPAIR_OPTIONS},
+        classes=None if options["classes"] is None else classes,
+    )
+    repaired._recipe()  # refuses options that cannot be
+    repaired._take(made, None)
+    _decode_fitted(repaired, header, tensors)
+    check_repaired(repaired)
+    return repaired
+
+
+def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], tensors: Tensors, behind: Any) -> Model:
+    refuse_unless(kind in MODELS, f"its model is of a kind that is not known here: {kind!r}")
+    if kind == "reference":
+        if behind is None:
+            raise ModelFileError("it holds patches and the answers of a model, not the model itself: pass model=...")
+        refuse_unless(network.model is None, "it holds a chain of layers for a model that is none")
+        return read_model(behind, classes.tolist())
+    refuse_unless(behind is None, "it holds its model: load it without model=...")
+    if kind == "chain":
+        refuse_unless(network.model is not None, "it lacks the model that it says it holds")
+        return Model(classes, None, network.model)
+    octets = tensors["model.graph"]
+    refuse_unless(octets.dtype == np.uint8 and octets.ndim == 1, "its ONNX graph is no sequence of octets")
+    graph = Graph.of(octets.tobytes())
+    same = [None if chain is None else chain.digest for chain in (graph.chain, network.model)]
+    refuse_unless(same[0] == same[1], "its network is not the one of its ONNX graph")
+    return Model(classes, None, graph.chain, graph)
+
+
+def _decode_repair(header: Header, network: SwitchedNetwork, model: Model, numbers: dict[str, Any]) -> Repair:
+    plain: list[Header] = header["history"]
+    history = tuple(Change(**{name: _as_tuple(part) for name, part in change.items()}) for change in plain)
+    check_repair(history, numbers, network.patches.layers[-1].weights.shape[1], len(model.classes))
+    patches = Patches(network.patches, *(numbers[name] for name in ("anchors", "fires_within", "silent_beyond")))
+    probes = SpotChecks(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
+    refuse_unless((probes is not None) == (model.kind == "reference"), "its probes do not belong to its model")
+    refuse_unless(isinstance(header["data_digest"], str), "it does not name its data")
+    return Repair(
+        model, patches, numbers["changes"], history, numbers["answers"], numbers["targets"],
+        (numbers["claim_rows"], numbers["claim_patches"]), header["data_digest"], probes,
+    )  # fmt: skip

@@ -40,8 +40,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : InterpolatingClassifier, RepairedClassifier or TableModel (fitted), Construction or Network
-        Activations of your own are saved by name. A ``random_state`` that is a running
-        generator is saved as None.
+        Activations of your own are saved by name. A ``random_state`` that is a running generator is saved as None.
     path : str or path-like
         Any name; ``.safetensors`` is the usual ending.
 
@@ -101,8 +100,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
     Raises
     ------
     ModelFileError
-        If the file is damaged, was not written by exactfit or by a newer one, or names an
-        activation that is not given.
+        If the file is damaged, was not written by exactfit or by a newer one, or names an activation that is not given.
     OSError
         If the file cannot be read; ``FileNotFoundError`` if there is none.
 
@@ -155,7 +153,15 @@ def _circumstances(model: Any) -> Header:
 def _check_circumstances(model: Any, versions: Any, random_state: Any, activations: Any) -> None:
     texts = [*versions.keys(), *versions.values(), random_state or ""]
     refuse_unless(all(isinstance(text, str) for text in texts), "it does not say which versions wrote it")
-    compare_activations(model, activations)
+    now = sample(model)
+    refuse_unless(now.keys() == activations.keys(), "it does not describe the activations that it names")
+    for name, values in now.items():
+        for probe, value, before in zip(PROBES.tolist(), values, activations[name], strict=True):
+            refuse_unless(
+                abs(value - before) <= TOLERANCE * abs(before),
+                f"the function given for {name!r} is not the one that it was saved with: "
+                f"at t = {probe} it is {value}, and was {before}",
+            )
 
 
 def lookup_in(named: Mapping[str, Activation]) -> Lookup:
@@ -210,16 +216,3 @@ def own_activations(model: Any) -> dict[str, Activation]:
 def sample(model: Any) -> dict[str, list[float]]:
     """Some values of every activation that is not a standard one, to know it again."""
     return {name: activation(PROBES).tolist() for name, activation in own_activations(model).items()}
-
-
-def compare_activations(model: Any, saved: Mapping[str, list[float]]) -> None:
-    """Refuse activations that are not those that the model was saved with."""
-    now = sample(model)
-    refuse_unless(now.keys() == saved.keys(), "it does not describe the activations that it names")
-    for name, values in now.items():
-        for probe, value, before in zip(PROBES.tolist(), values, saved[name], strict=True):
-            refuse_unless(
-                abs(value - before) <= TOLERANCE * abs(before),
-                f"the function given for {name!r} is not the one that it was saved with: "
-                f"at t = {probe} it is {value}, and was {before}",
-            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .account import RepairReport
+from .building import RepairReport
 from .repaired import RepairedClassifier, repair
 
 __all__ = ["RepairReport", "RepairedClassifier", "repair"]

@@ -1,8 +1,8 @@
-"""Repair as frozen data: what a model answers to given points, and patches for what it gets wrong."""
+"""Repair as frozen data: what a model answers to given points, patches for what it gets wrong, and its account."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,21 +15,16 @@ from .._support.threads import Threads
 from ..certificate.chains import prove_chain
 from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
-from ..data import Codes, Floats, Matrix, Points, Rows, class_indices, conflict_pairs, conflicts, data_digest
-from ..data.matrices import dense_rows
+from ..data import Codes, Matrix, Points, Rows, conflict_pairs, conflicts, data_digest
 from ..exceptions import ContradictoryLabelsError, DataError
-from ..network import Dense, Layer, Network
-from ..network.activations import THRESHOLD
-from ..network.parts import SwitchedNetwork, side_by_side
+from ..network import Network
+from ..network.parts import SwitchedNetwork
 from ..options import FORMATS
-from .account import Change, PatchRecord
-from .balls import ball_patches, lowered_balls
 from .counts import count_patches, lowered_counts
-from .models import Model
-from .patches import KINDS, Patches, Targets, share_of, with_units
+from .models import Model, SpotChecks
+from .patches import KINDS, Patches, Targets, ball_patches, joined_patches, lowered_balls, share_of
 
-N_PROBES = 256  # points by which a model is known again: enough to tell two models apart
-PROBE_NUMBERS = 2**21  # numbers of all of them at most: 16 MB
+SHOWN_PATCHES = 20  # in texts, before "and so many more"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,52 +79,17 @@ class PatchRecipe:
 
 
 @dataclass(frozen=True, eq=False)
-class SpotChecks:
-    """Some given points, by which a model that a file does not hold is known again."""
-
-    rows: Rows
-    points: Floats
-
-    @classmethod
-    def of(cls, model: Model, seen: Matrix) -> SpotChecks | None:
-        """Rows at equal distances; None where the file holds the model itself."""
-        if model.kind != "reference":
-            return None
-        most = max(1, min(N_PROBES, PROBE_NUMBERS // seen.shape[1], seen.shape[0]))
-        rows = np.linspace(0, seen.shape[0] - 1, most).astype(np.int64)
-        return cls(rows, dense_rows(seen, rows))
-
-
-@dataclass(frozen=True, eq=False)
 class Repair:
-    """What repairing a model came to.
-
-    Attributes
-    ----------
-    model : Model
-    patches : Patches
-    changes : ndarray of int64
-        For each patch the place in the history of the change that brought it.
-    history : tuple of Change
-    answers : ndarray of int64
-        What the model answers to the given points, as class indices.
-    targets : ndarray of int64
-        Given rows that it does not surely get right, ascending.
-    claims : tuple of ndarrays
-        Pairs (given row, patch that fires there), row by row.
-    data_digest : str
-        Of the given points and labels.
-    probes : SpotChecks or None
-    """
+    """What repairing a model came to."""
 
     model: Model
     patches: Patches
-    changes: Rows
+    changes: Rows  # for each patch the place in the history of the change that brought it
     history: tuple[Change, ...]
-    answers: Codes
-    targets: Rows
-    claims: tuple[Rows, Rows]
-    data_digest: str
+    answers: Codes  # what the model answers to the given points, as class indices
+    targets: Rows  # given rows that it does not surely get right, ascending
+    claims: tuple[Rows, Rows]  # pairs (given row, patch that fires there), row by row
+    data_digest: str  # of the given points and labels
     probes: SpotChecks | None
 
     @cached_property
@@ -148,7 +108,7 @@ class Repair:
         patches = recipe.build(targets, 0)
         return cls(
             model, patches, np.zeros(len(patches), dtype=np.int64), (Change(0, len(codes), _listed(patches.anchors)),),
-            answers, targets.rows, patches.fired(seen), data_digest(points, labels), SpotChecks.of(model, seen),
+            answers, targets.rows, patches.fired(seen), data_digest(points, labels), model.spot_checks(seen),
         )  # fmt: skip
 
     def extended(self, points: Matrix, labels: NDArray[Any], recipe: PatchRecipe) -> Repair:
@@ -173,7 +133,7 @@ class Repair:
         return Repair(
             model, patches, np.concatenate([self.changes[kept], np.full(len(more), len(self.history))]),
             (*self.history, change), answers, targets.rows, patches.fired(seen), data_digest(points, labels),
-            SpotChecks.of(model, seen),
+            model.spot_checks(seen),
         )  # fmt: skip
 
     def records(self) -> tuple[PatchRecord, ...]:
@@ -192,20 +152,6 @@ class Repair:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Heard:
-    """Patches with answers that the model behind them has just given, as ``certify`` takes them."""
-
-    network_: SwitchedNetwork
-    classes_: NDArray[Any]
-    exact_in: str | None
-    answers: Codes
-
-    def given_answers(self, X: Matrix, y: Any) -> Codes:
-        """Of the points that were asked about."""
-        return self.answers
-
-
 def stacked(above: Matrix, below: Matrix) -> Matrix:
     """The rows of two matrices."""
     if sp.issparse(above) or sp.issparse(below):
@@ -221,22 +167,12 @@ def _seen(model: Model, points: Matrix, labels: NDArray[Any], recipe: PatchRecip
     """Points in the asked format, and class indices; refuses what the model does not know, and contradictions."""
     if model.n_features is not None and model.n_features != points.shape[1]:
         raise DataError(f"X has {points.shape[1]} features, the model takes {model.n_features}")
-    codes = codes_of(model, labels)
+    codes = model.codes(labels)
     seen = rounded(points, recipe.exact_in)
     groups = conflicts(seen, codes)
     if groups:
         raise ContradictoryLabelsError(conflict_pairs(groups, codes), recipe.exact_in, may_vote=False)
     return seen, codes
-
-
-def codes_of(model: Model, labels: NDArray[Any]) -> Codes:
-    """Class indices of labels; refuses those that the model does not know."""
-    codes = class_indices(labels, model.classes.tolist())
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        label = labels[row : row + 1].tolist()[0]
-        raise DataError(f"row {row} has the label {label!r}, which is none of the model's classes {model.shown}")
-    return codes
 
 
 def _unsafe(model: Model, seen: Matrix, codes: Codes, answers: Codes, recipe: PatchRecipe) -> Rows:
@@ -247,17 +183,185 @@ def _unsafe(model: Model, seen: Matrix, codes: Codes, answers: Codes, recipe: Pa
     return np.flatnonzero(~right).astype(np.int64)
 
 
-def joined_patches(old: Patches, new: Patches) -> Patches:
-    """All patches of two networks in one."""
-    if not len(old) or not len(new):
-        return old if len(old) else new
-    names = ("anchors", "fires_within", "silent_beyond")
-    facts = [np.concatenate([getattr(old, name), getattr(new, name)]) for name in names]
-    if not old.are_balls:
-        return Patches(side_by_side([old.network, new.network]), *facts)
-    ahead, behind = (part.network.layers[-2] for part in (old, new))
-    assert isinstance(ahead.weights, Dense)
-    assert isinstance(behind.weights, Dense)
-    weights = np.concatenate([ahead.weights.values, behind.weights.values])
-    units = Layer(Dense(weights), np.concatenate([ahead.bias, behind.bias]), THRESHOLD)
-    return Patches(with_units(old.network, units, np.concatenate([old.codes, new.codes])), *facts)
+# ---- The account ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PatchRecord:
+    """One patch.
+
+    Attributes
+    ----------
+    anchor : int
+        The given row that it was built for.
+    change : int
+        The place in the history of the change that brought it.
+    rows : tuple of int
+        The given rows that it claims.
+    old, new : label
+        What the model answers at its anchor, and what the patch answers.
+    fires_within : float
+        It surely fires inside this Euclidean distance from its anchor.
+    silent_beyond : float
+        It surely does not beyond this one; infinite where nothing is proved.
+    """
+
+    anchor: int
+    change: int
+    rows: tuple[int, ...]
+    old: Any
+    new: Any
+    fires_within: float
+    silent_beyond: float
+
+    def __str__(self) -> str:
+        claimed = f"claims {len(self.rows):,} given row{'s' if len(self.rows) != 1 else ''}"
+        return (
+            f"anchor row {self.anchor}: {self.old!r} -> {self.new!r}, {claimed}, fires within {self.fires_within:.3g}, "
+            f"silent beyond {self.silent_beyond:.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """One call of ``fit`` or ``add``: patches are named by the rows of their anchors.
+
+    Attributes
+    ----------
+    first_row, n_rows : int
+        The rows that it brought, as they are numbered from then on.
+    added : tuple of int
+        Rows that brought a patch.
+    lowered, dropped : tuple of int
+        Anchors of patches whose limit fell, and of those that went.
+    """
+
+    first_row: int
+    n_rows: int
+    added: tuple[int, ...]
+    lowered: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        rows = f"rows {self.first_row} to {self.first_row + self.n_rows - 1}"
+        return f"{rows}: {len(self.added)} patches added, {len(self.lowered)} lowered, {len(self.dropped)} dropped"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What patches changed on data that were not given.
+
+    Attributes
+    ----------
+    n_rows : int
+    mended, broken, moved : int
+        Answers that became right, became wrong, or went from one wrong label to another.
+    accuracy_before, accuracy_after : float
+    """
+
+    n_rows: int
+    mended: int
+    broken: int
+    moved: int
+    accuracy_before: float
+    accuracy_after: float
+
+    @property
+    def changed(self) -> int:
+        """Answers that are others now."""
+        return self.mended + self.broken + self.moved
+
+    @classmethod
+    def between(cls, before: Any, after: Any, labels: Any) -> HeldOut:
+        """Of two series of answers."""
+        was, now, same = before == labels, after == labels, before == after
+        mended, broken, moved = (int(np.count_nonzero(part)) for part in (~was & now, was & ~now, ~(was | now | same)))
+        return cls(len(labels), mended, broken, moved, float(np.mean(was)), float(np.mean(now)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.changed} of {self.n_rows:,} held-out answers changed: {self.mended} mended, {self.broken} broken, "
+            f"{self.moved} from wrong to wrong (accuracy {self.accuracy_before:.4f} -> {self.accuracy_after:.4f})"
+        )
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What :meth:`~exactfit.RepairedClassifier.report` tells.
+
+    Attributes
+    ----------
+    patches : tuple of PatchRecord
+    history : tuple of Change
+    n_given, n_wrong : int
+        Given rows, and those that the model does not surely get right.
+    held_out : HeldOut or None
+
+    Examples
+    --------
+    >>> import exactfit
+    >>> import numpy as np
+    >>> repaired = exactfit.repair(lambda X: np.zeros(len(X)), [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    >>> print(repaired.report([[1.0], [1.5]], [1.0, 0.0]).held_out)
+    1 of 2 held-out answers changed: 1 mended, 0 broken, 0 from wrong to wrong (accuracy 0.5000 -> 1.0000)
+    """
+
+    patches: tuple[PatchRecord, ...]
+    history: tuple[Change, ...]
+    n_given: int
+    n_wrong: int
+    held_out: HeldOut | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.patches):,} patches for {self.n_wrong:,} of {self.n_given:,} given rows"]
+        lines += [f"  {patch}" for patch in self.patches[:SHOWN_PATCHES]]
+        more = len(self.patches) - SHOWN_PATCHES
+        lines += [f"  and {more:,} more"] if more > 0 else []
+        lines += [f"history: {change}" for change in self.history]
+        lines += [str(self.held_out)] if self.held_out else []
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it, if it can hold the labels; radii that are not finite become strings."""
+        plain = asdict(self)
+        for patch in plain["patches"]:
+            if np.isinf(patch["silent_beyond"]):
+                patch["silent_beyond"] = "inf"
+        return plain
+
+
+@dataclass(frozen=True)
+class RepairExplanation:
+    """Who answers a point.
+
+    Attributes
+    ----------
+    label : label
+        The answer.
+    model_label : label
+        What the model answers.
+    anchors : tuple of int
+        Given rows at which the patches that fire are anchored; empty where the model answers.
+    by_patch : bool
+        Whether patches answer: they do not where those of several classes fire.
+
+    Examples
+    --------
+    >>> from exactfit.repairs.building import RepairExplanation
+    >>> print(RepairExplanation("b", "a", (7,), True))
+    'b': by the patch anchored at row 7; the model says 'a'
+    """
+
+    label: Any
+    model_label: Any
+    anchors: tuple[int, ...]
+    by_patch: bool
+
+    def __str__(self) -> str:
+        if not self.by_patch:
+            return f"{self.label!r}: by the model"
+        rows = ", ".join(map(str, self.anchors))
+        patches = (
+            f"the patch anchored at row {rows}" if len(self.anchors) == 1 else f"the patches anchored at rows {rows}"
+        )
+        return f"{self.label!r}: by {patches}; the model says {self.model_label!r}"

@@ -8,7 +8,7 @@ the greatest count at the targets that it is the first to claim.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from .._kernels.rounding import Format
 from .._support.console import silent
 from .._support.threads import Threads
+from ..certificate.radius import counted_with
 from ..construct.cover import cover_classes, random_cover
 from ..construct.distinct import ClassOrder, Cover
-from ..construct.evidence import Columns, Counts, Pieces
+from ..construct.evidence import Columns, Counts, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
 from ..construct.patterns import Patterns, norms_above, patterns_of
 from ..construct.recipe import Memory, Recipe
@@ -38,28 +39,16 @@ class ReachedCounts:
     """Evidence of masks whose limits go a share of the way from one to what the rest allows."""
 
     def __init__(self, counts: Counts, share: float) -> None:
-        self.counts, self.share, self.threads = counts, share, counts.threads
+        self.counts, self.share = counts, share
 
-    def cost(self, rest: Pieces) -> int:
-        """As of the counts."""
-        return self.counts.cost(rest)
+    def __getattr__(self, name: str) -> Any:
+        """All else is as of the counts."""
+        return getattr(self.counts, name)
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
         """At least one where the rest allows it; see :class:`~exactfit.construct.evidence.Evidence`."""
         limits, witnesses = self.counts.limits(anchors, rest)
         return np.where(limits > 0, 1 + (self.share * (limits - 1)).astype(np.int64), limits), witnesses
-
-    def select(self, columns: Columns | slice) -> Any:
-        """As of the counts."""
-        return self.counts.select(columns)
-
-    def heights(self, anchors: Columns, selected: Any) -> NDArray[Any]:
-        """As of the counts."""
-        return self.counts.heights(anchors, selected)
-
-    def stored_limits(self, limits: NDArray[Any], highest: NDArray[Any]) -> list[Any]:
-        """The limits themselves."""
-        return self.counts.stored_limits(limits, highest)
 
 
 def count_patches(targets: Targets, share: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
@@ -131,8 +120,8 @@ class _FirstLayer:
         order = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
         ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
         rest = [piece for piece in ends if piece[0] < piece[1]]
-        counts = Counts(self.patterns.on, self.threads, self.patterns.maybe)
-        return random_cover(ReachedCounts(counts, share), target, rest, order, silent)
+        counts = ReachedCounts(Counts(self.patterns.on, self.threads, self.patterns.maybe), share)
+        return random_cover(cast("Evidence", counts), target, rest, order, silent)
 
     def _weighted(self, k: int, target: tuple[int, int], share: float, root: np.random.SeedSequence) -> Cover:
         """Found among the targets and the rest alone; then limits are lowered."""
@@ -200,7 +189,7 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
         sums = weights @ point + biases
         lost = unit * (2.0 * norms * float(np.linalg.norm(point)) + np.abs(biases)) + form.pad
         distances = np.maximum(np.abs(sums) - lost, 0.0) / norms
-        count = _signed_count(found, place)
+        count = counted_with(found, place)
         against = np.where(sums > 0, np.maximum(-count, 0), np.maximum(count, 0))
         slack = found.limits[place] - int(count[sums > 0].sum())
         order = np.argsort(distances)
@@ -208,13 +197,6 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
         reach = distances[order[turns]] if turns < len(order) else np.inf
         within[place] = min(reach, float(np.linalg.norm(point))) * (1.0 - 2.0**-40) if slack > 0 else 0.0
     return Patches(network, anchors, within, np.full(len(anchors), np.inf))
-
-
-def _signed_count(found: Detectors, place: int) -> NDArray[np.int64]:
-    """What each bit adds to a patch's count."""
-    some = found.weights.take(np.array([place]))
-    numbers = some.values if isinstance(some, WeightedMasks) else some.bits.to_bool()
-    return np.asarray(numbers[0], dtype=np.int64)
 
 
 def lowered_counts(
@@ -228,7 +210,7 @@ def lowered_counts(
     for place, code in enumerate(patches.codes):
         rest = np.flatnonzero(codes != code)
         if len(rest):
-            least, _ = count_range(bits.take(rest), _signed_count(found, place).astype(np.int8))
+            least, _ = count_range(bits.take(rest), counted_with(found, place).astype(np.int8))
             limits[place] = min(limits[place], int(least.min()))
     kept = np.flatnonzero(limits > found.floors)
     units = Layer(found.weights.take(kept), limits[kept], THRESHOLD)

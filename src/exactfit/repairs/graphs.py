@@ -1,10 +1,15 @@
-"""ONNX graphs as models: run by onnxruntime, and read as a chain of layers where they are one."""
+"""ONNX graphs as models: run by onnxruntime, and read as a chain of layers where they are one, number by number.
+
+Nothing is rounded or fitted anew. Two classes are two outputs, the first of them zero, and the largest output answers:
+so expit and softmax, which keep the order of outputs but for rounding, need not be layers (``certificate.chains`` says
+what they may round). sign(s) is two thresholds, [s > 0] - [-s > 0], and so sign(0) is zero, as in every runtime.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,8 +20,10 @@ from numpy.typing import NDArray
 from ..data import Floats, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, MissingDependencyError, ParameterError
-from ..network import Network
-from .chain_reading import ChainReader
+from ..network import Decoder, Dense, Layer, Network
+from ..network.activations import RELU, THRESHOLD
+
+Array = NDArray[Any]
 
 RUN_ROWS = 1024  # points to a run: enough for full speed, little memory for convolutions
 LARGEST_FILE = 2**31  # bytes: what one file of Protocol Buffers can hold
@@ -24,12 +31,6 @@ LAST = ("Softmax", "LogSoftmax", "ArgMax")  # what may follow the last sum of a 
 LOOKUPS = ("ArrayFeatureExtractor", "Gather")  # labels by place
 SAME = ("Identity", "Cast", "Reshape")  # what may follow scores or labels, and leaves them what they are
 INT32, INT64, DOUBLE = 6, 7, 11  # element types as ONNX numbers them
-
-
-def is_graph(model: Any) -> bool:
-    """Whether this names an ONNX file, or is a graph."""
-    named = isinstance(model, str | os.PathLike) and Path(model).suffix.lower() == ".onnx"
-    return named or isinstance(model, Graph) or type(model).__name__ == "ModelProto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,7 @@ class Graph:
 
     def check(self) -> None:
         """Refuse a graph that cannot be asked for answers."""
-        for part in ("input_shape", "input_dtype"):  # each refuses what points cannot be
-            getattr(self, part)
+        _ = self.input_shape, self.input_dtype  # each refuses what points cannot be
         if self.label is None and self.scores is None:
             raise ParameterError(
                 "the ONNX model has neither labels (whole numbers or text, one a row) nor scores (numbers, one a class)"
@@ -101,11 +101,17 @@ class Graph:
             raise ParameterError(f"onnxruntime cannot run this model: {_one_line(error)}") from error
 
     @cached_property
+    def constants(self) -> dict[str, Array]:
+        """Its constants by name."""
+        from onnx import numpy_helper
+
+        return {part.name: numpy_helper.to_array(part) for part in self.proto.graph.initializer}
+
+    @cached_property
     def input(self) -> Any:
         """The one input that is no constant."""
-        graph = self.proto.graph
-        constants = {part.name for part in graph.initializer}
-        given = [part for part in graph.input if part.name not in constants]
+        names = {part.name for part in self.proto.graph.initializer}
+        given = [part for part in self.proto.graph.input if part.name not in names]
         if len(given) != 1:
             raise ParameterError(f"the ONNX model takes {len(given)} inputs: repair needs one of points")
         return given[0]
@@ -132,25 +138,25 @@ class Graph:
         """Of the numbers that it takes."""
         from onnx import TensorProto
 
-        known: dict[int, np.dtype[Any]] = {
-            TensorProto.FLOAT: np.dtype(np.float32),
-            TensorProto.DOUBLE: np.dtype(np.float64),
-        }
         given = self.input.type.tensor_type.elem_type
-        if given not in known:
+        if given not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             name = TensorProto.DataType.Name(given).lower() if given in TensorProto.DataType.values() else str(given)
             raise ParameterError(f"the ONNX model takes {name}: repair needs one that takes float32 or float64")
-        return known[given]
+        return np.dtype(np.float32 if given == TensorProto.FLOAT else np.float64)
 
     @cached_property
     def label(self) -> str | None:
         """The output of labels, if there is one."""
-        return next((part.name for part in self.session.get_outputs() if _is_label(part)), None)
+        return self._first_output(1, "tensor(int64)", "tensor(int32)", "tensor(string)")
 
     @cached_property
     def scores(self) -> str | None:
         """The output of scores, if there is one."""
-        return next((part.name for part in self.session.get_outputs() if _is_scores(part)), None)
+        return self._first_output(2, "tensor(float)", "tensor(double)")
+
+    def _first_output(self, n_axes: int, *types: str) -> str | None:
+        outputs = self.session.get_outputs()
+        return next((part.name for part in outputs if part.type in types and len(part.shape) == n_axes), None)
 
     @cached_property
     def n_outputs(self) -> int | None:
@@ -160,7 +166,7 @@ class Graph:
         return int(self._run(np.zeros((1, self.n_features)), self.scores).shape[1])
 
     @cached_property
-    def classes(self) -> NDArray[Any] | None:
+    def classes(self) -> Array | None:
         """Labels by class index, where the node that makes the labels names them."""
         from onnx import helper
 
@@ -171,30 +177,25 @@ class Graph:
         if node is None:
             return None
         if node.op_type in LOOKUPS:
-            table = _tables(self.proto.graph).get(node.input[0])
-            return None if table is None else _as_text(table)
+            table = self.constants.get(node.input[0])
+            return None if table is None or table.ndim != 1 else _as_text(table)
         if node.op_type == "ArgMax" and self.chain is not None:
             return np.arange(self.chain.widths[-1])
         lists = [helper.get_attribute_value(part) for part in node.attribute if part.name.startswith("classlabels_")]
         return next((_as_text(np.array(names)) for names in lists if len(names)), None)
 
-    def answers(self, X: Matrix) -> NDArray[Any]:
+    def answers(self, X: Matrix) -> Array:
         """Labels of every row, or places of the largest score where there are no labels."""
         if self.label is None:
             return np.asarray(np.argmax(self.run_scores(X), axis=1))
-        labels = np.asarray(self._run(X, self.label)).reshape(-1)
-        return _as_text(labels)
+        return _as_text(self._run(X, self.label).reshape(-1))
 
     def run_scores(self, X: Matrix) -> Floats:
         """Scores of every row."""
         assert self.scores is not None
-        scores = np.asarray(self._run(X, self.scores), dtype=np.float64)
-        if not np.isfinite(scores).all():
-            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-            raise DataError(f"the ONNX model gave NaN or infinity, first for row {row}")
-        return scores
+        return all_finite(self._run(X, self.scores).astype(np.float64), "the ONNX model")
 
-    def _run(self, X: Matrix, output: str) -> NDArray[Any]:
+    def _run(self, X: Matrix, output: str) -> Array:
         if X.shape[1] != self.n_features:
             raise DataError(f"X has {X.shape[1]} features, the model takes {self.n_features}")
         tiles = []
@@ -218,26 +219,19 @@ class Graph:
             raise ParameterError(f"the numbers of the ONNX model do not fit together: {_one_line(error)}") from error
 
 
-def _tables(graph: Any) -> dict[str, NDArray[Any]]:
-    """Constants of one dimension, from which labels may be looked up."""
-    from onnx import numpy_helper
-
-    return {part.name: numpy_helper.to_array(part) for part in graph.initializer if len(part.dims) == 1}
-
-
-def _as_text(labels: NDArray[Any]) -> NDArray[Any]:
+def _as_text(labels: Array) -> Array:
     """Labels, those of text as str."""
     if labels.dtype.kind not in "OS":
         return labels
     return np.array([label.decode() if isinstance(label, bytes) else str(label) for label in labels.tolist()])
 
 
-def _is_label(part: Any) -> bool:
-    return part.type in ("tensor(int64)", "tensor(int32)", "tensor(string)") and len(part.shape) == 1
-
-
-def _is_scores(part: Any) -> bool:
-    return part.type in ("tensor(float)", "tensor(double)") and len(part.shape) == 2
+def all_finite(scores: Floats, giver: str) -> Floats:
+    """The scores; refuses NaN and infinity."""
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+        raise DataError(f"{giver} gave NaN or infinity, first for row {row}")
+    return scores
 
 
 def _one_line(error: Exception) -> str:
@@ -251,18 +245,78 @@ def _require(package: str) -> None:
         raise MissingDependencyError(f"ONNX models need {package}: pip install {package} (or exactfit[onnx])")
 
 
+@dataclass
+class ChainReader:
+    """Layers as they are met from input to output."""
+
+    layers: list[Layer] = field(default_factory=list)
+    _pending: tuple[Array, Array] | None = None
+    _signs: bool = False  # the units before come in pairs, whose difference is a sign
+
+    def affine(self, weights: Array, bias: Array | None = None) -> None:
+        """weights @ signal + bias."""
+        if self._pending is not None:  # two sums in a row are two layers
+            self._finish(None)
+        wide = np.concatenate([weights, -weights], axis=1) if self._signs else weights
+        self._signs = False
+        self._pending = wide, np.zeros(len(wide), dtype=wide.dtype) if bias is None else np.asarray(bias)
+
+    def add(self, bias: Array) -> bool:
+        """Signal + bias; whether the bias belongs to weights that have none yet."""
+        if self._pending is None or self._pending[1].any():
+            return False
+        self._pending = self._pending[0], np.broadcast_to(bias, (len(self._pending[0]),)).copy()
+        return True
+
+    def relu(self) -> bool:
+        """max(signal, 0); whether it follows numbers that it changes."""
+        if self._pending is None:
+            return bool(self.layers) and self.layers[-1].activation is not None and not self._signs
+        self._finish(RELU)
+        return True
+
+    def sign(self) -> bool:
+        """sign(signal), as two thresholds; whether it follows a sum."""
+        if self._pending is None:
+            return False
+        weights, bias = self._pending
+        self._pending = np.concatenate([weights, -weights]), np.concatenate([bias, -bias])
+        self._finish(THRESHOLD)
+        self._signs = True
+        return True
+
+    def network(self) -> Network | None:
+        """The chain that ends in a sum; one output stands for the second of two classes."""
+        if self._pending is None:
+            return None
+        weights, bias = self._pending
+        if len(weights) == 1:
+            weights, bias = (np.concatenate([np.zeros_like(part), part]) for part in (weights, bias))
+            self._pending = weights, bias
+        self._finish(None)
+        numbers = (part for layer in self.layers for part in layer.weights.tensors().values())
+        if not all(np.isfinite(part).all() for part in (*numbers, *(layer.bias for layer in self.layers))):
+            return None
+        return Network(tuple(self.layers), Decoder("argmax", tuple(range(len(self.layers[-1].bias)))))
+
+    def _finish(self, activation: Any) -> None:
+        assert self._pending is not None
+        weights, bias = self._pending
+        self.layers.append(Layer(Dense(np.ascontiguousarray(weights)), np.ascontiguousarray(bias), activation))
+        self._pending = None
+
+
 class _Walk:
     """Along the nodes of a graph, as long as they are a chain."""
 
     def __init__(self, graph: Graph) -> None:
-        from onnx import numpy_helper
-
         proto = graph.proto.graph
-        self.constants = {part.name: numpy_helper.to_array(part) for part in proto.initializer}
+        self.constants = dict(graph.constants)
         self.nodes, self.outputs = proto.node, {part.name for part in proto.output}
         self.signal, self.dtype = graph.input.name, graph.input.type.tensor_type.elem_type
-        self.ends, self.places = set[str](), set[str]()  # what follows the last sum; of these, places of largest scores
-        self.scores, self.tables = set[str](), _tables(proto)
+        self.ends = set[str]()  # what follows the last sum
+        self.places, self.scores = set[str](), set[str]()  # of these, places of largest scores, and scores
+        self.tables = {name for name, part in graph.constants.items() if part.ndim == 1}  # of labels, by place
         self.reader = ChainReader()
 
     def network(self) -> Network | None:
@@ -272,11 +326,11 @@ class _Walk:
         return self.reader.network()
 
     def _step(self, node: Any) -> bool:
-        from onnx import numpy_helper
+        from onnx import helper, numpy_helper
 
-        given = {part.name: part for part in node.attribute}
+        given = {part.name: helper.get_attribute_value(part) for part in node.attribute}
         if node.op_type == "Constant" and "value" in given:
-            self.constants[node.output[0]] = numpy_helper.to_array(given["value"].t)
+            self.constants[node.output[0]] = numpy_helper.to_array(given["value"])
             return True
         moving = [name for name in node.input if name and name not in self.constants]
         if moving != [self.signal]:
@@ -292,7 +346,8 @@ class _Walk:
         """Scores or the place of the largest, which say no more than the last sum."""
         self.ends.update(node.output)
         (self.places if node.op_type == "ArgMax" else self.scores).update(node.output)
-        return _is_along_classes(node, given)
+        axis = given.get("axis", 0 if node.op_type == "ArgMax" else -1)
+        return axis in (1, -1) and not given.get("select_last_index")
 
     def _after(self, node: Any, given: dict[str, Any], name: str) -> bool:
         """What follows these, down to labels by place."""
@@ -308,7 +363,7 @@ class _Walk:
     def _is_same(self, node: Any, given: dict[str, Any], name: str) -> bool:
         """Whether no score loses digits, and labels stay one for each row."""
         if node.op_type == "Cast":
-            return given["to"].i in ((self.dtype, DOUBLE) if name in self.scores else (INT32, INT64))
+            return given["to"] in ((self.dtype, DOUBLE) if name in self.scores else (INT32, INT64))
         if node.op_type == "Reshape":
             return name not in self.scores and bool(np.array_equal(self.constants[node.input[1]], [-1]))
         return True
@@ -326,19 +381,13 @@ class _Walk:
             case "Relu" | "Sign":
                 return self.reader.relu() if node.op_type == "Relu" else self.reader.sign()
             case "Flatten":
-                return not self.reader.layers and (given["axis"].i if "axis" in given else 1) == 1
-        as_it_is = node.op_type == "Cast" and given["to"].i == self.dtype
+                return not self.reader.layers and given.get("axis", 1) == 1
+        as_it_is = node.op_type == "Cast" and given["to"] == self.dtype
         return as_it_is or node.op_type in ("Identity", "Dropout")
 
-    def _gemm(self, given: dict[str, Any], weights: NDArray[Any], bias: NDArray[Any] | None = None) -> bool:
-        plain = all(given[name].f == 1.0 for name in ("alpha", "beta") if name in given)
-        if not plain or ("transA" in given and given["transA"].i):
+    def _gemm(self, given: dict[str, Any], weights: Array, bias: Array | None = None) -> bool:
+        if given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0 or given.get("transA"):
             return False
-        rows = weights if "transB" in given and given["transB"].i else weights.T
+        rows = weights if given.get("transB") else weights.T
         self.reader.affine(rows, None if bias is None else np.broadcast_to(bias, (1, len(rows)))[0])
         return True
-
-
-def _is_along_classes(node: Any, given: dict[str, Any]) -> bool:
-    axis = given["axis"].i if "axis" in given else (0 if node.op_type == "ArgMax" else -1)
-    return axis in (1, -1) and not ("select_last_index" in given and given["select_last_index"].i)

@@ -1,12 +1,13 @@
 """Models as they are to be repaired: whatever answers points with one of its classes.
 
-A model that is a chain of layers is read as a :class:`~exactfit.Network` (``chains``), and proved with its patches.
+A model that is a chain of layers is read as a :class:`~exactfit.Network`, and proved with its patches.
 Of any other one the answers are taken as given. An ONNX graph is kept whole, so that files and exports can hold it.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,35 +19,34 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Codes, Floats, Matrix, class_indices
+from ..data import Codes, Floats, Matrix, Rows, class_indices
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network import Network
-from .chain_reading import chain_of
-from .graphs import Graph, is_graph
+from .graphs import ChainReader, Graph, all_finite
 
 TILE_ROWS = 4096  # points that a model is asked about at a time, where it takes arrays of floats
+N_PROBES = 256  # points by which a model is known again: enough to tell two models apart
+PROBE_NUMBERS = 2**21  # numbers of all of them at most: 16 MB
+LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "Perceptron", "SGDClassifier"}
+
+
+@dataclass(frozen=True, eq=False)
+class SpotChecks:
+    """Some given points, by which a model that a file does not hold is known again."""
+
+    rows: Rows
+    points: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Something that answers: labels by class index, and perhaps the chain or the graph that it is.
-
-    Attributes
-    ----------
-    classes : ndarray
-    source : object or None
-        What a user handed over; None if it was loaded from a file, as chain or graph.
-    chain : Network or None
-        The model as a chain of layers, if it is one: with the decoder ``argmax``.
-    graph : Graph or None
-        The ONNX graph, if it is one.
-    """
+    """Something that answers: labels by class index, and perhaps the chain or the graph that it is."""
 
     classes: NDArray[Any]
-    source: Any = None
-    chain: Network | None = None
-    graph: Graph | None = None
+    source: Any = None  # what a user handed over; None if it was loaded from a file, as chain or graph
+    chain: Network | None = None  # if it is a chain of layers: with the decoder ``argmax``
+    graph: Graph | None = None  # if it is an ONNX graph
 
     @property
     def kind(self) -> str:
@@ -79,53 +79,51 @@ class Model:
     def ask(self, X: Matrix) -> Codes:
         """The class index of every row in the model's own runtime, where it is at hand."""
         if self.graph is not None:
-            return self._indices(self.graph.answers(X), X.shape[0])
+            answers = self.graph.answers(X)
+            return answers.astype(np.int64) if self.graph.label is None else self._named(answers, X.shape[0])
         if self.source is None:
             assert self.chain is not None  # whatever else was loaded is a graph, or came with its source
             return self.chain.decide(X).astype(np.int64)
         if _is_module(self.source):
-            return self._indices(np.argmax(_module_scores(self.source, X), axis=1), X.shape[0])
+            return np.asarray(np.argmax(_module_scores(self.source, X), axis=1), dtype=np.int64)
         predict = getattr(self.source, "predict", self.source)
         return self._named(predict(_as_fitted(self.source, X)), X.shape[0])
 
     def scores(self, X: Matrix, n_jobs: int | None = None) -> Floats:
         """What the model's answers are taken from: a column for each class, or (rows,) where scikit-learn has one."""
         if self.chain is not None:
-            scores = np.asarray(self.chain(X, n_jobs=n_jobs), dtype=np.float64)
-        elif self.graph is not None:
-            scores = self.graph.run_scores(X)
-        elif _is_module(self.source):
-            scores = _module_scores(self.source, X)
-        else:
-            scores = np.asarray(self.source.decision_function(_as_fitted(self.source, X)), dtype=np.float64)
-        return scores
-
-    def _indices(self, answers: NDArray[Any], n_rows: int) -> Codes:
-        """Answers of a graph: class indices where it gives numbers to be compared, else labels."""
-        if self.graph is None or self.graph.label is None:
-            return np.asarray(answers, dtype=np.int64)
-        return self._named(answers, n_rows)
+            return np.asarray(self.chain(X, n_jobs=n_jobs), dtype=np.float64)
+        if self.graph is not None:
+            return self.graph.run_scores(X)
+        if _is_module(self.source):
+            return _module_scores(self.source, X)
+        return np.asarray(self.source.decision_function(_as_fitted(self.source, X)), dtype=np.float64)
 
     def _named(self, answers: Any, n_rows: int) -> Codes:
-        labels = np.asarray(answers)
-        if labels.shape != (n_rows,):
-            raise DataError(f"the model gave answers of shape {labels.shape} for {n_rows} points: one each is needed")
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise DataError(f"the model answered NaN or infinity, first for row {int(np.argmin(np.isfinite(labels)))}")
+        return self.codes(_one_each(answers, n_rows), answered=True)
+
+    def codes(self, labels: NDArray[Any], *, answered: bool = False) -> Codes:
+        """Class indices of given labels, or of those that the model answered; refuses any that are none of its own."""
         codes = class_indices(labels, self.classes.tolist())
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
-            raise DataError(
-                f"the model answered {labels.tolist()[row]!r} for row {row}, which is none of its classes "
-                f"{self.shown}: pass classes=..."
+            label, few = labels.tolist()[row], ", ".join(map(repr, self.classes.tolist()[:10]))
+            shown = few + (f" and {len(self.classes) - 10} more" if len(self.classes) > 10 else "")
+            told = (
+                f"the model answered {label!r} for row {row}, which is none of its classes {shown}: pass classes=..."
+                if answered
+                else f"row {row} has the label {label!r}, which is none of the model's classes {shown}"
             )
+            raise DataError(told)
         return codes
 
-    @property
-    def shown(self) -> str:
-        """The first classes, as text."""
-        few = ", ".join(map(repr, self.classes.tolist()[:10]))
-        return few + (f" and {len(self.classes) - 10} more" if len(self.classes) > 10 else "")
+    def spot_checks(self, seen: Matrix) -> SpotChecks | None:
+        """Rows at equal distances; None where a file holds the model itself."""
+        if self.kind != "reference":
+            return None
+        most = max(1, min(N_PROBES, PROBE_NUMBERS // seen.shape[1], seen.shape[0]))
+        rows = np.linspace(0, seen.shape[0] - 1, most).astype(np.int64)
+        return SpotChecks(rows, dense_rows(seen, rows))
 
 
 def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels: Any = None) -> Model:
@@ -136,8 +134,7 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
     model : fitted classifier, function, torch.nn.Module, ONNX file or Model
     classes : sequence, optional
         Labels by class index, for models that do not name them: by default what they answer to X, and ``labels``.
-    X : array or CSR matrix, optional
-    labels : ndarray, optional
+    X, labels : array or CSR matrix and ndarray, optional
 
     Examples
     --------
@@ -151,7 +148,7 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
     """
     if isinstance(model, Model):
         return model
-    if is_graph(model):
+    if _is_graph(model):
         graph = Graph.of(model)
         if graph.label is not None and graph.chain is None and graph.classes is None and classes is None:
             return Model(_answered(graph.answers, X, labels), model, None, graph)
@@ -172,6 +169,12 @@ def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels:
     if named is None and classes is None:
         return Model(_answered(model, X, labels), model)
     return Model(_classes(classes, named, None if chain is None else chain.widths[-1]), model, chain)
+
+
+def _is_graph(model: Any) -> bool:
+    """Whether this names an ONNX file, or is a graph."""
+    named = isinstance(model, str | os.PathLike) and Path(model).suffix.lower() == ".onnx"
+    return named or isinstance(model, Graph) or type(model).__name__ == "ModelProto"
 
 
 def _refuse_estimator(model: Any) -> None:
@@ -213,16 +216,22 @@ def _answered(model: Any, X: Matrix | None, labels: Any) -> NDArray[Any]:
     """The classes of a model that names none: whatever it answers, and the labels that it is to answer."""
     if X is None:
         raise ParameterError("the model does not name its classes: pass classes=...")
-    answers = np.asarray(getattr(model, "predict", model)(_as_fitted(model, X)))
-    if answers.ndim != 1:
-        raise DataError(f"the model gave answers of shape {answers.shape} for {X.shape[0]} points: one each is needed")
-    if answers.dtype.kind == "f" and not np.isfinite(answers).all():
-        raise DataError(f"the model answered NaN or infinity, first for row {int(np.argmin(np.isfinite(answers)))}")
+    answers = _one_each(getattr(model, "predict", model)(_as_fitted(model, X)), X.shape[0])
     if (answers.dtype.kind in "US") != (labels.dtype.kind in "US"):
         raise DataError(
             f"the model answers {answers.dtype} and the labels are {labels.dtype}: they must be of one kind"
         )
     return np.unique(np.concatenate([answers, labels]))
+
+
+def _one_each(answers: Any, n_rows: int) -> NDArray[Any]:
+    """The answers of a model, one for each point; refuses any others."""
+    labels = np.asarray(answers)
+    if labels.shape != (n_rows,):
+        raise DataError(f"the model gave answers of shape {labels.shape} for {n_rows} points: one each is needed")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError(f"the model answered NaN or infinity, first for row {int(np.argmin(np.isfinite(labels)))}")
+    return labels
 
 
 def _as_fitted(model: Any, X: Matrix) -> Any:
@@ -268,8 +277,74 @@ def _module_scores(module: Any, X: Matrix) -> Floats:
         raise DataError(
             f"the module gave outputs of shape {outputs.shape} for {X.shape[0]} points: one row each is needed"
         )
-    if not np.isfinite(outputs).all():
-        raise DataError(
-            f"the module gave NaN or infinity, first for row {int(np.argmin(np.isfinite(outputs).all(axis=1)))}"
-        )
-    return outputs
+    return all_finite(outputs, "the module")
+
+
+# ---- Chains in models of scikit-learn and torch ----------------------------------------------------------
+
+
+def chain_of(model: Any) -> Network | None:
+    """The chain that a fitted model is; None if it is none, or of a kind that is not read here.
+
+    Parameters
+    ----------
+    model : object
+        Read are MLPClassifier with ReLU or no activation, LogisticRegression, LinearSVC and other linear classifiers
+        of scikit-learn that decide by ``coef_`` and ``intercept_``, and torch's Sequential of Linear, ReLU,
+        Threshold(0, 0), Flatten, Identity and Dropout, with a softmax at the end.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from exactfit.repairs.models import chain_of
+    >>> chain_of(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
+    <Network: 1 features, layers of 2 units, <Decoder: 'argmax' for 2 classes>>
+    """
+    owner = type(model).__module__.split(".")[0]
+    if owner == "sklearn":
+        return _of_estimator(model)
+    if owner == "torch" and type(model).__name__ == "Sequential":
+        return _of_modules(model)
+    return None
+
+
+def _of_estimator(model: Any) -> Network | None:
+    reader, kind = ChainReader(), type(model).__name__
+    if kind == "MLPClassifier":
+        if model.activation not in ("relu", "identity") or model.out_activation_ not in ("softmax", "logistic"):
+            return None
+        if model._label_binarizer.y_type_.startswith("multilabel"):
+            return None
+        for index, (weights, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
+            reader.affine(weights.T, bias)
+            if index < len(model.coefs_) - 1 and model.activation == "relu":
+                reader.relu()
+        return reader.network()
+    if kind not in LINEAR:
+        return None
+    weights = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
+    reader.affine(weights, np.broadcast_to(np.asarray(model.intercept_, dtype=weights.dtype), (len(weights),)))
+    return reader.network()
+
+
+def _of_modules(modules: Iterable[Any]) -> Network | None:
+    reader, parts = ChainReader(), list(modules)
+    while parts and type(parts[-1]).__name__ in ("Softmax", "LogSoftmax", "Identity"):
+        parts.pop()
+    for part in parts:
+        kind = type(part).__name__
+        if not type(part).__module__.startswith("torch.nn.modules"):
+            return None
+        if kind == "Linear":
+            bias = None if part.bias is None else _numbers(part.bias)
+            reader.affine(_numbers(part.weight), bias)
+        elif kind == "ReLU" or (kind == "Threshold" and part.threshold == 0 and part.value == 0):
+            if not reader.relu():
+                return None
+        elif not (kind in ("Identity", "Dropout") or (kind == "Flatten" and part.start_dim == 1)):
+            return None
+    return reader.network()
+
+
+def _numbers(tensor: Any) -> NDArray[Any]:
+    return np.asarray(tensor.detach().cpu().numpy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate, certify, data_digest
-from ..certificate.switched_proof import answers_digest
 from ..construct.patterns import rounded
 from ..data import Codes, Floats, Matrix, as_labels, as_points, validated
 from ..exceptions import ConstructionError, DataError, ParameterError
 from ..network.parts import overruled
-from .account import HeldOut, RepairExplanation, RepairReport
-from .building import Heard, PatchRecipe, Repair, codes_of, stacked
+from .building import HeldOut, PatchRecipe, Repair, RepairExplanation, RepairReport, stacked
 from .models import read_model
 
 
@@ -215,21 +214,19 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> from sklearn.neighbors import KNeighborsClassifier
         >>> import exactfit
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "a"]
-        >>> repaired = exactfit.repair(KNeighborsClassifier(3).fit(X, y), X, y)
-        >>> repaired.verify(X, y).holds
+        >>> import numpy as np
+        >>> repaired = exactfit.repair(lambda X: np.zeros(len(X)), [[0.0], [1.0]], [0.0, 1.0])
+        >>> repaired.verify([[0.0], [1.0]], [0.0, 1.0]).holds
         True
         """
         check_is_fitted(self, "network_")
         answers, recorded = self.repair_.model.ask(self._points(X)), self.repair_.answers
-        heard = Heard(self.network_, self.classes_, self.exact_in, answers)
+        heard = SimpleNamespace(
+            network_=self.network_, classes_=self.classes_, exact_in=self.exact_in, given_answers=lambda X, y: answers
+        )
         certificate = certify(heard, X, y, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs)
-        if (
-            certificate.data_digest != self.repair_.data_digest
-            or answers_digest(recorded) == certificate.answers_digest
-        ):
+        if certificate.data_digest != self.repair_.data_digest or np.array_equal(answers, recorded):
             return certificate
         others = np.count_nonzero(answers != recorded)
         return replace(certificate, note=f"{certificate.note}; {others} of these are not as recorded")
@@ -244,7 +241,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        X : points, as ``fit`` takes them
 
         Returns
         -------
@@ -265,7 +262,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        X : points, as ``fit`` takes them
 
         Returns
         -------
@@ -287,7 +284,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        X : points, as ``fit`` takes them
 
         Returns
         -------
@@ -331,7 +328,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points = self._points(X)
             before, labels = self._answers(points), as_labels(y, points.shape[0])
             after = overruled(self._patched(points), before)
-            held_out = HeldOut.between(before, after, codes_of(self.repair_.model, labels))
+            held_out = HeldOut.between(before, after, self.repair_.model.codes(labels))
         made = self.repair_
         return RepairReport(made.records(), made.history, len(made.answers), len(made.targets), held_out)
 

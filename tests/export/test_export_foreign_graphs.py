@@ -123,6 +123,14 @@ def test_a_graph_keeps_its_inputs_and_outputs(options, kind) -> None:
     assert (next(value for value in run(after, fresh).values() if value.ndim == 1) == repaired.predict(fresh)).all()
 
 
+def test_a_graph_that_onnx_cannot_convert_is_refused_in_a_line() -> None:
+    before = two_layers(2, 2, opset=13)
+    before.opset_import.add(domain="", version=14)  # one of them is wrong, and onnx does not say which it takes
+    repaired = repair(before, np.eye(2), [0, 1], exact_in="float32", random_state=0)
+    with pytest.raises(ParameterError, match="to operator set 18: export it so"):
+        to_onnx(repaired, "float32")
+
+
 def test_nothing_to_repair_still_exports() -> None:
     X = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
     proto = two_layers(6, 4, middle="Tanh")

@@ -1,3 +1,5 @@
+"""ReLU networks: values, slack and safety are the twin's, and no evaluation contradicts a row called safe."""
+
 from __future__ import annotations
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Patches before a model: verdicts against fractions, and what softmax may do to close calls."""
+"""Patches before a model: verdicts against fractions, given answers, and radii."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactfit import ParameterError, certify
+from exactfit.certificate.chains import answers_digest, prove_switched
 from exactfit.certificate.record import ProofEffort
-from exactfit.certificate.switched_proof import answers_digest, prove_switched
 from exactfit.data import Points
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from exactfit.network.activations import RELU, THRESHOLD
@@ -92,28 +92,6 @@ def test_a_patch_of_the_own_class_may_be_open_where_another_claims_the_point() -
     verdict = prove_switched(switched, points, np.array([0, 0]), ProofEffort(), 0, wrong)
     assert verdict.right["float32"].tolist() == [True, True]
     assert not prove_switched(switched, points, wrong, ProofEffort(), 0, wrong).right["float32"].any()
-
-
-def softmax(z: np.ndarray) -> np.ndarray:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("form", [np.float32, np.float64])
-def test_no_softmax_ties_what_is_called_safe(form) -> None:
-    rng = np.random.default_rng(0)
-    largest = rng.normal(0, 10, 4000).astype(form)
-    gaps = form(2.0) ** -rng.integers(0, 60, 4000).astype(form)
-    X = np.column_stack([largest, largest - gaps]).astype(np.float64)
-    eye = Network((Layer(Dense(np.eye(2)), np.zeros(2), None),), Decoder("argmax", (1, 0)))
-    unsafe = certify(eye, X, np.ones(4000, dtype=int), arithmetic=form.__name__).errors
-    safe = np.setdiff1d(np.arange(4000), unsafe)
-    shares = softmax(X.astype(form))[safe]
-    logs = np.log(shares)
-    assert 900 < len(safe) < 4000
-    assert (shares[:, 0] > shares[:, 1]).all()
-    assert (logs[:, 0] > logs[:, 1]).all()
-    assert (1 / (1 + np.exp(-(X[safe, 0] - X[safe, 1]).astype(form))) > form(0.5)).all()
 
 
 def test_radii_of_a_repaired_model_are_those_of_patch_or_model() -> None:

@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
-from exactfit.repairs.chain_reading import ChainReader, chain_of
+from exactfit.repairs.graphs import ChainReader
+from exactfit.repairs.models import chain_of
 
 CHAINS = [
     MLPClassifier((7, 5), max_iter=40, random_state=0),

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit.exceptions import NoGapError
-from exactfit.repairs.balls import ball_patches, centres_and_squares, lowered_balls
-from exactfit.repairs.patches import Targets
+from exactfit.repairs.patches import Targets, ball_patches, centres_and_squares, lowered_balls
 
 
 def square(x, c):

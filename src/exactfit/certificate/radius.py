@@ -1,28 +1,30 @@
-"""An upper bound of the robust radius, by search: points close by that have another answer.
+"""How far points may move: a lower bound for chains, from what is proved of their layers; an upper one, by search.
 
-From a point goes a segment to a place with another answer; somewhere between the answers change, and bisection
-finds where. Segments go to the nearest points of other labels; and, where detectors are known, to the nearest place
-at which the bits have turned that the detector behind the point's radius waits for (the least move that turns
-given bits is a least-distance problem, solved by non-negative least squares). Nothing is proved here: what is found
-is a move that changes an answer, so no larger radius can be certified.
+The search looks for points close by that have another answer. From a point goes a segment to a place with another
+answer; somewhere between the answers change, and bisection finds where. Segments go to the nearest points of other
+labels; and, where detectors are known, to the nearest place at which the bits have turned that the detector behind the
+point's radius waits for (the least move that turns given bits is a least-distance problem, solved by non-negative least
+squares). Nothing is proved by it: what is found is a move that changes an answer, so no larger radius can be certified.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.enclosures import LINEAR, STEP, nearest_flat, nearest_sphere
+from ..data import Codes, Floats
 from ..network import Network
 from ..network.detectors import Detectors, read_detectors
 from ..network.weights import WeightedMasks
+from .layers import ChainLayer
+from .record import RadiusMethod
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Decide = Callable[[Floats], NDArray[Any]]
 
 ROW_TILE = 4096  # points compared with all probes at a time: 200 x 4096 distances are 6.5 MB
@@ -31,6 +33,62 @@ MOST_STEPS = 200  # bisections; PRECISION is reached long before, unless a chang
 MOST_ROWS = 200  # attacked: those with the smallest radii
 MOST_BITS = 200  # turned at once: a least-distance problem of 200 constraints takes some milliseconds
 BEYOND = (1.0 + 1e-9, 1.0 + 1e-6, 1.001, 1.1, 2.0)  # how far to go on behind the hyperplanes, in moves
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """How far points may move before an answer can change: which layer's sums bound that, and by which method.
+
+    Layers with no activation or ReLU move their signals by at most the product of their
+    spectral norms times as far as the point moves. So no bit of the first threshold layer changes
+    while a point moves by less than |<w, a> + b| over that product and |w|, for all of its units; and without a
+    threshold layer, no answer while no output moves as far as the answer needs to change.
+
+    With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the
+    distance to each of them is known.
+    """
+
+    layer: int  # the first threshold layer, or the output
+    is_output: bool
+    method: RadiusMethod | None  # None if there is no bound
+    slopes: Floats  # by how much more than the point each of the layer's sums may move, at most
+
+    @classmethod
+    def of(cls, chain: Sequence[ChainLayer], squared: bool) -> Reach:
+        """What bounds the radius of a chain."""
+        kinds = [layer.kind for layer in chain]
+        is_output = STEP not in kinds
+        index = len(chain) - 1 if is_output else kinds.index(STEP)
+        slopes = chain[index].slopes * (1.0 + 2.0**-50)
+        for layer in chain[:index]:
+            slopes = slopes * layer.norm * (1.0 + 2.0**-50)
+        bends = is_output or bool(set(kinds[:index]) - {LINEAR})
+        method: RadiusMethod | None = "Lipschitz bound" if bends else "nearest hyperplane"
+        if squared:
+            method = "nearest sphere" if index == 0 and not is_output else None
+        elif not np.isfinite(slopes).all():
+            method = None
+        return cls(index, is_output, method, slopes)
+
+    def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
+        """Of every point: how far it may move before a bit of this layer changes, from its sums and their radii."""
+        reach = np.full(values.shape[1], np.inf)
+        if self.method == "nearest sphere":
+            curvatures = layer.last_column
+            rest = np.sqrt(np.maximum(layer.slopes**2 - curvatures**2, 0.0) + 2.0**-50 * layer.slopes**2)
+            nearest_sphere(values, errors, rest, curvatures, layer.units.bias, reach)
+        else:
+            nearest_flat(values, errors, self.slopes, reach)
+        return reach
+
+    def of_gaps(self, gaps: Floats) -> Floats:
+        """Of every point: how far it may move before an output moves by its gap."""
+        flat = self.slopes[:, None] == 0.0
+        reach = np.where(flat, np.inf, gaps / np.where(flat, 1.0, self.slopes[:, None]))
+        return np.asarray(np.min(reach, axis=0, initial=np.inf), dtype=np.float64)
+
+
+# ---- By search -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +108,7 @@ def smallest_change(decide: Decide, probes: Probes, time_limit: float = np.inf) 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.certificate.attack import Probes, smallest_change
+    >>> from exactfit.certificate.radius import Probes, smallest_change
     >>> probes = Probes(np.array([[0.0], [4.0]]), np.array([[4.0], [0.0]]))
     >>> round(smallest_change(lambda X: X[:, 0] > 1.0, probes), 5)
     1.0
@@ -142,7 +200,7 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
     values = W @ point + b
     on = values > 0
-    weights = _weights(detectors, row)
+    weights = counted_with(detectors, row)
     count = int(weights[on].sum())
     fires = count < detectors.limits[row]
     gains = np.where(on, -weights, weights) * (1 if fires else -1)
@@ -157,8 +215,8 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     return least_distance(signs[:, None] * W[chosen], np.abs(values[chosen]))
 
 
-def _weights(detectors: Detectors, row: int) -> Codes:
-    """What a detector counts each bit with."""
+def counted_with(detectors: Detectors, row: int) -> Codes:
+    """What a detector counts each bit with: 0 or 1, or its weights."""
     if isinstance(detectors.weights, WeightedMasks):
         return np.asarray(detectors.weights.values[row], dtype=np.int64)
     return np.asarray(detectors.weights.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)
