@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import pydoc
 import re
 from pathlib import Path
 
@@ -13,6 +14,8 @@ DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "exactfit"
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
 WITH_SESSIONS = [name for name, text in PAGES.items() if SESSION.search(text)]
+GUIDES = [*sorted(DOCS.glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
+METADATA = {f"exactfit.{key}" for key in ("columns", "feature_names", "proved")}  # keys in exported files, not names
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -39,9 +42,31 @@ def test_links_between_pages_lead_somewhere(name: str) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("path", [*sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
 def test_files_that_a_page_names_are_there(path: Path) -> None:
     named = set(re.findall(r"`([\w/]+\.(?:py|js|toml))`", path.read_text(encoding="utf-8")))
     places = (ROOT, SOURCE, DOCS)
     missing = [name for name in named if not any((place / name).is_file() for place in places)]
     assert [name for name in missing if "/" in name or not list(SOURCE.rglob(name))] == []
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+def test_names_of_the_package_that_a_page_writes_out_are_there(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"`(exactfit(?:\.\w+)+)(?=[`(\[])", text)) - METADATA
+    named |= {f"{room}.{name}" for name, room in re.findall(r"`(\w+)` of `(exactfit[\w.]*)`", text)}
+    assert [name for name in named if pydoc.locate(name) is None] == []
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+def test_names_are_in_the_file_that_a_page_gives_for_them(path: Path) -> None:
+    placed = re.findall(r"`(\w+)` in `([\w/]+\.py)`", path.read_text(encoding="utf-8"))
+    defined = r"^(?:(?:def|class) {0}\b|{0}\b.* = )"
+    texts = {file: (SOURCE / file).read_text(encoding="utf-8") for _, file in placed}
+    assert [name for name, file in placed if not re.search(defined.format(name), texts[file], re.MULTILINE)] == []
+
+
+def test_tests_that_the_guide_for_contributors_runs_are_there() -> None:
+    named = re.findall(r"(?:pytest|`)[^`\n]*?(tests/[\w/*.]+)", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert "tests/network" in named
+    assert [name for name in named if not list(ROOT.glob(name))] == []
