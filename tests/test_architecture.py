@@ -87,6 +87,12 @@ def test_every_room_has_its_place() -> None:
     assert sorted(rooms - LINE.keys()) == [], "give each new room its line in ROOMS"
 
 
+def test_every_room_that_is_a_folder_has_its_tests_in_a_folder_of_the_same_name() -> None:
+    rooms = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    tests = Path(__file__).parent
+    assert [room for room in rooms if not list((tests / room).glob(f"test_{room.strip('_')}_*.py"))] == []
+
+
 def test_imports_point_down() -> None:
     wrong = [
         line
