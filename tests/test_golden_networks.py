@@ -5,9 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
-from golden_networks import CASES, FACTS, GOLDEN, algebra_print, facts, is_by_linear_algebra, kept, stream_print
+from golden_networks import (
+    CASES,
+    DATA,
+    ESTIMATORS,
+    FACTS,
+    GOLDEN,
+    OPTIONS,
+    algebra_print,
+    facts,
+    is_by_linear_algebra,
+    kept,
+    stream_print,
+)
 
 import exactfit
+from exactfit.persistence.container import FORMAT, read_container
 
 TABLE = json.loads(FACTS.read_text(encoding="utf-8"))
 FILES = json.loads((GOLDEN / "files.json").read_text(encoding="utf-8"))
@@ -26,6 +39,20 @@ def test_network_is_what_it_was(name: str) -> None:
     assert found == expected
 
 
+def test_there_are_files_of_every_format() -> None:
+    assert {read_container(GOLDEN / name)[0]["format"] for name in FILES} == set(range(1, FORMAT + 1))
+
+
+def test_every_option_that_a_network_depends_on_is_tried() -> None:
+    tried = {key for case in ESTIMATORS.values() for key, value in case.keywords.items() if value != OPTIONS[key]}
+    assert OPTIONS.keys() - tried == {"verbose"}
+
+
+@pytest.mark.parametrize("name", ["table", "table-unscaled"])
+def test_new_points_of_tables_are_other_rows(name: str) -> None:
+    assert TABLE["networks"][name]["new"] != TABLE["networks"][name]["train"]
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_old_file_loads_to_the_same_network(name: str) -> None:
     model = exactfit.load(GOLDEN / name)
@@ -36,8 +63,6 @@ def test_old_file_loads_to_the_same_network(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name in FILES if FILES[name]["answers"]))
 def test_old_file_answers_as_it_did(name: str) -> None:
-    from golden_networks import DATA
-
     X, _, new = DATA[FILES[name]["data"]]()
     model = exactfit.load(GOLDEN / name)
     assert [kept(model.predict(X)), kept(model.predict(new))] == FILES[name]["answers"]
