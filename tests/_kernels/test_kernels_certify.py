@@ -35,6 +35,21 @@ def test_facts_of_a_row(row: list[float]) -> None:
     assert facts.quanta[0] == min((quantum(value) for value in row if value), default=certify.ANY_QUANTUM)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_facts_of_many_rows_are_those_of_each(dtype):
+    matrix = np.random.default_rng(0).standard_normal((5, 7)).astype(dtype)
+    matrix[1], matrix[2, 3:] = 0.0, 0.0
+    norms, terms, quanta = np.empty(5), np.empty(5, dtype=np.int64), np.empty(5, dtype=np.int64)
+    certify.find_facts(matrix, norms, terms, quanta)
+    assert terms.tolist() == [7, 0, 3, 7, 7]
+    for row, norm, grid in zip(matrix.tolist(), norms.tolist(), quanta.tolist(), strict=True):
+        square = sum(Fraction(value) ** 2 for value in row)
+        assert square <= Fraction(norm) ** 2 <= square * (1 + Fraction(2) ** -40)
+        parts = [Fraction(value) / Fraction(2) ** grid for value in row if value]
+        assert all(part.denominator == 1 for part in parts)
+        assert not parts or any(part.numerator % 2 for part in parts)
+
+
 def problem(rng):
     """Points, hyperplanes (some of them cuts, many through the first point), and their products."""
     d, n = int(rng.integers(1, 5)), int(rng.choice([5, 66]))

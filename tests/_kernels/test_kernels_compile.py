@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from exactfit._kernels.compile import compiled, popcount, watched
+
+KERNELS = Path(__file__).parents[2] / "src" / "exactfit" / "_kernels"
 
 
 @compiled
@@ -43,6 +47,31 @@ def test_the_beginning_is_told_once_though_kernels_compile_within_kernels():
 
         assert outer(3) == 8
     assert told == [0, 1, 2]
+
+
+def defined_kernels() -> set[str]:
+    """Public functions that are compiled."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in KERNELS.glob("*.py")]
+    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name for node in functions if node.decorator_list and not node.name.startswith("_")}
+
+
+def names_in(path: Path) -> set[str]:
+    """Names that a file imports, and those that it takes of modules that it imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    imported = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    modules = {alias.asname or alias.name for alias in imported}
+    taken = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    return {*(alias.name for alias in imported), *(node.attr for node in taken if node.value.id in modules)}
+
+
+def test_every_kernel_that_others_call_is_called_by_a_test_of_kernels() -> None:
+    others = [path for path in KERNELS.parent.rglob("*.py") if path.parent != KERNELS]
+    users = [path for path in others if "_kernels" in path.read_text(encoding="utf-8")]
+    called = defined_kernels() & set().union(*map(names_in, users))
+    tested = set().union(*map(names_in, Path(__file__).parent.glob("test_*.py")))
+    assert len(called) > 60
+    assert sorted(called - tested) == []
 
 
 LATER = """

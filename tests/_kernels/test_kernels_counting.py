@@ -5,6 +5,7 @@ from __future__ import annotations
 import naive
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_inputs import ALL, COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
@@ -67,6 +68,26 @@ def test_affine_adds_features_in_order_and_then_the_bias(d, dtype):
     out = np.empty((13, 21))
     counting.affine(np.ascontiguousarray(X.T), W, b, out)
     assert out.tolist() == [[naive.dot(W[i], x) + b[i] for x in X] for i in range(13)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_weights_give_the_sums_of_dense_ones(dtype):
+    rng = np.random.default_rng(17)
+    X, b = rng.standard_normal((21, 40)), rng.standard_normal(13)
+    W = sp.random_array((13, 40), density=0.3, rng=rng, dtype=dtype, format="csr")
+    W.data[:5] = 0.0  # stored, and yet zero
+    out = np.empty((13, 21))
+    counting.sparse_affine(np.ascontiguousarray(X.T), W.data, W.indices, W.indptr, b, out)
+    assert out.tolist() == [[naive.dot(w, x) + b[i] for x in X] for i, w in enumerate(W.toarray())]
+
+
+@pytest.mark.parametrize("n_bits", [1, 64, 65, 129])
+def test_the_sum_under_a_mask_is_in_index_order(n_bits):
+    columns, _, masks = masked_values(21, n_bits, 30)
+    sums = np.full(30, np.nan)
+    for mask, packed in zip(masks, masks_of(masks), strict=True):
+        counting.sum_masked(columns, packed, sums)
+        assert sums.tolist() == [naive.ordered_sum(columns[mask, c]) for c in range(30)]
 
 
 @pytest.mark.parametrize("n_bits", [1, 64, 65, 129])

@@ -66,6 +66,56 @@ def test_masks_are_the_complements_of_the_anchors(n_bits):
     np.testing.assert_array_equal(out, masks_of(~points[columns]))
 
 
+@pytest.mark.parametrize("n_columns", [6, 512, 1030])
+def test_mutual_counts_are_those_under_the_mask_of_the_other(n_columns):
+    bits, widths = random_bits(15, n_columns, 193, 0.4), np.array([1, 64, 100, 193])
+    words, place, start = BitMatrix.from_bool(bits).words, 1, 5
+    rows = np.ascontiguousarray(words[:, place : place + 4].T)
+    sizes = np.array([bits[:, :width].sum(axis=1) for width in widths])
+    keys = np.full((4, n_columns), kernels.MOST)
+    kernels.lowest_mutual_counts(words, start, n_columns, rows, place, widths, sizes, keys)
+    left, right = range(place, place + 4), range(start, n_columns)
+    for line, width in zip(keys, widths, strict=True):
+        short = bits[:, :width]
+        for c, others in [*((c, right) for c in left), *((c, left) for c in right)]:
+            counts = (short[list(others)] & ~short[c]).sum(axis=1)
+            assert divmod(int(line[c]), 2**32) == (counts.min(), others[int(counts.argmin())])
+    assert (keys[:, 0] == kernels.MOST).all()
+
+
+def cover_by_hand(low, high, target, rest, order, worth):
+    """Algorithm 2, lines 3-10: anchor, limit, witness and claimed points of every detector, and rejected points."""
+    found, rejected = [], 0
+    for anchor in order:
+        if not worth[anchor - target[0]]:
+            continue
+        counts = [(int((low[r] & ~high[anchor]).sum()), r) for r in rest]
+        limit, witness = min(counts)
+        if limit == 0:
+            rejected += worth[anchor - target[0]]
+            continue
+        taken = [c for c in range(*target) if (high[c] & ~high[anchor]).sum() < limit]
+        found.append([anchor, limit, witness, sum(worth[c - target[0]] for c in taken)])
+        for c in taken:
+            worth[c - target[0]] = 0
+    return found, rejected
+
+
+@given(st.integers(0, 10**6), st.sampled_from([4, 64, 70]))
+def test_candidates_cover_a_class_in_turn(seed, n_bits):
+    rng = np.random.default_rng(seed)
+    low = rng.random((30, n_bits)) < 0.3
+    high = low | (rng.random(low.shape) < rng.choice([0.0, 0.05]))
+    target, rest = (8, 20), np.array([[0, 8], [20, 30]])
+    order, worth = 8 + rng.permutation(12), rng.integers(0, 4, 12)
+    by_hand = worth.copy()
+    expected = cover_by_hand(low, high, target, [*range(8), *range(20, 30)], order.tolist(), by_hand)
+    chosen, packed = np.empty((12, 4), dtype=np.int64), [BitMatrix.from_bool(bits).words for bits in (low, high)]
+    accepted, rejected = kernels.cover_in_turn(*packed, n_bits, target, rest, order, worth, chosen)
+    assert (chosen[:accepted].tolist(), rejected) == expected
+    assert worth.tolist() == by_hand.tolist()
+
+
 def turns_by_hand(heights, limits, places, worth):
     """Algorithm 2, lines 4-8, for candidates in order; heights has a row for all of them."""
     claimed, highest = [], []

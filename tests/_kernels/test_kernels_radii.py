@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import naive_certificate as naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_inputs import masks_of, random_bits
 from small_networks import answer, distances_to, weights_of
 
 from exactfit import InterpolatingClassifier, certify
+from exactfit._kernels.certify import Facts
+from exactfit._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
+from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format, SurePlanes, gamma
 from exactfit.certificate import Certificate
 from exactfit.construct import Recipe, adaptive_width, fixed_width
 from exactfit.exceptions import ParameterError
@@ -21,24 +27,63 @@ from exactfit.network.detectors import read_detectors
 def plain_radius(detectors, x: np.ndarray, own: int) -> float:
     """The definition, in one loop after the other."""
     bits = (detectors.planes @ x + detectors.first.bias > 0).astype(np.int64)
-    away, weights = distances_to(detectors, x), weights_of(detectors)
-    order = np.argsort(away, kind="stable")
-    last, first = (np.inf, np.inf) if own == detectors.silent else (0.0, np.inf)
-    for v, limit, owner in zip(weights, detectors.limits, detectors.owners, strict=True):
+    crowd = Crowd(weights_of(detectors), detectors.limits, detectors.owners)
+    return first_of(turns(bits, distances_to(detectors, x), crowd, own), detectors.owners, own, detectors.silent)
+
+
+def turns(bits: np.ndarray, away: np.ndarray, crowd: Crowd, own: int) -> list[float]:
+    """How far a point may move until each detector may fall silent (those of its own class) or fire (all others)."""
+    order, found = np.argsort(away, kind="stable"), []
+    for v, limit, owner in zip(*crowd, strict=True):
         count = int(v @ bits)
         change = np.where(bits == 1, -v, v)  # of the count, when a bit flips
         need, gain = (limit - count, change) if owner == own else (count - limit + 1, -change)
-        if need <= 0:
-            if owner != own:
-                return 0.0
-            continue
         reached = np.flatnonzero(np.cumsum(np.maximum(gain, 0)[order]) >= need)
-        t = away[order[reached[0]]] if len(reached) else np.inf
-        if owner == own:
-            last = max(last, t)
-        else:
-            first = min(first, t)
-    return min(last, first)
+        found.append(0.0 if need <= 0 else away[order[reached[0]]] if len(reached) else np.inf)
+    return found
+
+
+def first_of(found: list[float], owners: np.ndarray, own: int, silent: int) -> float:
+    """Until the last of the own detectors falls silent or the first of the others fires."""
+    last = max((t for t, owner in zip(found, owners, strict=True) if owner == own), default=0.0)
+    first = min((t for t, owner in zip(found, owners, strict=True) if owner != own), default=np.inf)
+    return first if own == silent else min(last, first)
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([1, 64, 70]))
+def test_radii_of_patterns_and_who_sets_them(seed: int, weighted: bool, n_bits: int) -> None:
+    rng = np.random.default_rng(seed)
+    bits, away = random_bits(seed, 8, n_bits), rng.integers(1, 20, (8, n_bits)) / 8  # ties among them
+    rows = rng.integers(-127, 128, (5, n_bits)).astype(np.int8) if weighted else rng.random((5, n_bits)) < 0.5
+    crowd = Crowd(rows.astype(np.int64), rng.integers(-20, n_bits, 5), rng.integers(0, 3, 5))
+    own, orders = rng.integers(0, 3, 8), np.argsort(away, axis=1, kind="stable")
+    radii, setters = np.empty(8), np.empty(8, dtype=np.int64)
+    kernel, lines = (radii_of_weights, rows) if weighted else (radii_of_masks, masks_of(rows))
+    kernel(masks_of(bits), away, orders, crowd._replace(counters=lines), own, 2, radii, setters)
+    for i, (radius, setter) in enumerate(zip(radii, setters, strict=True)):
+        found = turns(bits[i].astype(np.int64), away[i], crowd, own[i])
+        assert radius == first_of(found, crowd.owners, own[i], 2)
+        assert radius == found[setter] if setter != NOBODY else radius in (0.0, np.inf)
+
+
+@pytest.mark.parametrize("form", [EXACT, FLOAT32, FLOAT64])
+@given(seed=st.integers(0, 10**6))
+def test_nothing_turns_a_bit_within_its_distance(form: Format, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, planes, bias = rng.exponential(size=4), rng.exponential(size=5), rng.normal(size=5)
+    gaps, out = rng.exponential(size=(4, 5)) * rng.choice([0.0, 1e-6, 1.0], (4, 5)), np.empty((4, 5))
+    planes[0] = 0.0
+    distances_in(gaps, Facts(points, None, None), SurePlanes(None, bias, planes, None), gamma(7, form.unit), form, out)
+    share = 12 * Fraction(form.unit) / (1 - 12 * Fraction(form.unit))
+    for (i, j), t in np.ndenumerate(out):
+        gap, x, w, b = (Fraction(float(v)) for v in (gaps[i, j], points[i], planes[j], abs(bias[j])))
+        if t == np.inf:
+            assert w == 0
+            continue
+        far = Fraction(float(t))
+        error = share * (w * (x + far) + b + Fraction(form.pad) * (w + x + far + 1))
+        assert gap - far * w - error <= gap / 2**30, "it could be further"
+        assert t == 0 or gap - far * w - error > 0
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([2, 3]), st.sampled_from([30, 130]))

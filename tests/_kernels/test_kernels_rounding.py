@@ -13,12 +13,15 @@ from naive_certificate import ORDERS, affine
 from exactfit._kernels.rounding import (
     FLOAT32,
     FLOAT64,
+    Room,
     SurePlanes,
     SureRows,
     closer_size,
     error_bound,
     gamma,
+    roomy_bits,
     sure_bits,
+    underflows,
 )
 from exactfit.network.bits import BitMatrix
 
@@ -50,6 +53,14 @@ def test_no_evaluation_errs_by_more(form, number, seed, exponent):
     for order in ORDERS:
         found = order([*(a * c for a, c in zip(w, x, strict=True)), b], rng)
         assert abs(Fraction(float(found)) - affine(w, x, b)) <= Fraction(bound)
+
+
+@pytest.mark.parametrize(("form", "number"), [(FLOAT32, np.float32), (FLOAT64, np.float64)])
+def test_what_is_below_the_normal_numbers_underflows(form, number):
+    tiny = float(np.finfo(number).tiny)
+    below = float(np.nextafter(number(tiny), number(0)))
+    values = [0.0, -0.0, tiny, -tiny, below, -below, 5e-324, 1.0, np.inf]
+    assert [underflows(value, form) for value in values] == [value != 0.0 and abs(value) < tiny for value in values]
 
 
 FORMATS = {np.float32: FLOAT32, np.float64: FLOAT64}
@@ -91,6 +102,37 @@ def test_no_evaluation_turns_a_sure_bit(number, seed):
         for j, (w, bias) in enumerate(zip(W, b, strict=True)):
             if on[i, j] == maybe[i, j]:
                 assert evaluated(x, w, bias, number, rng) == {bool(on[i, j])}
+
+
+def decided_within(margin, X, W, b, form):
+    """As ``decided``, wherever points move by at most a margin."""
+    planes = SurePlanes(W.astype(float), b, norms_of(W), np.full(len(W), -1))
+    words = np.zeros((2, -(-len(W) // 64), len(X) + 3), dtype=np.uint64)
+    room = Room(margin, X.shape[1])
+    roomy_bits(X.astype(float) @ W.T.astype(float), norms_of(X), room, planes, form, 2, *words)
+    assert not words[:, :, [0, 1, -1]].any()
+    return [BitMatrix(part[:, 2:-1].copy(), len(W)).to_bool() for part in words]
+
+
+@pytest.mark.parametrize("number", FORMATS)
+@given(seed=st.integers(0, 10**6), margin=st.sampled_from([1e-3, 0.3]))
+def test_no_move_within_the_margin_turns_a_bit_in_any_evaluation(number, seed, margin):
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, 7)), int(rng.choice([3, 70]))
+    X, W = (rng.standard_normal((k, d)).astype(number) for k in (3, n))
+    lengths = np.linalg.norm(W.astype(float), axis=1)
+    away = rng.choice([0.0, 1.0, 1.0 + 1e-5, 2.0], n) * margin * lengths  # of the first point, so many margins
+    b = (away - W.astype(float) @ X[0].astype(float)).astype(number).astype(float)
+    on, maybe = decided_within(margin, X, W, b, FORMATS[number])
+    assert not (on & ~maybe).any()
+    values = X.astype(float) @ W.T.astype(float) + b
+    clear = np.abs(values) > 1.001 * margin * lengths + 1e-4
+    np.testing.assert_array_equal(on[clear], values[clear] > 0)
+    np.testing.assert_array_equal(maybe[clear], values[clear] > 0)
+    for i, j in np.argwhere(on == maybe):
+        assert abs(affine(W[j], X[i], b[j])) ** 2 > Fraction(margin) ** 2 * affine(W[j], W[j], 0.0)
+        toward = X[i] - np.sign(values[i, j]) * 0.999999 * margin * W[j] / lengths[j]
+        assert evaluated(toward.astype(number), W[j], b[j], number, rng) == {bool(on[i, j])}
 
 
 @pytest.mark.parametrize("number", FORMATS)

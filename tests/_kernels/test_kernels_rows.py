@@ -32,6 +32,14 @@ def test_norms_of_every_size(size):
     assert rows.largest_norm(X, origin) == naive.radius(X, origin)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-170, 1e170])
+def test_squared_norms_add_features_in_order(size):
+    X, squares = size * np.random.default_rng(19).standard_normal((20, 7)), np.empty(20)
+    X[4] = 0.0
+    rows.squared_norms(X, squares)
+    assert squares.tolist() == [naive.dot(x, x) for x in X]
+
+
 def test_a_norm_beyond_float64_is_infinite():
     X = np.array([[1.0, 1.0], [1.7e308, 1.7e308]])
     assert rows.largest_norm(X, np.zeros(2)) == math.inf

@@ -39,6 +39,47 @@ def test_doubt_unless_the_size_exceeds_the_bound():
     assert [i for i in range(64) if word >> i & 1] == [2, 4]
 
 
+def test_columns_vary_where_some_row_differs_from_the_first():
+    rows, first = np.array([[1.0, 2.0, 0.0, 5.0], [1.0, 3.0, -0.0, 5.0]]), np.array([1.0, 2.0, 0.0, 4.0])
+    columns, varying = np.array([3, 2, 1, 0]), np.array([False, False, False, True])
+    signs.find_varying(rows, first, columns, varying)
+    assert varying.tolist() == [True, False, True, True]  # the last was known to vary
+
+
+def open_where(values, bounds):
+    return ~((np.abs(values) > bounds + signs.TINY) & (np.abs(values) <= signs.LARGEST))
+
+
+def test_sides_and_doubts_of_products():
+    rng = np.random.default_rng(26)
+    products = rng.standard_normal((6, 128)).astype(np.float32)
+    products[2], products[3] = 0.0, np.inf
+    rows = signs.ScaledRows(np.ldexp(1.0, rng.integers(-3, 4, 6)), rng.random(6))
+    planes = signs.FilterPlanes(rng.standard_normal(128), rng.random(128), rng.random(128))
+    words, open_bits = np.zeros((4, 9), dtype=np.uint64), np.zeros((2, 6), dtype=np.uint64)
+    signs.decide_products(products, rows, planes, signs.WordBlock(1, 2, np.uint64(2**36 - 1)), words, open_bits)
+    values = planes.offsets * rows.factors[:, None] + products.astype(float)
+    bounds = rows.norms[:, None] * planes.slopes + rows.factors[:, None] * planes.doubts
+    np.testing.assert_array_equal(BitMatrix(words[1:3, 2:8].copy(), 100).to_bool(), values[:, :100] > 0)
+    np.testing.assert_array_equal(BitMatrix(open_bits, 100).to_bool(), open_where(values, bounds)[:, :100])
+    words[1:3, 2:8] = 0
+    assert not words.any()
+
+
+@pytest.mark.parametrize("n_rows", [1, signs.PIECE, signs.PIECE + 44])
+@pytest.mark.parametrize("d", [1, 3])
+def test_sides_and_doubts_in_few_dimensions(n_rows, d):
+    rng = np.random.default_rng(27)
+    X, W, b = (rng.integers(-3, 4, shape) / 4 for shape in [(n_rows, d), (70, d), (70,)])  # no rounding, many ties
+    slopes, doubts = rng.choice([1e-15, 0.2], 70), rng.choice([0.0, 0.2], 70)
+    words, open_bits = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
+    signs.decide_low(X, W, b, slopes, doubts, 2, words, open_bits)
+    bounds = np.abs(X).max(axis=1)[:, None] * slopes + doubts
+    np.testing.assert_array_equal(BitMatrix(words[:, 2:-1].copy(), 70).to_bool(), naive.sides(X, W, b))
+    np.testing.assert_array_equal(BitMatrix(open_bits, 70).to_bool(), open_where(X @ W.T + b, bounds))
+    assert not words[:, [0, 1, -1]].any()
+
+
 def sign_of(number):
     return (number > 0) - (number < 0)
 
