@@ -15,12 +15,28 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 JOBS = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
 
 
+README = [
+    line.partition(" #")[0].rstrip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+]  # without the comments beside commands
+
+
+def commands_of(job: str) -> list[str]:
+    return [step["run"] for step in JOBS[job]["steps"] if "run" in step]
+
+
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_the_workflow_runs_commands_of_the_readme(job: str) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    commands = [step["run"] for step in JOBS[job]["steps"] if "run" in step]
+    commands = commands_of(job)
     assert commands
-    assert [command for command in commands if command not in readme] == []
+    assert [command for command in commands if command not in README] == []
+
+
+def test_the_workflow_runs_every_command_to_try_or_check_that_the_readme_gives() -> None:
+    start, end = README.index("make demo"), README.index("exactfit playground")
+    with_make = [command for command in README[start:end] if command.startswith("make ")]
+    assert commands_of("with-make") == with_make == ["make demo", "make test", "make docs"]
+    without = README[README.index('pip install ".[plot]"') : README.index("python -m pytest") + 1]
+    assert commands_of("without-make") == without
 
 
 def test_the_workflow_covers_the_systems_and_pythons_that_are_promised() -> None:
@@ -30,6 +46,13 @@ def test_the_workflow_covers_the_systems_and_pythons_that_are_promised() -> None
     for job in JOBS.values():
         assert job["strategy"]["matrix"]["python"] == promised
     assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+
+
+def test_the_heading_that_the_pull_request_form_names_is_in_the_changelog() -> None:
+    form = (ROOT / ".github/PULL_REQUEST_TEMPLATE.md").read_text(encoding="utf-8")
+    (heading,) = re.findall(r"CHANGELOG\.md under (\w+)", form)
+    sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sections[0] == heading
 
 
 def test_hooks_use_a_linter_that_the_tests_accept() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from exactfit import InterpolatingClassifier, certify, find_suspects
+from exactfit import InterpolatingClassifier, adaptive_width, certify, find_suspects
 from exactfit._support.console import Steps, harmless, progress_bar, silent, tell
 from exactfit.cli import main
 
@@ -78,3 +80,9 @@ def test_certify_and_find_suspects_show_how_far_they_are_if_asked(capfd, monkeyp
     told = capfd.readouterr().err
     assert "claims" in told
     assert "neighbours" in told
+
+
+def test_silence_has_a_name_in_signatures_and_stays_itself() -> None:
+    assert "progress: 'Progress' = silent" in str(inspect.signature(adaptive_width))
+    assert pickle.loads(pickle.dumps(silent)) is silent
+    silent("points", 1, None)

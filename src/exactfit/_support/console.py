@@ -107,8 +107,19 @@ def outside() -> int:
 Progress = Callable[[str, int, int | None], None]
 
 
-def silent(what: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
+class _Silence:
+    """Tell nobody: an object, so that signatures show a word and no address."""
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return "silent"
+
+    __reduce__ = __repr__  # copies, in other processes too, are this one
+
+
+silent: Progress = _Silence()
 
 
 class Steps:
