@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,10 +51,10 @@ def shown(value: object) -> str:
     >>> shown("adaptive"), shown(np.zeros((3, 2))), shown(list(range(1000)))
     ("'adaptive'", 'ndarray of shape (3, 2)', 'list of length 1000')
     """
-    kind, shape = type(value).__name__, getattr(value, "shape", ())
+    kind, shape = type(value).__name__, getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"
-    size = len(value) if isinstance(value, Sized) else None
+    size = len(value) if isinstance(value, Collection) and shape is None else None
     if (size or 0) <= LONGEST_SHOWN and len(text := repr(value)) <= LONGEST_SHOWN:
         return text
     return kind if size is None else f"{kind} of length {size}"

@@ -27,7 +27,7 @@ TILE_NUMBERS = 2**22  # of a dense tile of rows: 32 MB
 
 
 def as_points(X: Any, name: str = "X", n_features: int | None = None, *, or_none: bool = False) -> Matrix:
-    """Points (``or_none``) as a float32 or float64 array or CSR matrix, finite, with 0.0 for -0.0; or an error."""
+    """Points as a finite float32 or float64 array or CSR matrix, with 0.0 for -0.0; some, unless ``or_none``."""
     matrix = as_matrix(X, name)
     if not or_none:
         refuse_empty(matrix.shape, name)
