@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
-from ._support.parameters import Unweighted, fill_docstring, refuse_weights
+from ._support.parameters import Unweighted, fill_docstring, refuse_weights, shown
 from .certificate import Certificate, certify
 from .construct import Construction
 from .construct.build import build
@@ -154,7 +154,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
     def _fit(self, X: Matrix, y: ArrayLike) -> None:
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
-            raise ParameterError(f"verbose must be a whole number, got {self.verbose!r}")
+            raise ParameterError(f"verbose must be a whole number, got {shown(self.verbose)}")
         data = labelled_for(self, X, y)
         with progress_bar(bool(self.verbose)) as progress:
             made = build(data, self, self.random_state, progress)

@@ -53,6 +53,15 @@ def test_values_pass_or_are_refused_with_what_would_be_right(check, good, bad, m
         assert str(caught.value) == f"{message}, got {value!r}"
 
 
+def test_values_are_shown_by_their_size_where_they_are_large() -> None:
+    for value, text in [
+        (None, "None"), (np.array(5), "array(5)"), (0.25, "0.25"), ((1, 2), "(1, 2)"),
+        (np.zeros((2, 3)), "ndarray of shape (2, 3)"), (np.zeros(0), "ndarray of shape (0,)"),
+        (["0123456789"] * 9, "list of length 9"), ("x" * 200, "str of length 200"), (10**90, "int"),
+    ]:  # fmt: skip
+        assert parameters.shown(value) == text
+
+
 def test_seeds_are_those_of_numbers_and_one_draw_from_generators() -> None:
     assert parameters.seed_sequence(7).entropy == 7
     root = np.random.SeedSequence(3)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from small_networks import STEPS, line, whole
 
 from exactfit.certificate import certify
+from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
@@ -214,8 +215,8 @@ def test_threads_tiles_and_layout_change_nothing(monkeypatch) -> None:
 
 
 def test_no_points_and_no_units() -> None:
-    nothing = certify(STEPS, np.empty((0, 1)), [])
-    assert (nothing.holds, nothing.n_samples, nothing.robust_radius, nothing.slack) == (True, 0, np.inf, np.inf)
+    with pytest.raises(DataError, match="at least one row"):
+        certify(STEPS, np.empty((0, 1)), [])
     bare = line(THRESHOLD, [], [], [], 1.0, Decoder("nearest", (0, 1), (0.0, 1.0)))
     certificate = certify(bare, np.array([[3.0]]), [1])
     assert (certificate.holds, certificate.float32_safe, certificate.robust_radius) == (True, True, np.inf)

@@ -22,6 +22,7 @@ from small_networks import changed, small_problem
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width
 from exactfit.certificate import Certificate, certify, data_digest
 from exactfit.constructions import Huang
+from exactfit.data import Points
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.network import Decoder, Dense
 from exactfit.network.activations import Activation
@@ -98,6 +99,16 @@ def test_an_unknown_label_is_an_error_in_its_row() -> None:
     assert certify(model.network_, X, codes).errors.tolist() == [3]
 
 
+def test_points_are_looked_at_once_however_many_networks_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, *_ = small_problem(np.random.default_rng(3), n=40, classes=3)
+    model = InterpolatingClassifier(n_networks=3, random_state=0).fit(X, y)
+    calls: list[Points] = []
+    checked = Points.checked
+    monkeypatch.setattr(Points, "checked", lambda self: calls.append(self) or checked(self))
+    assert certify(model, X, y).holds
+    assert len(calls) == 1
+
+
 def test_activations_of_ones_own_are_judged_by_evaluation_only() -> None:
     own = Activation("squared", lambda t: np.maximum(t, 0.0) ** 2)
     network = naive.network_of([[1.0]], [-0.5], [[True]], [1], [[True]], Decoder("sign", (0, 1)))
@@ -116,8 +127,8 @@ def test_activations_of_ones_own_are_judged_by_evaluation_only() -> None:
 
 def test_no_points_and_no_detectors() -> None:
     model, X, y = fitted("abc")
-    nothing = certify(model.network_, X[:0], y[:0])
-    assert (nothing.holds, nothing.n_samples, nothing.slack, nothing.robust_radius) == (True, 0, math.inf, math.inf)
+    with pytest.raises(DataError, match=r"at least one row and one column, got shape \(0, 2\)"):
+        certify(model.network_, X[:0], y[:0])
     bare = naive.network_of(np.zeros((0, 2)), [], np.zeros((0, 0)), [], np.zeros((1, 0)), Decoder("sign", (0, 1)))
     alone = certify(bare, X, np.ones(len(X), dtype=int))
     assert (alone.holds, alone.float32_safe, alone.slack, alone.robust_radius) == (True, True, math.inf, math.inf)
@@ -137,14 +148,16 @@ def test_what_cannot_be_certified_is_refused() -> None:
         (odd, y, "row 2"),
         (X[:, :1], y, "1 features, the network takes 2"),
         (X, y[1:], "one label for each"),
+        (X, np.where(y == y[2], np.nan, 0.0), "row 2 of y holds NaN"),
         (X, y.astype(float), "class indices"),
         (X[0], y, "rows and columns"),
     ]:
         with pytest.raises(DataError, match=says):
             certify(network, bad_X, bad_y)
-    with pytest.raises(ParameterError, match="arithmetic must be one of"):
-        certify(network, X, y, arithmetic="float16")
-    with pytest.raises(ParameterError, match="takes a Network"):
+    for other in ("float16", X):
+        with pytest.raises(ParameterError, match=r"arithmetic must be one of .*, got ('float16'|ndarray of shape)"):
+            certify(network, X, y, arithmetic=other)
+    with pytest.raises(ParameterError, match=r"takes a Network.* RepairedClassifier"):
         certify("network", X, y)
     with pytest.raises(NotFittedError, match="not fitted"):
         certify(SimpleNamespace(fit=None), X, y)

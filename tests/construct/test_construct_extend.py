@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moon_batches import batches, moons
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 from strategies import problems
 
 import exactfit
@@ -25,6 +26,7 @@ from exactfit import (
     Outcome,
     ParameterError,
     Recipe,
+    TableModel,
     adaptive_width,
     certify,
     extend,
@@ -294,7 +296,10 @@ def test_labels_of_other_models_are_refused() -> None:
     model = InterpolatingClassifier(random_state=0).fit(X, np.array(["a", "b"])[y])
     with pytest.raises(DataError, match="labels that the network does not know: c in row 1"):
         extend(model, [(X[:2], ["a", "c"])])
-    with pytest.raises(ParameterError, match="a Construction or a fitted classifier, got int"):
+    with pytest.raises(ParameterError, match="a Construction or a fitted InterpolatingClassifier, got int"):
         extend(7, [])
+    for fitted in (TableModel(model).fit(X, y), make_pipeline(model).fit(X, y)):
+        with pytest.raises(ParameterError, match=r"got (TableModel|Pipeline): .*take its classifier"):
+            extend(fitted, [])
     with pytest.raises(NotFittedError, match="call fit before extend"):
         extend(InterpolatingClassifier(), [])

@@ -70,13 +70,13 @@ def test_options_that_can(options):
         (X[:0], Y[:0], "X must have at least one row and one column, got shape (0, 2)"),
         (X[:, :0], Y, "X must have at least one row and one column, got shape (4, 0)"),
         (X[:, 0], Y, "X must have rows and columns, got shape (4,)"),
-        (X, Y[:3], "y must hold one class code for each of the 4 rows of X, got shape (3,)"),
-        (X, Y[:, None], "y must hold one class code for each of the 4 rows of X, got shape (4, 1)"),
+        (X, Y[:3], "y must hold one label for each of the 4 rows of X, got shape (3,)"),
+        (X, Y[:, None], "y must hold one label for each of the 4 rows of X, got shape (4, 1)"),
         (X, Y - 1, "y must hold class codes 0, 1, 2, ..."),
         (X, Y.astype(float), "y must hold class codes 0, 1, 2, ..."),
         (X, np.array(["a", "b", "a", "b"]), "y must hold class codes 0, 1, 2, ..."),
-        (X, Y * 0, "y must hold at least two classes, with codes 0..K-1 all in use"),
-        (X, Y * 2, "y must hold at least two classes, with codes 0..K-1 all in use"),
+        (X, Y * 0, "y holds only one class, 0: there is nothing to tell apart"),
+        (X, Y * 2, "y must hold class codes 0..K-1, all in use"),
         (X * [1, np.nan], Y, "row 0 of X holds NaN or infinity"),
         (np.where(X == 3, np.inf, X), Y, "row 3 of X holds NaN or infinity"),
     ],
@@ -149,6 +149,14 @@ def test_data_of_any_layout(build):
 def test_widths_that_cannot_be(width):
     with pytest.raises(ParameterError, match="width must be a whole number >= 1"):
         fixed_width(X, Y, width)
+
+
+def test_a_recipe_with_a_width_counts_or_is_refused():
+    made = fixed_width(X, Y, recipe=Recipe(50), random_state=0)
+    assert made.network.digest == fixed_width(X, Y, 50, random_state=0).network.digest
+    assert fixed_width(X, Y, 20, Recipe(50)).network.widths[0] == 20
+    with pytest.raises(ParameterError, match="width=5: leave it out, bound the width by min_width and max_width, or"):
+        adaptive_width(X, Y, Recipe(5))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_bad_batches_are_refused() -> None:
     with pytest.raises(DataError, match="other points the second time"):
         extend(made, lambda: [(rng.normal(size=(5, 2)), np.zeros(5, dtype=int))])
     for batch, message in [
-        ((good[0][:, :1], good[1]), "2 features"),
+        ((good[0][:, :1], good[1]), "a batch has 1 features, the network takes 2"),
         ((good[0], good[1][:-1]), "one label"),
         ((good[0], good[1] + 5), "does not know"),
         ((good[0] * np.nan, good[1]), "NaN"),

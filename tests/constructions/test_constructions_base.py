@@ -16,7 +16,7 @@ from random_problems import three_labels
 from sklearn.datasets import load_digits
 from strategies import problems
 
-from exactfit import AssumptionError, ContradictoryLabelsError, DataError, certify
+from exactfit import AssumptionError, ContradictoryLabelsError, DataError, ParameterError, certify
 from exactfit.constructions import (
     CONSTRUCTORS,
     AdaptiveWidth,
@@ -286,3 +286,5 @@ def test_the_papers_own_is_built_by_the_same_code() -> None:
     made = FixedWidth(50, target="all").construct(X, y, random_state=0)
     assert made.network.digest == fixed_width(X, y, 50, Recipe(target="all"), 0).network.digest
     assert not FixedWidth(2).construct(X, y, random_state=0).outcome.interpolates
+    with pytest.raises(ParameterError, match=r"FixedWidth\(1000\): AdaptiveWidth finds"):
+        FixedWidth()

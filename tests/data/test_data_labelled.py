@@ -316,24 +316,30 @@ BAD_DATA = {
     "infinity": (with_entry(-np.inf), Y_GOOD, "infinity"),
     "sparse NaN": (sp.csr_array(with_entry(np.nan)), Y_GOOD, "NaN"),
     "frame with NaN": (pd.DataFrame(with_entry(np.nan)), Y_GOOD, "NaN"),
-    "NaN label": (X_FLOAT, np.where(np.arange(36) == 3, np.nan, Y_GOOD), "NaN"),
+    "NaN label": (X_FLOAT, np.where(np.arange(36) == 3, np.nan, Y_GOOD), "row 3 of y holds NaN"),
     "no rows": (np.empty((0, 3)), np.empty(0), "0 sample"),
     "no columns": (np.empty((36, 0)), Y_GOOD, "0 feature"),
-    "one dimension": (X_FLOAT[:, 0], Y_GOOD, "2D array"),
-    "three dimensions": (X_FLOAT[:, :, None], Y_GOOD, "dim 3"),
+    "one dimension": (X_FLOAT[:, 0], Y_GOOD, r"shape \(36,\). Reshape your data"),
+    "three dimensions": (X_FLOAT[:, :, None], Y_GOOD, r"rows and columns, got shape \(36, 3, 1\)"),
     "words": (X_FLOAT.astype(str).astype(object) + "x", Y_GOOD, "could not convert"),
-    "complex": (X_FLOAT + 1j, Y_GOOD, "Complex"),
+    "complex": (X_FLOAT + 1j, Y_GOOD, "Complex data not supported: convert them first$"),
+    "complex columns": (pd.DataFrame(X_FLOAT + 1j), Y_GOOD, "Complex data not supported: convert them first$"),
+    "complex labels": (X_FLOAT, Y_GOOD + 1j, "y holds complex.*convert them first$"),
     "ragged": ([[1.0], [1.0, 2.0]], [0, 1], "inhomogeneous"),
     "one class": (X_FLOAT, np.zeros(36), "one class, 0.0"),
     "one sample": (X_FLOAT[:1], Y_GOOD[:1], "one class"),
     "continuous labels": (X_FLOAT, np.linspace(0, 1, 36), "continuous"),
-    "two label columns": (X_FLOAT, np.column_stack([Y_GOOD, Y_GOOD]), "1d array"),
-    "too few labels": (X_FLOAT, Y_GOOD[:-1], "inconsistent"),
-    "too many labels": (X_FLOAT, np.append(Y_GOOD, 1), "inconsistent"),
+    "two label columns": (
+        X_FLOAT,
+        np.column_stack([Y_GOOD, Y_GOOD]),
+        r"one label for each.*got shape \(36, 2\)",
+    ),
+    "too few labels": (X_FLOAT, Y_GOOD[:-1], r"one label for each of the 36 rows of X, got shape \(35,\)"),
+    "too many labels": (X_FLOAT, np.append(Y_GOOD, 1), r"one label for each.*got shape \(37,\)"),
     "no labels": (X_FLOAT, None, "requires y to be passed"),
     "mixed labels": (X_FLOAT, np.array([1, "a"] * 18, dtype=object), "label"),
     "missing label": (X_FLOAT, np.array(["a", None, "b"] * 12, dtype=object), "labels of one kind"),
-    "missing nullable label": (X_FLOAT, pd.Series([None, 0, 1] * 12, dtype="Int64"), "missing values"),
+    "missing nullable label": (X_FLOAT, pd.Series([None, 0, 1] * 12, dtype="Int64"), "row 0 of y holds NaN"),
     "bytes as labels": (X_FLOAT, np.array([b"a", b"b"] * 18), "labels of one kind.*bytes"),
     "conflict": (np.vstack([X_FLOAT, X_FLOAT[:1]]), np.append(Y_GOOD, 1 - Y_GOOD[0]), r"1 conflicts.*\(0, 36\)"),
     "conflict of zeros": (np.array([[0.0, 1.0], [-0.0, 1.0]]), [0, 1], r"1 conflicts.*\(0, 1\)"),
@@ -396,6 +402,12 @@ def test_bad_options_are_refused_and_nothing_changes(name, value):
     model = InterpolatingClassifier().set_params(**{name: value})
     match = f"^{name}.*{ALLOWED[name]}" if name in ALLOWED and name != "activation" else ALLOWED.get(name, f"^{name}")
     assert_refused(model, X_FLOAT, Y_GOOD, ParameterError, match)
+
+
+@pytest.mark.parametrize("name", [*BAD_OPTIONS, "margin", "noise", "exact_in", "detectors"])
+def test_options_that_are_arrays_are_refused_without_their_numbers(name):
+    with pytest.raises(ParameterError, match=r"ndarray of shape \(3,\)"):
+        InterpolatingClassifier(**{name: np.array([0.25, 0.5, 0.75])}).fit(X_FLOAT, Y_GOOD)
 
 
 def test_a_width_that_memory_cannot_hold_is_refused_before_anything_is_allocated():
@@ -511,7 +523,8 @@ def test_answers_need_a_fit(method):
         (with_entry(np.nan), "NaN"),
         (with_entry(np.inf), "infinity"),
         (np.empty((0, 3)), "0 sample"),
-        (X_FLOAT[0], "2D array"),
+        (X_FLOAT[0], r"rows and columns, got shape \(3,\). Reshape your data: reshape\(-1, 1\)"),
+        (X_FLOAT + 1j, "Complex data not supported: convert them first$"),
     ],
 )
 def test_points_that_do_not_fit_are_refused(method, X, match):

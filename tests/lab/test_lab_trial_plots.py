@@ -177,7 +177,7 @@ def test_what_cannot_be_drawn(draw, says: str) -> None:
 def test_nothing_to_draw() -> None:
     with pytest.raises(DataError, match="no trials"):
         plot_heatmap([])
-    with pytest.raises(DataError, match="two features"):
+    with pytest.raises(DataError, match="X has 1 features, the picture takes 2"):
         plot_points([[0.0]], [0])
 
 

@@ -16,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD, as_activation
 from exactfit.network.bits import BitMatrix
+from exactfit.network.parts import SwitchedNetwork
 from exactfit.network.weights import integers_to_text, text_to_integers
 
 small = st.integers(-3, 3).map(float)
@@ -290,9 +292,29 @@ def test_layers_that_do_not_fit_are_refused():
         Network((first, Layer(Dense(np.ones((1, 2))), np.zeros(1), None)), Decoder("sign", (0, 1)))
 
 
-def test_points_of_the_wrong_size_are_refused():
-    with pytest.raises(ValueError, match="X has 3 features, the network takes 2"):
-        tiny_network()(np.ones((1, 3)))
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        (np.ones((1, 3)), "X has 3 features, the network takes 2"),
+        (np.ones(2), "X must have rows and columns"),
+        ([[1.0, np.nan]], "row 0 of X holds NaN"),
+        (np.ones((1, 2)) + 1j, "Complex data not supported"),
+        ([[2**53 + 1, 0]], "beyond 2\\*\\*53"),
+    ],
+)
+def test_points_that_do_not_pass_the_gate_are_refused(X, match):
+    network = tiny_network()
+    switched = SwitchedNetwork(replace(network, decoder=Decoder("one_hot", (0, 1))), network)
+    for answer in (network, network.decide, switched.decide):
+        with pytest.raises(DataError, match=match):
+            answer(X)
+
+
+def test_points_of_any_kind_are_answered():
+    network, X = tiny_network(), np.array([[1.0, 2.0], [-3.0, 0.5]])
+    for points in (X.tolist(), sp.csr_array(X), np.asfortranarray(X), X.astype(object)):
+        np.testing.assert_array_equal(network(points), network(X, checked=True))
+    assert network.decide(X[:0]).tolist() == []
 
 
 def test_networks_are_frozen():

@@ -69,7 +69,7 @@ def test_an_explained_point_is_tied_to_its_anchors(point):
     assert [end for end in ends if end in expected] == expected
     assert ax.get_title().startswith(f"class {one.label}: ")
     assert ("no detector" in ax.get_title()) == (not one.fires)
-    with pytest.raises(DataError, match="two features"):
+    with pytest.raises(DataError, match="point has 1 features, the picture takes 2"):
         plot_explanation(model, [0.0], X, y)
 
 

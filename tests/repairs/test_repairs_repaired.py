@@ -187,6 +187,7 @@ def test_verify_of_a_chain_asks_the_runtime_that_it_came_from() -> None:
     [
         (Constant(0, [0, 1]), {"reach": 0}, "reach must be"),
         (Constant(0, [0, 1]), {"reach": "far"}, "reach must be 'least', 'full' or a share"),
+        (Constant(0, [0, 1]), {"reach": np.ones(3)}, r"a share in \(0, 1\], got ndarray of shape"),
         (Constant(0, [0, 1]), {"reach": 1.5}, "reach must be"),
         (Constant(0, [0, 1]), {"reach": None}, "reach must be"),
         (Constant(0, [0, 1]), {"patches": "cube"}, "patches must be one of"),

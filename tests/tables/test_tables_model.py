@@ -144,7 +144,7 @@ def test_labels_may_be_a_column_or_stand_beside_the_table() -> None:
     assert aside.score(frame, np.where(y == "yes", "no", "yes")) == 0.0
     assert aside.certify(frame, y).data_digest == inside.certify(frame.assign(answer=y)).data_digest
     assert (aside.n_features_in_, aside.feature_names_in_.tolist()) == (2, ["age", "town"])
-    with pytest.raises(DataError, match="the labels are missing"):
+    with pytest.raises(DataError, match=r"the labels are missing: .* pass them here too, as y"):
         aside.certify(frame)
 
 
@@ -157,6 +157,13 @@ def test_a_matrix_is_a_table_without_names() -> None:
     assert fitted_to(frame.to_numpy(), y).features_ == ("0", "1=Bonn", "1=Ulm")
     with pytest.raises(DataError, match=r"the matrix cannot be read: .*dense data is required"):
         fitted_to(sparse.eye_array(60).tocsr(), y)
+
+
+@pytest.mark.parametrize("X", [np.arange(60.0) / 7, np.ones((60, 2)) / 7 + 1j])
+def test_what_is_no_matrix_is_refused_without_its_numbers(X: Any) -> None:
+    with pytest.raises(DataError, match=r"the matrix cannot be read: X (must have|holds)") as caught:
+        fitted_to(X, people()[1])
+    assert "0.14" not in str(caught.value)
 
 
 def test_it_works_inside_scikit_learn() -> None:
@@ -189,5 +196,5 @@ def test_labels_are_given_once() -> None:
         TableModel().fit(frame, target="town")
     with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
         TableModel().fit(frame, labels="town")
-    with pytest.raises(DataError, match="inconsistent numbers of samples"):
+    with pytest.raises(DataError, match=r"one label for each of the 60 rows of X, got shape \(59,\)"):
         TableModel().fit(frame, y[:-1])

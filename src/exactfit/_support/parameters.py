@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ Seed = int | np.random.RandomState | np.random.Generator | np.random.SeedSequenc
 # One draw decides the seed of a whole construction: as many values as the generator's kind offers.
 LEGACY_SEEDS = 2**31 - 1  # of RandomState.randint's int32
 SEEDS = 2**63  # of Generator.integers' int64
+LONGEST_SHOWN = 80  # characters, or things, of a value that a message repeats
 
 
 def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
@@ -40,10 +41,29 @@ def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
     return fill
 
 
+def shown(value: object) -> str:
+    """A value as a message shows it: what is short as Python writes it, of anything else its type and size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit._support.parameters import shown
+    >>> shown("adaptive"), shown(np.zeros((3, 2))), shown(list(range(1000)))
+    ("'adaptive'", 'ndarray of shape (3, 2)', 'list of length 1000')
+    """
+    kind, shape = type(value).__name__, getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{kind} of shape {shape}"
+    size = len(value) if isinstance(value, Collection) and shape is None else None
+    if (size or 0) <= LONGEST_SHOWN and len(text := repr(value)) <= LONGEST_SHOWN:
+        return text
+    return kind if size is None else f"{kind} of length {size}"
+
+
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse anything but one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
 
 
 def refuse_weights(options: Mapping[str, object]) -> None:
@@ -83,14 +103,14 @@ def is_whole(value: object) -> bool:
 def check_whole(name: str, value: Any, *, at_least: int) -> int:
     """Refuse anything but a whole number that is large enough."""
     if not is_whole(value) or int(value) < at_least:
-        raise ParameterError(f"{name} must be a whole number >= {at_least}, got {value!r}")
+        raise ParameterError(f"{name} must be a whole number >= {at_least}, got {shown(value)}")
     return int(value)
 
 
 def check_whole_or(word: str, name: str, value: Any, *, at_least: int) -> None:
     """Refuse anything but a word and whole numbers that are large enough."""
     if not (isinstance(value, str) and value == word) and not (is_whole(value) and int(value) >= at_least):
-        raise ParameterError(f"{name} must be {word!r} or a whole number >= {at_least}, got {value!r}")
+        raise ParameterError(f"{name} must be {word!r} or a whole number >= {at_least}, got {shown(value)}")
 
 
 def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
@@ -112,26 +132,26 @@ def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
 def check_flag(name: str, value: object) -> None:
     """Refuse anything but True and False."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} must be True or False, got {value!r}")
+        raise ParameterError(f"{name} must be True or False, got {shown(value)}")
 
 
 def check_number(name: str, value: Any, *, above: float = -np.inf, at_most: float = np.inf) -> float:
     """A finite number in range, or a clear error."""
     try:
-        number = float(value)
+        number = float("nan") if np.ndim(value) else float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if isinstance(value, bool) or not np.isfinite(number) or not above < number <= at_most:
         upper = f" and <= {at_most}" if np.isfinite(at_most) else ""
         lower = f" > {above}" if np.isfinite(above) else ""
-        raise ParameterError(f"{name} must be a finite number{lower}{upper}, got {value!r}")
+        raise ParameterError(f"{name} must be a finite number{lower}{upper}, got {shown(value)}")
     return number
 
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse anything but None and a whole number other than 0."""
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
+        raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {shown(n_jobs)}")
 
 
 def check_random_state(random_state: Any) -> None:
@@ -141,7 +161,7 @@ def check_random_state(random_state: Any) -> None:
         return
     if not is_whole(random_state) or random_state < 0:
         raise ParameterError(
-            f"random_state must be None, a whole number >= 0, a RandomState or a Generator, got {random_state!r}"
+            f"random_state must be None, a whole number >= 0, a RandomState or a Generator, got {shown(random_state)}"
         )
 
 

@@ -248,8 +248,8 @@ class _SwitchedProof:
 
     def claims(self) -> Flags:
         """Which classes have a patch that fires, by evaluation: where to look for a proof."""
-        pieces = self.points.ranges()
-        tiles = [self.patches(self.points.finite_tile(*piece), n_jobs=self.effort.n_jobs) > 0 for piece in pieces]
+        pieces = (self.points.tile(*piece) for piece in self.points.ranges())
+        tiles = [self.patches(tile, n_jobs=self.effort.n_jobs, checked=True) > 0 for tile in pieces]
         return np.concatenate([np.empty((0, len(self.patches.decoder.classes)), dtype=bool), *tiles])
 
     def prove(self, network: Network, rows: Rows, codes: Codes) -> Verdict:

@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import progress_bar
-from .._support.parameters import check_flag, check_number
-from ..data import Codes, Points, as_labels, class_indices, data_digest, overruled_rows
-from ..exceptions import DataError, ParameterError
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_number
+from ..data import (
+    Codes,
+    Points,
+    as_labels,
+    class_indices,
+    data_digest,
+    overruled_rows,
+    refuse_empty,
+    refuse_other_features,
+)
+from ..exceptions import ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
 from ..network.parts import SwitchedNetwork
@@ -57,8 +66,8 @@ class Subject:
 
             raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before certify")
         raise ParameterError(
-            "certify takes a Network, a Construction, a fitted classifier or table's model, or a fitted pipeline "
-            f"that ends in one, got {type(model).__name__}"
+            "certify takes a Network, a Construction, a fitted classifier, RepairedClassifier or table's model, or a "
+            f"fitted pipeline that ends in one, got {type(model).__name__}"
         )
 
 
@@ -157,10 +166,10 @@ def certify(
     >>> certify(network, np.array([[0.0], [0.75]]), [0, 1], radii=True).radii.round(9)
     array([0.5 , 0.25])
     """
-    if arithmetic not in ARITHMETICS:
-        raise ParameterError(f"arithmetic must be one of {', '.join(map(repr, ARITHMETICS))}, got {arithmetic!r}")
+    check_choice("arithmetic", arithmetic, ARITHMETICS)
     check_flag("radii", radii)
     check_flag("attack", attack)
+    check_n_jobs(n_jobs)
     if hasattr(X, "__dask_graph__") and hasattr(model, "certify"):
         if attack or len(given_up):
             raise ParameterError(
@@ -201,8 +210,8 @@ class Case:
         if subject.y is None:
             raise ParameterError("certify needs y, the labels of the points")
         points = Points.of(subject.X)
-        if points.shape[1] != subject.network.n_features:
-            raise DataError(f"X has {points.shape[1]} features, the network takes {subject.network.n_features}")
+        refuse_empty(points.shape)
+        refuse_other_features(points.shape[1], subject.network.n_features)
         labels = as_labels(subject.y, points.shape[0])
         left_out = _check_rows(given_up, points.shape[0], subject.rows)
         kept = np.delete(np.arange(points.shape[0], dtype=np.int64), left_out)
@@ -227,7 +236,7 @@ class Case:
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
         """By the sharpest proof that there is for the network's form; of several networks, each."""
-        network, part, codes = self.subject.network, self.part, self.codes[self.kept]
+        network, part, codes = self.subject.network, self.part.checked(), self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
             return prove_switched(network, part, codes, effort, exact_operations, given)
@@ -283,7 +292,7 @@ def _mispredicted(
     if not detectors or not all(found is not None and (found.spans > 0).all() for found in detectors):
         return None
     doubt = points.take(errors)
-    tiles = [by_slack(networks, doubt.finite_tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
+    tiles = [by_slack(networks, doubt.tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
     return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != codes[errors]])
 
 
@@ -332,7 +341,7 @@ def _prove(network: Network, points: Points, codes: Codes, effort: ProofEffort, 
 
 def _evaluate(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:
     """Right is what the network itself decides."""
-    tiles = [network.decide(points.finite_tile(*piece), n_jobs=n_jobs) for piece in points.ranges()]
+    tiles = [network.decide(points.tile(*piece), n_jobs=n_jobs, checked=True) for piece in points.ranges()]
     decided = np.concatenate([np.empty(0, dtype=np.int64), *tiles])
     right = (decided == codes) & (codes >= 0)
     return Verdict({"exact": right}, slack=float("nan"), radius=None, method="evaluation", note=EVALUATED)

@@ -346,7 +346,7 @@ def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[F
 
     def work(piece: tuple[int, int]) -> Found:
         with np.errstate(all="ignore"):  # overflow leaves an entry to exact arithmetic
-            found = judge(points.finite_tile(*piece), slice(*piece))
+            found = judge(points.tile(*piece), slice(*piece))
         steps.add(piece[1] - piece[0])
         return found
 

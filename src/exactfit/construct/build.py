@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, Steps, silent
-from .._support.parameters import check_whole, seed_sequence
+from .._support.parameters import check_whole, seed_sequence, shown
 from .._support.threads import Threads, Work
 from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
@@ -53,7 +53,7 @@ def adaptive_width(
     y : array of int, shape (n_points,)
         Class codes 0..K-1.
     recipe : Recipe, optional
-        Its ``width`` does not matter.
+        Without a number as its ``width``, which is found here.
     random_state : int, RandomState, Generator, SeedSequence or None
     progress : callable
         Called as ``progress(what, done, total)``.
@@ -79,7 +79,12 @@ def adaptive_width(
     >>> made.outcome.interpolates
     True
     """
-    options = replace(recipe or Recipe(), width="adaptive")
+    options = recipe or Recipe()
+    if not options.is_adaptive:
+        raise ParameterError(
+            f"adaptive_width finds the width, got a recipe with width={options.width}: leave it out, bound the width "
+            "by min_width and max_width, or use fixed_width"
+        )
     return build(Labelled.of_codes(X, y), options, random_state, progress)
 
 
@@ -95,7 +100,7 @@ def fixed_width(
     y : array of int, shape (n_points,)
         Class codes 0..K-1.
     width : int, optional
-        How many hyperplanes to draw; of given ones, how many they are.
+        How many hyperplanes to draw, by default the recipe's; of given ones, how many they are.
     recipe : Recipe, optional
         All other options.
     random_state : int, RandomState, Generator, SeedSequence or None
@@ -128,10 +133,13 @@ def fixed_width(
     (True, (2, 1, 1), array([3]))
     """
     given = Given.of(hyperplanes, order)
-    own = None if given.planes is None else given.planes.count
+    own, recipe = None if given.planes is None else given.planes.count, recipe or Recipe()
+    width = recipe.width if width is None and not isinstance(recipe.width, str) else width
+    if own is None and width is None:
+        raise ParameterError("width must be a whole number >= 1: pass it, or a recipe with one, or use adaptive_width")
     if own is not None and width is not None and width != own:
-        raise ParameterError(f"width={width!r} contradicts the {own} given hyperplanes: leave one of the two out")
-    options = replace(recipe or Recipe(), width=check_whole("width", own if width is None else width, at_least=1))
+        raise ParameterError(f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out")
+    options = replace(recipe, width=check_whole("width", own if width is None else width, at_least=1))
     data = Labelled.of_codes(X, y)
     given.refuse_misfits(data, options)
     return build(data, options, random_state, progress, given)

@@ -32,6 +32,7 @@ from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
 from ..network.detectors import Detectors
+from ..options import Options
 from ..outcome import Outcome
 from .construction import Construction, Trace
 from .patterns import rounded
@@ -178,11 +179,14 @@ def _parts(model: Any) -> tuple[Construction, NDArray[Any] | None]:
         return model, None
     if all(hasattr(model, name) for name in ("network_", "outcome_", "trace_", "classes_")):
         return Construction(model.network_, model.outcome_, model.trace_), model.classes_
-    if hasattr(model, "fit"):
+    if isinstance(model, Options) and hasattr(model, "fit"):
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before extend")
-    raise ParameterError(f"extend takes a Construction or a fitted classifier, got {type(model).__name__}")
+    raise ParameterError(
+        f"extend takes a Construction or a fitted InterpolatingClassifier, got {type(model).__name__}: of a table's "
+        "model or a pipeline, take its classifier, and points as that sees them"
+    )
 
 
 def _fitted_anew(model: Any, extended: Extension) -> Any:

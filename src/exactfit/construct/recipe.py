@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, check_whole_or, is_whole
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, check_whole_or, is_whole, shown
 from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import ParameterError, TooLargeError
@@ -121,28 +121,28 @@ def _check_image_shape(options: Options) -> None:
     if (shape is None) == (options.hyperplanes == "local"):
         raise ParameterError(
             f"image_shape goes with hyperplanes='local' and with nothing else, "
-            f"got {shape!r} and hyperplanes={options.hyperplanes!r}"
+            f"got {shown(shape)} and hyperplanes={options.hyperplanes!r}"
         )
     whole = shape is None or (
         isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
     )
     if not whole:
         raise ParameterError(
-            f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shape!r}"
+            f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
         )
 
 
 def _check_max_bias(value: Any) -> None:
     if isinstance(value, str):
         if value != "radius":
-            raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {value!r}")
+            raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {shown(value)}")
     elif not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-        raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {value!r}")
+        raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {shown(value)}")
 
 
 def _check_noise(noise: Any) -> None:
     if not isinstance(noise, numbers.Real) or isinstance(noise, bool) or not 0 <= float(noise) < 0.5:
-        raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {noise!r}")
+        raise ParameterError(f"noise must be a fraction of the points, at least 0 and below 0.5, got {shown(noise)}")
 
 
 def percentage(text: str) -> float | None:
@@ -158,10 +158,10 @@ def _distance(margin: Any) -> float:
     if isinstance(margin, str):
         share = percentage(margin)
         if share is None or not 0 <= share <= 100:
-            raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {margin!r}")
+            raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {shown(margin)}")
         return share
     if not isinstance(margin, numbers.Real) or isinstance(margin, bool) or not 0 <= float(margin) < np.inf:
-        raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {margin!r}")
+        raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {shown(margin)}")
     return float(margin)
 
 
@@ -184,8 +184,8 @@ def _check_agreement(recipe: Recipe) -> None:
         )
     if exact_in is None:
         return
-    if exact_in not in FORMATS:
-        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {exact_in!r}")
+    if not isinstance(exact_in, str) or exact_in not in FORMATS:
+        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {shown(exact_in)}")
     if activation.is_own:
         raise ParameterError(
             f"exact_in={exact_in!r} needs an activation whose rounding is known: "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import count_all
 from .._kernels.limits import highest_sums, lowest_counts, lowest_sums
 from .._support.threads import SERIAL
-from ..data import as_labels, as_matrix, class_indices, finite_points
+from ..data import as_labels, as_points, class_indices
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network.activations import Activation
@@ -68,16 +68,14 @@ class Stream:
             X, y = batch
         except (TypeError, ValueError) as error:
             raise DataError(f"a batch must be a pair (X, y): {error}") from error
-        matrix = as_matrix(X, "a batch")
-        labels = as_labels(y, matrix.shape[0])
-        if matrix.shape[1] != self.n_features:
-            raise DataError(f"a batch must have {self.n_features} features, got shape {tuple(matrix.shape)}")
+        points = as_points(X, "a batch", self.n_features, or_none=True)
+        labels = as_labels(y, points.shape[0])
         codes = class_indices(labels, None if self.labels is None else self.labels.tolist())
         unknown = np.flatnonzero(~np.isin(codes, self.classes))
         if len(unknown):
             row, what = unknown[0], "class codes" if self.labels is None else "labels"
             raise DataError(f"a batch has {what} that the network does not know: {labels[row]} in row {row}")
-        return finite_points(matrix, "a batch"), codes
+        return points, codes
 
     def named(self, codes: Codes) -> NDArray[Any]:
         """What the codes stand for."""

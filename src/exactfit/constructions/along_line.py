@@ -201,5 +201,5 @@ def _with_slopes(points: DistinctPoints, line: Line) -> tuple[Network, Rows]:
         weights = np.diff(slopes, prepend=0.0)
         knots = np.concatenate([[values[0] - step], values[:-1]])
         network = _network(points, line, RELU, knots, weights, 0.0)
-        errors = np.abs(network(points.X)[:, 0].astype(np.float64) - points.y)
+        errors = np.abs(network(points.X, checked=True)[:, 0].astype(np.float64) - points.y)
     return network, np.flatnonzero(~(errors <= LARGEST_ERROR)).astype(np.int64)

@@ -21,7 +21,7 @@ from ..construct.hyperplanes import Hyperplanes
 from ..construct.rescue import coordinate_cuts
 from ..data import Codes, Floats, Labelled, Matrix, Rows, distinct_rows, refuse_conflicts
 from ..data.matrices import dense_rows
-from ..exceptions import AssumptionError
+from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..outcome import Outcome
 
@@ -198,7 +198,7 @@ def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construc
 
     The recipes leave room for rounding, so this is the last line of defence: numbers near the ends of float64's range.
     """
-    wrong = network.decide(points.X) != points.y
+    wrong = network.decide(points.X, checked=True) != points.y
     if wrong.any():
         raise AssumptionError(
             "that float64 is fine enough for the recipe's numbers",
@@ -302,6 +302,11 @@ class FixedWidth(Recipe, _OfThePaper):
     name = "fixed-width"
     assumptions = "the width is large enough"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_adaptive:
+            raise ParameterError("FixedWidth needs a width, as in FixedWidth(1000): AdaptiveWidth finds one by itself")
+
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
-        return fixed_width(X, y, self.width, self, random_state)  # type: ignore[arg-type]  # "adaptive" is refused there
+        return fixed_width(X, y, recipe=self, random_state=random_state)

@@ -27,6 +27,7 @@ from .labelled import (
     labelled_for,
     row_digests,
     target_code,
+    validated_pair,
 )
 from .matrices import (
     ExactSum,
@@ -43,6 +44,10 @@ from .matrices import (
     is_mapped,
     mean,
     mean_and_deviation,
+    not_finite,
+    refuse_empty,
+    refuse_misshapen,
+    refuse_other_features,
     validated,
 )
 
@@ -74,10 +79,15 @@ __all__ = [
     "majority_labels",
     "mean",
     "mean_and_deviation",
+    "not_finite",
     "overruled_rows",
     "refuse_conflicts",
+    "refuse_empty",
+    "refuse_misshapen",
+    "refuse_other_features",
     "resolve_conflicts",
     "row_digests",
     "target_code",
     "validated",
+    "validated_pair",
 ]

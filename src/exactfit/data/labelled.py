@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import sha256_rows
+from .._support.parameters import shown
 from ..exceptions import DataError, ParameterError
-from .matrices import Floats, Matrix, Points, Rows, as_points, copied, is_mapped, validated
+from .matrices import Floats, Matrix, Points, Rows, as_points, copied, is_mapped, not_finite, not_real, validated
 
 Codes = NDArray[np.int64]
 # Labels are hashed so many at a time, as text.
 LABEL_TILE = 2**16
+GAPS = ("NAType", "NaTType")  # types of what pandas writes for a gap, which need not be installed
 DIGEST_BYTES = 32  # of SHA-256
 SHORT_BYTES = 1024  # of a row: up to here all rows of a tile in one call beat a call of hashlib for each
 
@@ -50,16 +53,13 @@ class Labelled:
 
     @classmethod
     def checked(cls, points: Matrix, labels: NDArray[Any]) -> Labelled:
-        """Points that have passed the gate, with labels that may not have."""
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise DataError("y has NaN or infinity among its labels")
+        """Points that have passed the gate, with labels that :func:`as_labels` has."""
         try:
             classes = np.unique(labels)
             codes = np.searchsorted(classes, labels)
         except TypeError as error:
             raise DataError(f"y must hold labels of one kind: {error}") from error
-        if len(classes) < 2:
-            raise DataError(f"y holds only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
+        refuse_one_class(classes)
         return cls(points, labels, codes.astype(np.int64, copy=False), classes)
 
     @classmethod
@@ -76,16 +76,14 @@ class Labelled:
     @classmethod
     def of_codes(cls, X: Any, y: Any) -> Labelled:
         """Check points, and labels that are class codes 0..K-1 already."""
-        points, codes = as_points(X), np.asarray(y)
-        if codes.shape != (points.shape[0],):
-            raise DataError(
-                f"y must hold one class code for each of the {points.shape[0]} rows of X, got shape {codes.shape}"
-            )
+        points = as_points(X)
+        codes = as_labels(y, points.shape[0])
         if codes.dtype.kind not in "iu" or codes.min() < 0:
             raise DataError("y must hold class codes 0, 1, 2, ...")
         sizes = np.bincount(codes)
-        if len(sizes) < 2 or not sizes.all():
-            raise DataError("y must hold at least two classes, with codes 0..K-1 all in use")
+        refuse_one_class(np.flatnonzero(sizes))
+        if not sizes.all():
+            raise DataError("y must hold class codes 0..K-1, all in use: np.unique(y, return_inverse=True) makes such")
         return cls(points, codes, codes.astype(np.int64), np.arange(len(sizes)))
 
     def __len__(self) -> int:
@@ -127,10 +125,10 @@ def target_code(target: Any, classes: NDArray[Any], *, one_of_many: bool = False
     if target is None or (isinstance(target, str) and target == "all"):
         return target
     if len(classes) > 2 and not one_of_many:
-        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(classes)}")
+        raise ParameterError(f"target={shown(target)} needs a problem of two classes, this one has {len(classes)}")
     codes = {label: code for code, label in enumerate(classes.tolist())}
     if not isinstance(target, Hashable) or target not in codes:
-        raise ParameterError(f"target must be one of {classes.tolist()}, 'all' or None, got {target!r}")
+        raise ParameterError(f"target must be one of {shown(classes.tolist())}, 'all' or None, got {shown(target)}")
     return codes[target]
 
 
@@ -148,27 +146,59 @@ def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
     return np.asarray(codes[inverse.reshape(-1)], dtype=np.int64)
 
 
+def refuse_one_class(classes: NDArray[Any]) -> None:
+    """Refuse labels of which there is but one."""
+    if len(classes) < 2:
+        raise DataError(f"y holds only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
+
+
 def labelled_for(estimator: Any, X: Any, y: Any) -> Labelled:
     """Points and labels for an estimator's ``fit``, whose feature names scikit-learn checks."""
-    return Labelled.of_targets(*validated(estimator, X, y=without_mask(y)))
+    return Labelled.of_targets(*validated_pair(estimator, X, y))
+
+
+def validated_pair(estimator: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+    """Points and labels as ``fit`` takes them: a column of labels too, with scikit-learn's warning."""
+    if y is None:  # in words that scikit-learn's checks look for
+        raise DataError("fit requires y to be passed, but the target y is None")
+    points = validated(estimator, X)
+    return points, as_labels(y, points.shape[0], or_column=True)
 
 
 def without_mask(y: Any) -> Any:
     """Labels of pandas' nullable types as NumPy's, where scikit-learn would make floats of them."""
     dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    return y.to_numpy(dtype=dtype) if isinstance(dtype, np.dtype) else y
+    return y.to_numpy(dtype=dtype) if isinstance(dtype, np.dtype) and not y.isna().any() else y
 
 
-def as_labels(y: Any, n_samples: int) -> NDArray[Any]:
-    """Labels as a one-dimensional array, one for each point."""
+def as_labels(y: Any, n_samples: int, *, or_column: bool = False) -> NDArray[Any]:
+    """Labels as a one-dimensional array, one for each point; refuses NaN and infinity."""
     wanted = f"y must hold one label for each of the {n_samples} rows of X"
     try:
         labels = np.asarray(without_mask(y))
     except ValueError:
         raise DataError(f"{wanted}, got sequences of different lengths") from None
+    if or_column and labels.shape == (n_samples, 1):
+        from sklearn.utils.validation import column_or_1d
+
+        labels = column_or_1d(labels, warn=True)
     if labels.shape != (n_samples,):
         raise DataError(f"{wanted}, got shape {labels.shape}")
+    if labels.dtype.kind == "c":
+        raise not_real("y")
+    missing = _missing(labels)
+    if missing.any():
+        raise not_finite(int(missing.argmax()), "y")
     return labels
+
+
+def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are NaN, infinity, or what pandas writes for a gap."""
+    if labels.dtype.kind == "f":
+        return np.asarray(~np.isfinite(labels))
+    objects: Iterable[Any] = labels if labels.dtype.kind == "O" else []
+    gaps = [type(one).__name__ in GAPS or (isinstance(one, float) and not math.isfinite(one)) for one in objects]
+    return np.array(gaps, dtype=bool)
 
 
 def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:

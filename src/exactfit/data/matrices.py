@@ -21,36 +21,65 @@ Matrix = Any
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-# Float64 holds every integer up to this one, and not the next.
-EXACT_INTEGERS = 2**53
-# Rows of a tile: a few megabytes for images, and enough rows that a kernel's start does not matter.
-ROW_TILE = 1024
+EXACT_INTEGERS = 2**53  # float64 holds every integer up to this one, and not the next
+ROW_TILE = 1024  # rows: a few megabytes for images, and enough that a kernel's start does not matter
 TILE_NUMBERS = 2**22  # of a dense tile of rows: 32 MB
 
 
-def as_points(X: Any, name: str = "X", n_features: int | None = None) -> Matrix:
-    """Points as a float32 or float64 array or a CSR matrix, finite, with 0.0 for -0.0; refuse anything else."""
+def as_points(X: Any, name: str = "X", n_features: int | None = None, *, or_none: bool = False) -> Matrix:
+    """Points as a finite float32 or float64 array or CSR matrix, with 0.0 for -0.0; some, unless ``or_none``."""
     matrix = as_matrix(X, name)
-    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise DataError(f"{name} must have at least one row and one column, got shape {tuple(matrix.shape)}")
-    if n_features is not None and matrix.shape[1] != n_features:
-        raise DataError(f"{name} has {matrix.shape[1]} features, the network takes {n_features}")
+    if not or_none:
+        refuse_empty(matrix.shape, name)
+    if n_features is not None:
+        refuse_other_features(matrix.shape[1], n_features, name)
     return finite_points(matrix, name)
+
+
+def refuse_empty(shape: tuple[int, ...], name: str = "X") -> None:
+    """Refuse what has no rows or no columns."""
+    if not all(shape):
+        raise DataError(f"{name} must have at least one row and one column, got shape {tuple(shape)}")
+
+
+def refuse_other_features(given: int, wanted: int, name: str = "X", taker: str = "network") -> None:
+    """Refuse points of another number of features."""
+    if given != wanted:
+        raise DataError(f"{name} has {given} features, the {taker} takes {wanted}")
+
+
+def not_finite(row: int, name: str = "X") -> DataError:
+    """What is said of the first row, or label, that is no finite number."""
+    return DataError(f"row {row} of {name} holds NaN or infinity: drop or fill such values")
+
+
+def not_real(name: str = "X") -> DataError:
+    """What is said of complex numbers, in words that scikit-learn's checks look for."""
+    return DataError(f"{name} holds complex numbers. Complex data not supported: convert them first")
+
+
+def refuse_misshapen(X: Any, name: str = "X") -> None:
+    """Refuse what has no rows and columns, in words that scikit-learn's checks look for, and complex numbers."""
+    given = X if hasattr(X, "shape") else _as_array(X, name)
+    if len(given.shape) != 2:
+        remedy = "Reshape your data: reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one point"
+        raise DataError(f"{name} must have rows and columns, got shape {tuple(given.shape)}. {remedy}")
+    types = getattr(given, "dtypes", [getattr(given, "dtype", None)])
+    if any(getattr(dtype, "kind", None) == "c" for dtype in types):
+        raise not_real(name)
 
 
 def as_matrix(X: Any, name: str = "X") -> Matrix:
     """Real numbers in rows and columns, none of them rounded; they may be NaN or infinite."""
     values = X.tocsr() if sp.issparse(X) else _as_array(X, name)
-    if values.ndim != 2:
-        raise DataError(f"{name} must have rows and columns, got shape {tuple(values.shape)}")
+    refuse_misshapen(values, name)
     if values.dtype.kind not in "fiubO" or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
         raise DataError(f"{name} must hold real numbers that float64 can hold, got {values.dtype}: convert them first")
     if may_hold_large_integers(X):
         refuse_inexact_integers(X, range(values.shape[1]))
+    dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     try:
-        if sp.issparse(values):
-            return values.astype(_float_type(values.dtype), copy=False)
-        return np.ascontiguousarray(values, dtype=_float_type(values.dtype))
+        return values.astype(dtype, copy=False) if sp.issparse(values) else np.ascontiguousarray(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} must hold numbers only: {error}") from error
 
@@ -62,10 +91,6 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
         raise DataError(f"{name} must hold numbers only: {error}") from error
 
 
-def _float_type(dtype: Any) -> Any:
-    return np.float32 if dtype == np.float32 else np.float64
-
-
 def finite_points(matrix: Matrix, name: str = "X") -> Matrix:
     """Refuse NaN and infinity, and write -0.0 as 0.0: they are one number, and must give one network."""
     negative = False
@@ -74,7 +99,7 @@ def finite_points(matrix: Matrix, name: str = "X") -> Matrix:
         values = part.data if sp.issparse(part) else part
         if not np.isfinite(values).all():
             row = tile.start + int(np.argmin(np.isfinite(dense_rows(matrix, tile)).all(axis=1)))
-            raise DataError(f"row {row} of {name} holds NaN or infinity: drop or fill such values")
+            raise not_finite(row, name)
         negative = negative or bool((np.signbit(values) & (values == 0)).any())
     return with_canonical_zeros(matrix) if negative else matrix
 
@@ -147,20 +172,19 @@ def _beyond(values: NDArray[Any]) -> bool:
 
 
 def validated(estimator: Any, X: Any, **options: Any) -> Any:
-    """Points (with ``y`` among the options: and labels) of an estimator, whose feature names scikit-learn checks."""
+    """Points of an estimator, whose feature names scikit-learn checks."""
     from sklearn.utils.validation import validate_data
 
+    refuse_misshapen(X)
     options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     try:
-        checked = validate_data(estimator, X, **options)
+        points = validate_data(estimator, X, **options)
     except OverflowError:
         refuse_inexact_integers(X, range(np.shape(X)[1]))
         raise
-    points = checked[0] if isinstance(checked, tuple) else checked
     if may_hold_large_integers(X):
         refuse_inexact_integers(X, _large_columns(points))
-    points = finite_points(points)
-    return (points, *checked[1:]) if isinstance(checked, tuple) else points
+    return finite_points(points)
 
 
 def _large_columns(X: Matrix) -> Iterable[int]:
@@ -220,13 +244,13 @@ class Points:
         with np.errstate(over="ignore"):
             return tile.astype(np.float32).astype(np.float64) if self.format == "float32" else tile
 
-    def finite_tile(self, start: int, stop: int) -> Floats:
-        """As :meth:`tile`; refuses NaN and infinity."""
-        tile = self.tile(start, stop)
-        if not np.isfinite(tile).all():
-            row = start + int(np.argmin(np.isfinite(tile).all(axis=1)))
-            raise DataError(f"row {row} of X holds NaN or infinity: drop or fill such values")
-        return tile
+    def checked(self) -> Points:
+        """These points; refuses NaN and infinity, also where a number is too large for the format."""
+        for start, stop in self.ranges():
+            fine = np.isfinite(self.tile(start, stop))
+            if not fine.all():
+                raise not_finite(start + int(np.argmin(fine.all(axis=1))))
+        return self
 
     def ranges(self, size: int = ROW_TILE) -> list[tuple[int, int]]:
         """All rows, as ranges of at most ``size``."""

@@ -10,11 +10,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
-from .._support.parameters import check_whole, fill_docstring
+from .._support.parameters import check_whole, fill_docstring, shown
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
-from ..data import Labelled, as_labels
+from ..data import Labelled, as_labels, refuse_other_features
 from ..estimators import InterpolatingClassifier, has_votes
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
@@ -105,7 +105,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         for name, value in LEFT_OUT.items():
             if given[name] != value:
                 raise ParameterError(
-                    f"{name}={given[name]!r} does not work on Dask collections yet: use {name}={value!r}, "
+                    f"{name}={shown(given[name])} does not work on Dask collections yet: use {name}={value!r}, "
                     "or InterpolatingClassifier on points in memory"
                 )
         if self.memory_limit is not None:
@@ -195,8 +195,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         if names and names != list(getattr(self, "feature_names_in_", names)):
             raise DataError(f"X has the features {names}, fit saw {list(self.feature_names_in_)}")
         count = X.shape[1] if hasattr(X, "shape") else len(names)
-        if count != self.n_features_in_:
-            raise DataError(f"X has {count} features, the network takes {self.n_features_in_}")
+        refuse_other_features(count, self.n_features_in_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Fraction of points that get their label, computed now.

@@ -20,7 +20,7 @@ from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
 from ..construct.recipe import Recipe
-from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows
+from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows, not_finite, refuse_empty
 from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
@@ -72,12 +72,11 @@ class Shards(PartedPoints):
         starts = np.concatenate([[0], np.cumsum([one.n_rows for one in surveys])]).astype(np.int64)
         for start, one in zip(starts, surveys, strict=False):
             if one.not_finite >= 0:
-                raise DataError(f"row {start + one.not_finite} of X holds NaN or infinity: drop or fill such values")
+                raise not_finite(start + one.not_finite)
         features = {one.n_features for one in surveys}
         if len(features) > 1:
             raise DataError(f"chunks of X must have the same features, got {sorted(features)} of them")
-        if not starts[-1] or features == {0}:
-            raise DataError(f"X must have at least one row and one column, got shape {(int(starts[-1]), *features)}")
+        refuse_empty((int(starts[-1]), *features))
         return cls(chunks, starts, surveys, runner, memory)
 
     def __getitem__(self, rows: Any) -> Floats:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from .._support.parameters import shown
 from .._version import __version__
 from ..certificate import Certificate
 from ..certificate.record import GIVEN_ANSWERS
@@ -346,7 +347,7 @@ def _activation(activation: Activation) -> Plain:
 def check_dtype(dtype: Any) -> DType:
     """Refuse anything but the two formats."""
     if not isinstance(dtype, str) or dtype not in get_args(DType):
-        raise ParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+        raise ParameterError(f"dtype must be 'float64' or 'float32', got {shown(dtype)}")
     return cast("DType", dtype)
 
 

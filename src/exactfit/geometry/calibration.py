@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_number, check_whole, seed_sequence, shown
 from .._support.threads import Work, at_work
 from ..construct import Construction, Recipe
 from ..construct.build import build
@@ -207,7 +207,7 @@ def calibrate(
 def _check_widths(widths: Any) -> list[int]:
     chosen = sorted({check_whole("widths", width, at_least=1) for width in widths})
     if len(chosen) < 2:
-        raise ParameterError(f"widths must hold at least two different widths, got {list(widths)!r}")
+        raise ParameterError(f"widths must hold at least two different widths, got {shown(list(widths))}")
     return chosen
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.parameters import shown
 from ..exceptions import ParameterError
 from .weights import object_array
 
@@ -65,9 +66,9 @@ class Activation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ParameterError(f"an activation's name must be a non-empty string, got {self.name!r}")
+            raise ParameterError(f"an activation's name must be a non-empty string, got {shown(self.name)}")
         if not callable(self.function):
-            raise ParameterError(f"activation {self.name!r} needs a callable, got {self.function!r}")
+            raise ParameterError(f"activation {self.name!r} needs a callable, got {shown(self.function)}")
         low = self._probe(_NEGATIVE_PROBES)
         high = self._probe(_POSITIVE_PROBES)
         wrong = np.flatnonzero(low != 0)
@@ -131,13 +132,13 @@ def as_activation(given: str | Activation | Callable[[Floats], Any]) -> Activati
         if given not in _STANDARD:
             raise ParameterError(
                 f"activation must be one of {', '.join(map(repr, _STANDARD))}, "
-                f"an Activation or a named function, got {given!r}"
+                f"an Activation or a named function, got {shown(given)}"
             )
         return _STANDARD[given]
     name = getattr(given, "__name__", None)
     if not callable(given) or name is None or name == "<lambda>":
         raise ParameterError(
-            f"activation {given!r} has no name to be saved under: pass exactfit.Activation(name, function)"
+            f"activation {shown(given)} has no name to be saved under: pass exactfit.Activation(name, function)"
         )
     if name in _STANDARD:
         raise ParameterError(f"the name {name!r} belongs to a built-in activation: rename the function")

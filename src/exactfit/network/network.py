@@ -24,7 +24,7 @@ from .._kernels.counting import affine, count_all, masked_sums, sparse_affine
 from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
-from ..data.matrices import dense_rows, row_tiles
+from ..data.matrices import as_points, dense_rows, row_tiles
 from .activations import Activation, Decoder, as_activation
 from .bits import BitMatrix
 from .sides import sides
@@ -259,12 +259,21 @@ class Network:
         """Weights and biases in all, zeros included."""
         return sum(layer.n_parameters for layer in self.layers)
 
-    def __call__(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Outputs for every row of X (dense or CSR), shape (rows, outputs)."""
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"X has {X.shape[1]} features, the network takes {self.n_features}")
+    def __call__(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[Any]:
+        """Outputs for every row of X, shape (rows, outputs).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (rows, n_features)
+            There may be no rows.
+        n_jobs : int or None
+            Threads, as in scikit-learn.
+        checked : bool
+            Whether X is an array or CSR matrix of finite numbers for sure, which saves looking.
+        """
+        points = X if checked else as_points(X, n_features=self.n_features, or_none=True)
         with Threads(n_jobs) as threads:
-            tiles = threads.map(lambda tile: self._forward(dense_rows(X, tile)), row_tiles(X, self._row_tile))
+            tiles = threads.map(lambda tile: self._forward(dense_rows(points, tile)), row_tiles(points, self._row_tile))
         return np.concatenate(tiles) if tiles else np.empty((0, self.widths[-1]))
 
     @property
@@ -285,9 +294,9 @@ class Network:
             return signal.numbers()
         return np.asarray(signal.to_bool() if isinstance(signal, BitMatrix) else signal)
 
-    def decide(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[np.intp]:
-        """Class index of every row of X, -1 where no class or several claim it."""
-        return self.decoder(self(X, n_jobs=n_jobs))
+    def decide(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[np.intp]:
+        """Class index of every row of X, -1 where no class or several claim it; parameters as for a call."""
+        return self.decoder(self(X, n_jobs=n_jobs, checked=checked))
 
     def header(self) -> dict[str, Any]:
         """The structure, as JSON can hold it."""

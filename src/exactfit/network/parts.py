@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import as_points
 from ..exceptions import ParameterError
 from .bits import BitMatrix
 from .network import Layer, Matrix, Network
@@ -170,10 +171,12 @@ class SwitchedNetwork:
         return sum(part.n_parameters for part in self.parts.values())
 
     def decide(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[np.intp]:
-        """Class index of every row of X, -1 where neither the patches nor the model decide."""
+        """Class index of every row of X, as :class:`Network` takes it; -1 where neither patches nor model decide."""
         if self.model is None:
             raise ParameterError("the model behind these patches is no chain of layers: ask the repaired classifier")
-        return overruled(self.patches.decide(X, n_jobs=n_jobs), self.model.decide(X, n_jobs=n_jobs))
+        points = as_points(X, n_features=self.n_features, or_none=True)
+        patched, answers = (part.decide(points, n_jobs=n_jobs, checked=True) for part in (self.patches, self.model))
+        return overruled(patched, answers)
 
     def header(self) -> dict[str, Any]:
         """The structure, as JSON can hold it."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.parameters import check_whole, check_wholes
+from .._support.parameters import check_whole, check_wholes, shown
 from ..certificate import Certificate
-from ..data import as_labels, as_points
+from ..data import as_labels, as_points, refuse_other_features
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanation, Explanations
@@ -68,8 +68,7 @@ def plot_explanation(
     if not hasattr(model, "explain"):
         raise ParameterError(f"answers of an InterpolatingClassifier can be explained, got {type(model).__name__}")
     here = dense_rows(as_points([point], "point"), slice(None))[0]
-    if here.shape != (2,):
-        raise DataError(f"a point of two features can be drawn, got shape {here.shape}")
+    refuse_other_features(len(here), 2, "point", "picture")
     check_whole("detectors", detectors, at_least=0)
     known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
@@ -319,7 +318,7 @@ def _doubt(suspects: Suspects, place: int) -> str:
 def _as_images(points: ArrayLike, shape: Shape) -> Floats:
     sides = check_wholes("shape", shape, at_least=1)
     if len(sides) != 2:
-        raise ParameterError(f"shape must be height and width of an image, got {shape!r}")
+        raise ParameterError(f"shape must be height and width of an image, got {shown(shape)}")
     rows: Floats = dense_rows(as_points(points, "images"), slice(None))
     if rows.shape[1] != sides[0] * sides[1]:
         raise DataError(f"images of shape {shape} have {sides[0] * sides[1]} pixels, got points of shape {rows.shape}")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_whole
 from ..construct import Construction, Trace
-from ..data import as_labels, as_points, class_indices, is_digest_of
+from ..data import as_labels, as_points, class_indices, is_digest_of, refuse_other_features
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Network
@@ -260,10 +260,7 @@ def plot_points(
     """
     points = dense_rows(as_points(X), slice(None))
     labels = as_labels(y, len(points))
-    if points.shape[1] != 2:
-        raise DataError(
-            f"points of two features with a label each can be drawn, got shapes {points.shape}, {labels.shape}"
-        )
+    refuse_other_features(points.shape[1], 2, taker="picture")
     if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
         raise ParameterError(f"names must be a list with the name of each class, got {type(names).__name__}")
     classes = distinct_labels(labels).tolist() if names is None else range(len(names))

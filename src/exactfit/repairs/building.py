@@ -15,8 +15,8 @@ from .._support.threads import Threads
 from ..certificate.chains import prove_chain
 from ..certificate.record import Arithmetic, ProofEffort
 from ..construct.patterns import rounded
-from ..data import Codes, Matrix, Points, Rows, conflict_pairs, conflicts, data_digest
-from ..exceptions import ContradictoryLabelsError, DataError
+from ..data import Codes, Matrix, Points, Rows, conflict_pairs, conflicts, data_digest, refuse_other_features
+from ..exceptions import ContradictoryLabelsError
 from ..network import Network
 from ..network.parts import SwitchedNetwork
 from ..options import FORMATS
@@ -165,8 +165,8 @@ def _listed(rows: Rows) -> tuple[int, ...]:
 
 def _seen(model: Model, points: Matrix, labels: NDArray[Any], recipe: PatchRecipe) -> tuple[Matrix, Codes]:
     """Points in the asked format, and class indices; refuses what the model does not know, and contradictions."""
-    if model.n_features is not None and model.n_features != points.shape[1]:
-        raise DataError(f"X has {points.shape[1]} features, the model takes {model.n_features}")
+    if model.n_features is not None:
+        refuse_other_features(points.shape[1], model.n_features, taker="model")
     codes = model.codes(labels)
     seen = rounded(points, recipe.exact_in)
     groups = conflicts(seen, codes)

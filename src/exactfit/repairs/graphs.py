@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Floats, Matrix
+from ..data import Floats, Matrix, refuse_other_features
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
@@ -196,8 +196,7 @@ class Graph:
         return all_finite(self._run(X, self.scores).astype(np.float64), "the ONNX model")
 
     def _run(self, X: Matrix, output: str) -> Array:
-        if X.shape[1] != self.n_features:
-            raise DataError(f"X has {X.shape[1]} features, the model takes {self.n_features}")
+        refuse_other_features(X.shape[1], self.n_features, taker="model")
         tiles = []
         for tile in row_tiles(X, RUN_ROWS):
             points = dense_rows(X, tile).astype(self.input_dtype).reshape(-1, *self.input_shape)

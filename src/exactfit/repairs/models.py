@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from .._support.parameters import shown
 from ..data import Codes, Floats, Matrix, Rows, class_indices
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
@@ -73,7 +74,7 @@ class Model:
     def decide(self, X: Matrix, n_jobs: int | None = None) -> Codes:
         """The class index of every row: of a chain as this package evaluates it, else as the model itself answers."""
         if self.chain is not None:
-            return self.chain.decide(X, n_jobs=n_jobs).astype(np.int64)
+            return self.chain.decide(X, n_jobs=n_jobs, checked=True).astype(np.int64)
         return self.ask(X)
 
     def ask(self, X: Matrix) -> Codes:
@@ -92,7 +93,7 @@ class Model:
     def scores(self, X: Matrix, n_jobs: int | None = None) -> Floats:
         """What the model's answers are taken from: a column for each class, or (rows,) where scikit-learn has one."""
         if self.chain is not None:
-            return np.asarray(self.chain(X, n_jobs=n_jobs), dtype=np.float64)
+            return np.asarray(self.chain(X, n_jobs=n_jobs, checked=True), dtype=np.float64)
         if self.graph is not None:
             return self.graph.run_scores(X)
         if _is_module(self.source):
@@ -108,11 +109,11 @@ class Model:
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             label, few = labels.tolist()[row], ", ".join(map(repr, self.classes.tolist()[:10]))
-            shown = few + (f" and {len(self.classes) - 10} more" if len(self.classes) > 10 else "")
+            classes = few + (f" and {len(self.classes) - 10} more" if len(self.classes) > 10 else "")
             told = (
-                f"the model answered {label!r} for row {row}, which is none of its classes {shown}: pass classes=..."
+                f"the model answered {label!r} for row {row}, which is none of its classes {classes}: pass classes=..."
                 if answered
-                else f"row {row} has the label {label!r}, which is none of the model's classes {shown}"
+                else f"row {row} has the label {label!r}, which is none of the model's classes {classes}"
             )
             raise DataError(told)
         return codes
@@ -195,7 +196,7 @@ def _classes_of(graph: Graph, given: Any) -> NDArray[Any]:
     if named is None:
         return _classes(given, None, n_outputs)
     if given is not None and set(given) != set(named.tolist()):
-        raise ParameterError(f"the ONNX model names its classes, {named.tolist()!r}, and others are given")
+        raise ParameterError(f"the ONNX model names its classes, {shown(named.tolist())}, and others are given")
     return _classes(None, named, n_outputs)
 
 
@@ -206,7 +207,7 @@ def _classes(given: Any, named: Any, n_outputs: int | None) -> NDArray[Any]:
         named if given is None and named is not None else given if given is not None else range(n_outputs or 0)
     )
     if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
-        raise ParameterError(f"classes must be two or more distinct labels, got {classes.tolist()!r}")
+        raise ParameterError(f"classes must be two or more distinct labels, got {shown(classes.tolist())}")
     if n_outputs is not None and len(classes) != n_outputs:
         raise ParameterError(f"the model has {n_outputs} outputs, and {len(classes)} classes are given")
     return classes

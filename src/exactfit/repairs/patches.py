@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from .._kernels.distances import pair_squares
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
 from .._kernels.rows import squared_norms
-from .._support.parameters import check_number
+from .._support.parameters import check_number, shown
 from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
@@ -119,12 +119,12 @@ def with_units(network: Network, units: Layer, codes: Codes) -> Network:
 
 def share_of(reach: Any) -> float:
     """Reach as a share of what is possible: 0.0 for "least", 1.0 for "full"."""
-    if reach in ("least", "full"):
+    if isinstance(reach, str) and reach in ("least", "full"):
         return float(reach == "full")
     try:
         return check_number("reach", reach, above=0.0, at_most=1.0)
     except ParameterError as error:
-        raise ParameterError(f"reach must be 'least', 'full' or a share in (0, 1], got {reach!r}") from error
+        raise ParameterError(f"reach must be 'least', 'full' or a share in (0, 1], got {shown(reach)}") from error
 
 
 def joined_patches(old: Patches, new: Patches) -> Patches:

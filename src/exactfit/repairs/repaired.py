@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate, certify, data_digest
 from ..construct.patterns import rounded
-from ..data import Codes, Floats, Matrix, as_labels, as_points, validated
+from ..data import Codes, Floats, Matrix, as_labels, as_points, validated, validated_pair
 from ..exceptions import ConstructionError, DataError, ParameterError
 from ..network.parts import overruled
 from .building import HeldOut, PatchRecipe, Repair, RepairExplanation, RepairReport, stacked
@@ -146,7 +146,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Itself; left as it was if anything is refused.
         """
         made = self.__sklearn_clone__()
-        points, labels = validated(made, X, y=y)
+        points, labels = validated_pair(made, X, y)
         recipe = made._recipe()
         model = read_model(self.model, self.classes, rounded(points, self.exact_in), labels)
         made._keep(Repair.of(model, points, labels, recipe), (points, labels))
@@ -251,7 +251,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[overruled(self._patched(points), self._answers(points))])
 
     def _patched(self, points: Matrix) -> NDArray[np.intp]:
-        return self.network_.patches.decide(points, n_jobs=self.n_jobs)
+        return self.network_.patches.decide(points, n_jobs=self.n_jobs, checked=True)
 
     def _answers(self, points: Matrix) -> Codes:
         return self.repair_.model.decide(points, self.n_jobs)

@@ -193,9 +193,10 @@ class Encoding:
             return list(names).index(str(self.label))
         if not (header and self.header) and self.label_position is not None and len(names) == self.n_columns:
             return self.label_position
-        raise DataError(
-            f"the labels are missing: there is no column {self.label!r} among {', '.join(names[:SHOWN_NAMES])}"
-        )
+        missing = f"there is no column {self.label!r} among {', '.join(names[:SHOWN_NAMES])}"
+        if self.label is None:
+            missing = "the model was fitted to labels beside its table, so pass them here too, as y"
+        raise DataError(f"the labels are missing: {missing}")
 
     def raw(self, table: Table) -> Floats:
         """The features of a table before they are scaled."""

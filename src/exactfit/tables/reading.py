@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array
 from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice
 from .._support.threads import usable_memory
+from ..data import refuse_misshapen
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .columns import EXACT_INTEGERS, Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
 from .table import MISSING, Choice, Choose, Column, Kind, Missing, Raw, Table, check_parts, place
@@ -280,6 +281,7 @@ def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
 def read_matrix(matrix: Any, name: str, choose: Choose, writing: Writing) -> Raw:
     """An array, or what NumPy makes one of; text and objects in it are read as cells of a file are."""
     try:
+        refuse_misshapen(matrix)
         X = check_array(matrix, dtype=None, ensure_all_finite=False, input_name="X")
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} cannot be read: {error}") from error
