@@ -43,6 +43,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.console import counted
 from .._version import __version__
 from ..exceptions import DataError, ParameterError
 
@@ -138,6 +139,9 @@ class Experiment:
     scheme: Scheme = field(default_factory=Scheme)
     figures: tuple[dict[str, Any], ...] = ()
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"<Experiment: {self.name}, {counted(self.runs, 'run')} of every cell>"
 
     def cells(self, n_points: int) -> list[Cell]:
         """All cells of the grid, for data of so many points; each once, in order.

@@ -133,6 +133,9 @@ class DecisionRegionDisplay:
     lines: Floats
     equal: bool = True
 
+    def __repr__(self) -> str:
+        return f"<DecisionRegionDisplay: {len(self.points):,} points, {len(self.classes):,} classes>"
+
     @classmethod
     def from_estimator(
         cls, model: Any, X: ArrayLike, y: ArrayLike, *,
