@@ -36,6 +36,7 @@ ADAPTIVE, FIXED = 2, 3  # the random streams of networks
 DOUBLINGS = 4  # widths to build networks of, each twice the one before
 SOFT = 0.15  # standard deviation, in logarithms, that the limit forecast is trusted to as an asymptote
 LEAST_SPREAD = 0.01  # in logarithms: networks of one width never agree better than to a percent
+LEAST_EXCESS = 0.05  # of the limit's number: where the search begins if networks show none, for it has no logarithm
 MISSED_SHARE = 0.01  # networks that miss a larger share of the points are too narrow to say anything
 
 
@@ -326,7 +327,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
         fitted = np.log(np.exp(p[0]) + np.exp(p[1]) * (widths / middle) ** -np.exp(p[2]))
         return np.append((fitted - logs) / spread, (p[0] - math.log(forecast)) / SOFT)
 
-    excess = max(float(np.exp(logs.mean())) - forecast, 0.05 * forecast)
+    excess = max(float(np.exp(logs.mean())) - forecast, LEAST_EXCESS * forecast)
     low, high = [-5.0, -20.0, math.log(0.2)], [40.0, 40.0, math.log(3.0)]
     found = least_squares(residuals, [math.log(forecast), math.log(excess), 0.0], bounds=(low, high)).x
     c = math.exp(found[2])

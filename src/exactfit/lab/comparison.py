@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 DEFAULT_WIDTH = 100  # letters of a line where there is no terminal
-GAP = "  "
-FIGURE_SIZE = (8.4, 5.0)
+GAP = "  "  # between columns
+FIGURE_SIZE = (8.4, 5.0)  # inches, with room for a legend at the side
 SIZES = {
     "total_bits": "bits of all weights and biases",
     "parameters": "weights and biases",
