@@ -34,7 +34,7 @@ shown = between[[np.argmax(claims == 1), np.argmax(claims == 0)]]
 with style():
     figure = plt.figure(figsize=(10.5, 10.4))
     above, below = figure.subfigures(2, 1, height_ratios=(1.35, 1))
-    plot_anchors(explained, unseen, X, shape=(8, 8), ax=above.subplots())
+    plot_anchors(explained, unseen, X, image_shape=(8, 8), ax=above.subplots())
     for ax, point in zip(below.subplots(1, 2), shown, strict=True):
         plot_explanation(moons, point, points, labels, ax)
     if len(sys.argv) > 1:

@@ -34,7 +34,7 @@ suspects = find_suspects(X, y, random_state=0, n_jobs=2)
 print(suspects)
 
 with style():
-    ax = plot_suspects(suspects, X, shape=shape, m=40)
+    ax = plot_suspects(suspects, X, image_shape=shape, m=40)
     if options.picture:
         ax.figure.savefig(options.picture, dpi=110)
     else:

@@ -102,6 +102,13 @@ def test_imports_point_down() -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("name", ["COLUMN_BITS", "EXACT_INTEGERS", "WORD_BITS"])
+def test_a_number_that_several_rooms_need_is_written_once(name: str) -> None:
+    lines = [line for path in SOURCE.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert sum(line.startswith(f"{name} = ") for line in lines) == 1
+    assert sum("= 2**53" in line or "= 2.0**53" in line for line in lines) == 1
+
+
 @pytest.mark.parametrize(
     ("module", "statement"),
     [

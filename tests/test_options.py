@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 
 import pytest
 
@@ -12,11 +14,23 @@ from exactfit import InterpolatingClassifier, Recipe
 from exactfit.options import ACCURATE, PAPER, Options, options_text
 
 NAMES = {option.name for option in fields(Options)}
+PACKAGES = ("", ".constructions", ".geometry", ".lab", ".plots", ".repairs", ".suspects", ".tables")
+RETIRED = {"memory", "repeats", "group", "shape", "seed", "rng", "time_budget"}
 
 
 def test_loading_the_record_loads_no_arrays() -> None:
     code = "import sys, exactfit.options; print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_public_parameters_have_one_name_per_idea() -> None:
+    packages = [import_module(f"exactfit{name}") for name in PACKAGES]
+    public = {name: getattr(package, name) for package in packages for name in package.__all__}
+    for name, one in public.items():
+        if inspect.isfunction(one) or is_dataclass(one):
+            taken = inspect.signature(one).parameters.keys()
+            assert not taken & RETIRED, name
+            assert "order" not in taken or name == "fixed_width"  # there it is the candidates' rows
 
 
 def test_presets_name_options() -> None:

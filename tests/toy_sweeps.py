@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit.data import data_digest
 from exactfit.lab import Dataset
-from exactfit.lab.experiment import Experiment
+from exactfit.lab.experiment import Experiment, Scheme
 from exactfit.lab.store import Store
 from exactfit.lab.sweep import Backend, Shard, Sweep, SweepReport
 from exactfit.lab.trials import Trials
@@ -35,7 +35,7 @@ DIGITS = dataset("digits", X_DIGITS[:80], Y_DIGITS[:80])
 GRID = {"width": (10, 40, 70), "max_bias": (0.0, 0.5, 1.0), "points": (40, 60)}
 
 
-TOY = Experiment("toy", "Toy", 3, ({}, {}), (GRID,))
+TOY = Experiment("toy", "Toy", 3, ({}, {}), (GRID,), Scheme(center=False))
 
 
 def quiet(*_: object) -> None:

@@ -16,7 +16,7 @@ def quiet(_: str) -> None:
 
 
 def header(kind: str = "shared", data: str = "parallel-lines") -> dict:
-    return header_of("toy", load_dataset(data), Scheme(kind=kind))
+    return header_of("toy", load_dataset(data), Scheme(kind=kind, center=False))
 
 
 def trial(run: int, n: int = 64, **more) -> Trial:

@@ -57,12 +57,11 @@ class ContradictoryLabelsError(DataError):
         self.pairs, self.exact_in = tuple((int(a), int(b)) for a, b in pairs), exact_in
         self.may_vote = may_vote
         shown = ", ".join(f"({a}, {b})" for a, b in self.pairs[: self.SHOWN])
-        more = len(self.pairs) - self.SHOWN
+        more, count = len(self.pairs) - self.SHOWN, len(self.pairs)
         super().__init__(
-            f"{len(self.pairs)} conflicts: equal points {f'(in {exact_in}) ' if exact_in else ''}with different "
-            f"labels, in rows {shown}"
-            f"{f' and {more} more' if more > 0 else ''}. No function can fit both. "
-            "Correct the labels, add a feature that tells the points apart, "
+            f"{count} conflict{'s' if count != 1 else ''}: equal points {f'(in {exact_in}) ' if exact_in else ''}"
+            f"with different labels, in rows {shown}{f' and {more} more' if more > 0 else ''}. No function can "
+            "fit both. Correct the labels, add a feature that tells the points apart, "
             + ('or pass conflicts="majority".' if may_vote else "or leave one of them out.")
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._support.console import as_frame
+from ._support.console import as_frame, counted
 from ._support.html import element, html_table, joined
 from .network.standings import NOBODY, Standings
 
@@ -144,7 +144,8 @@ class Explanation:
     radius: float | None = None
 
     def __repr__(self) -> str:
-        return f"<Explanation: {self.label!r}, claimed by {len(self.claimed_by)} classes, {len(self.fires)} detectors>"
+        claims = counted(len(self.claimed_by), "class", "classes")
+        return f"<{type(self).__name__}: {self.label!r}, claimed by {claims}, {counted(len(self.fires), 'detector')}>"
 
     def __str__(self) -> str:
         claims = " and ".join(map(repr, self.claimed_by)) or "no class"
@@ -291,7 +292,8 @@ class Explanations(Sequence[Explanation]):
         return self._at(clearest[place], best[place])
 
     def __repr__(self) -> str:
-        return f"<Explanations: {len(self)} points, {len(self.anchors)} detectors>"
+        points, detectors = counted(len(self), "point"), counted(len(self.anchors), "detector")
+        return f"<{type(self).__name__}: {points}, {detectors}>"
 
     def __str__(self) -> str:
         more = len(self) - SHOWN_POINTS

@@ -92,7 +92,7 @@ def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypat
 
     monkeypatch.setattr(evaluation, "fold_scores", interrupted)
     out, _ = output_of(EVALUATE, capsys, ExitCode.INTERRUPTED)
-    assert out.splitlines()[0] == "30 points, 2 classes, 1 folds (interrupted)"
+    assert out.splitlines()[0] == "30 points, 2 classes, 1 fold (interrupted)"
     assert [line.split("  ")[0] for line in out.splitlines()[2:4]] == ["as given", "majority"]
 
 

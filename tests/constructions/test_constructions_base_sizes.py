@@ -73,7 +73,7 @@ def test_every_float64_evaluation_is_right(constructor, k) -> None:
         lambda: Huang(tries=0),
         lambda: Zhang(tries=1.5),
         lambda: Zhang(tries=None),
-        lambda: CondensedNeighbour(memory=-1),
+        lambda: CondensedNeighbour(memory_limit=-1),
         lambda: AdaptiveWidth(selection="best"),
         lambda: FixedWidth(10, activation="cubic"),
     ],

@@ -16,7 +16,7 @@ from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distinct_points
 from exactfit.constructions.bit_extraction import distant_keys, label_bits, whole_keys
-from exactfit.constructions.deep_narrow import best_plan, compress_keys, fold
+from exactfit.constructions.deep_narrow import best_layout, compress_keys, fold
 
 
 def vardi_size(n_groups, group, key_bits, label_bits):
@@ -125,8 +125,8 @@ def test_the_certificate_is_one_of_whole_numbers(constructor):
 
 
 def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ParameterError, match="group must be a whole number >= 1, got 0"):
-        Vardi(group=0)
+    with pytest.raises(ParameterError, match="group_size must be a whole number >= 1, got 0"):
+        Vardi(group_size=0)
     with pytest.raises(ParameterError, match="cell must be a whole number >= 1, got -1"):
         Park(cell=-1)
 
@@ -147,12 +147,12 @@ def test_folds_keep_keys_apart_and_halve_the_line(keys):
 @given(keys=st.sets(st.integers(0, 400), min_size=1, max_size=40), length=st.integers(1, 100))
 def test_segments_are_pushed_together_without_meeting(keys, length):
     keys = sorted(keys)
-    plan = compress_keys(np.array(keys, dtype=object), length)
-    segment = [max(j for j, start in enumerate(plan.starts) if start <= key) for key in keys]
-    assert plan.places.tolist() == [key + plan.shifts[j] for key, j in zip(keys, segment, strict=True)]
-    assert len(set(plan.places.tolist())) == len(keys)
-    assert plan.places.min() == 0
-    assert all(start % length == 0 for start in plan.starts)
+    layout = compress_keys(np.array(keys, dtype=object), length)
+    segment = [max(j for j, start in enumerate(layout.starts) if start <= key) for key in keys]
+    assert layout.places.tolist() == [key + layout.shifts[j] for key, j in zip(keys, segment, strict=True)]
+    assert len(set(layout.places.tolist())) == len(keys)
+    assert layout.places.min() == 0
+    assert all(start % length == 0 for start in layout.starts)
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,13 @@ def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
     network = Park(cell).construct(X, y, random_state=1).network
     found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
     borders, folded = fold(found.keys)
-    plan = best_plan(folded, c, cell)
-    size = park_size(len(borders), len(plan.starts), len(plan.cells), plan.cell, c)
+    layout = best_layout(folded, c, cell)
+    size = park_size(len(borders), len(layout.starts), len(layout.cells), layout.cell, c)
     assert (len(network.layers) - 1, network.n_neurons) == size
-    assert cell in {None, plan.cell}
+    assert cell in {None, layout.cell}
     assert max(network.widths) <= 10
     assert nonzero(network) <= 4 * network.n_neurons + X.shape[1]
-    assert widest(network) <= max(found.n_bits, plan.cell * c, *(w.bit_length() for w in found.weights)) + 1
+    assert widest(network) <= max(found.n_bits, layout.cell * c, *(w.bit_length() for w in found.weights)) + 1
 
 
 def test_park_with_short_codes_is_exact_in_float64():

@@ -42,7 +42,7 @@ def test_polytopes_need_fewer_than_balls_for_three_labels() -> None:
 def test_too_many_faces_are_refused() -> None:
     X, y = three_labels(n=200, k=2)
     with pytest.raises(TooLargeError, match="polytopes need"):
-        PolytopeCover(memory=1000).construct(X, y, random_state=0)
+        PolytopeCover(memory_limit=1000).construct(X, y, random_state=0)
 
 
 def test_both_activations_give_the_same_polytopes() -> None:

@@ -17,13 +17,14 @@ from exactfit.constructions import (
 from exactfit.geometry import limit_cover
 
 
-@pytest.mark.parametrize("order", ["random", "greedy"])
+@pytest.mark.parametrize("selection", ["random", "greedy"])
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid"])
-def test_balls_are_those_of_the_papers_limit(problem, order) -> None:
+def test_balls_are_those_of_the_papers_limit(problem, selection) -> None:
     X, y = PROBLEMS[problem]()
     firsts = np.unique(X, axis=0, return_index=True)[1]
     X, y = X[np.sort(firsts)], y[np.sort(firsts)]
-    made, limit = BallCover(order).construct(X, y, random_state=7), limit_cover(X, y, order, random_state=7)
+    made = BallCover(selection=selection).construct(X, y, random_state=7)
+    limit = limit_cover(X, y, selection=selection, random_state=7)
     np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
     np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
     np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)
@@ -92,4 +93,4 @@ def test_prototypes_are_harts(k) -> None:
 def test_too_many_prototypes_are_refused_before_memory_runs_out() -> None:
     X, y = three_labels(n=200, k=2)
     with pytest.raises(TooLargeError, match="prototypes need"):
-        CondensedNeighbour(memory=10_000).construct(X, y, random_state=0)
+        CondensedNeighbour(memory_limit=10_000).construct(X, y, random_state=0)

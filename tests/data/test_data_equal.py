@@ -87,7 +87,7 @@ def test_pairs_name_the_first_row_and_the_first_of_each_other_label():
 def test_equal_points_of_one_label_are_no_conflict():
     X = np.array([[0.0], [-0.0], [1.0]])
     refuse_conflicts(X, np.array([1, 1, 0]))
-    with pytest.raises(ContradictoryLabelsError, match=r"1 conflicts: .*\(0, 1\)"):
+    with pytest.raises(ContradictoryLabelsError, match=r"1 conflict: .*\(0, 1\)"):
         refuse_conflicts(X, np.array([1, 0, 0]))
 
 

@@ -341,8 +341,8 @@ BAD_DATA = {
     "missing label": (X_FLOAT, np.array(["a", None, "b"] * 12, dtype=object), "labels of one kind"),
     "missing nullable label": (X_FLOAT, pd.Series([None, 0, 1] * 12, dtype="Int64"), "row 0 of y holds NaN"),
     "bytes as labels": (X_FLOAT, np.array([b"a", b"b"] * 18), "labels of one kind.*bytes"),
-    "conflict": (np.vstack([X_FLOAT, X_FLOAT[:1]]), np.append(Y_GOOD, 1 - Y_GOOD[0]), r"1 conflicts.*\(0, 36\)"),
-    "conflict of zeros": (np.array([[0.0, 1.0], [-0.0, 1.0]]), [0, 1], r"1 conflicts.*\(0, 1\)"),
+    "conflict": (np.vstack([X_FLOAT, X_FLOAT[:1]]), np.append(Y_GOOD, 1 - Y_GOOD[0]), r"1 conflict: .*\(0, 36\)"),
+    "conflict of zeros": (np.array([[0.0, 1.0], [-0.0, 1.0]]), [0, 1], r"1 conflict: .*\(0, 1\)"),
 }
 
 BAD_OPTIONS = {

@@ -48,7 +48,7 @@ def test_few_balls_where_classes_are_apart_and_many_where_they_alternate() -> No
 
 def test_a_small_pool_of_candidates_still_covers() -> None:
     X, y = moons(500)
-    covering = mutual_covering(X, y, memory=300, n_draws=4, random_state=5)
+    covering = mutual_covering(X, y, memory_limit=300, n_draws=4, random_state=5)
     assert is_mutual_covering(X, y, covering)
     assert covering.n_target <= 12
 

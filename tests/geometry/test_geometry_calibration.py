@@ -35,7 +35,7 @@ def digits() -> tuple[Any, Any]:
 
 def test_predictions_hold_at_widths_that_were_left_out(digits: tuple[Any, Any]) -> None:
     X, y = digits
-    calibration = calibrate(X, y, widths=[150, 300, 600], repeats=3)
+    calibration = calibrate(X, y, widths=[150, 300, 600], n_repeats=3)
     inside, total = 0, 0
     for width in (220, 450, 900, 1500):
         predicted = calibration.detectors(width)
@@ -51,7 +51,7 @@ def test_predictions_hold_at_widths_that_were_left_out(digits: tuple[Any, Any]) 
 def test_calibration_of_two_unit_moons() -> None:
     X, y = unit_moons()
     covering = mutual_covering(X, y, constant=0.3, center=True)
-    calibration = calibrate(X, y, repeats=3, covering=covering)
+    calibration = calibrate(X, y, n_repeats=3, covering=covering)
     width = calibration.width()
     assert width.low <= width.value <= width.high
     assert all(fit.width in width for fit in calibration.adaptive)
@@ -67,15 +67,15 @@ def test_calibration_of_two_unit_moons() -> None:
 
 def test_the_same_seed_gives_the_same_calibration() -> None:
     X, y = unit_moons()
-    first, second = (calibrate(X, y, widths=[100, 200], repeats=2, random_state=4, n_jobs=jobs) for jobs in (1, 2))
+    first, second = (calibrate(X, y, widths=[100, 200], n_repeats=2, random_state=4, n_jobs=jobs) for jobs in (1, 2))
     assert first == second
-    assert first != calibrate(X, y, widths=[100, 200], repeats=2, random_state=5)
+    assert first != calibrate(X, y, widths=[100, 200], n_repeats=2, random_state=5)
     assert first.notes  # without a covering there is nothing to fit the theorem's constant to
 
 
 def test_intervals_widen_beyond_what_was_seen() -> None:
     X, y = unit_moons()
-    calibration = calibrate(X, y, widths=[100, 200, 400], repeats=3)
+    calibration = calibrate(X, y, widths=[100, 200, 400], n_repeats=3)
     near, far = calibration.detectors(400), calibration.detectors(6400)
     assert far.high - far.low > near.high - near.low
     assert "extrapolated" in str(far)
@@ -84,13 +84,13 @@ def test_intervals_widen_beyond_what_was_seen() -> None:
 
 def test_bad_input_of_calibrate_is_refused() -> None:
     X, y = unit_moons()
-    for options in ({"widths": [100]}, {"widths": [0, 5]}, {"repeats": 1}, {"confidence": 1.0}, {"target": 9}):
+    for options in ({"widths": [100]}, {"widths": [0, 5]}, {"n_repeats": 1}, {"confidence": 1.0}, {"target": 9}):
         with pytest.raises(ParameterError):
             calibrate(X, y, **options)
     with pytest.raises(DataError, match="larger widths"):
-        calibrate(X, y, widths=[1, 2], repeats=2)
+        calibrate(X, y, widths=[1, 2], n_repeats=2)
     with pytest.raises(ParameterError, match="width"):
-        calibrate(X, y, widths=[100, 200], repeats=2).detectors(0)
+        calibrate(X, y, widths=[100, 200], n_repeats=2).detectors(0)
     iris = load_iris(return_X_y=True)
     with pytest.raises(ParameterError, match="two classes"):
         calibrate(*iris, target=1)

@@ -64,7 +64,7 @@ def test_greedy_needs_fewer_and_a_small_pool_still_covers() -> None:
     X, y = load_digits(return_X_y=True)
     random, greedy = limit_cover(X, y), limit_cover(X, y, "greedy")
     assert greedy.n_detectors < random.n_detectors
-    pooled = limit_cover(X, y, "greedy", memory=500)
+    pooled = limit_cover(X, y, "greedy", memory_limit=500)
     assert pooled.coverage.sum() == len(X)
     assert random.per_class.keys() == set(range(10))
     assert sum(random.per_class.values()) == random.n_detectors
@@ -98,10 +98,10 @@ def test_duplicates_add_no_greedy_ball() -> None:
 
 def test_bad_input_of_a_limit_is_refused() -> None:
     X, y = make_moons(20, random_state=0)
-    with pytest.raises(ParameterError, match="order"):
+    with pytest.raises(ParameterError, match="selection"):
         limit_cover(X, y, "best")
-    with pytest.raises(ParameterError, match="memory"):
-        limit_cover(X, y, memory=0)
+    with pytest.raises(ParameterError, match="memory_limit"):
+        limit_cover(X, y, memory_limit=0)
     with pytest.raises(ContradictoryLabelsError):
         limit_cover([[0.0], [0.0]], [0, 1])
 
@@ -228,7 +228,7 @@ def test_bad_input_is_refused() -> None:
     X, y = moons(20)
     with pytest.raises(ParameterError, match="below the radius"):
         mutual_covering(X, y, 0.5)
-    for options in ({"max_bias": "large"}, {"constant": 0.0}, {"target": 7}, {"memory": 0}, {"max_bias": np.inf}):
+    for options in ({"max_bias": "large"}, {"constant": 0.0}, {"target": 7}, {"memory_limit": 0}, {"max_bias": np.inf}):
         with pytest.raises(ParameterError):
             mutual_covering(X, y, **options)
     with pytest.raises(ContradictoryLabelsError):

@@ -67,7 +67,7 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
 def test_a_forecast_for_weighted_detectors(described: Description) -> None:
     X, y = moons(200)
     widths = sorted({fit.width for fit in described.calibration.fits})  # type: ignore[union-attr]
-    expected = calibrate(X, y, widths=widths, repeats=2, recipe=Recipe(detectors="weighted"))
+    expected = calibrate(X, y, widths=widths, n_repeats=2, recipe=Recipe(detectors="weighted"))
     assert described.weighted is not None
     assert (described.weighted.fits, described.weighted.curve) == (expected.fits, expected.curve)
     assert described.weighted.forecast == expected.forecast == len(described.targets)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import exactfit
 from exactfit import InterpolatingClassifier, TableModel, read_table
 from exactfit.exceptions import ParameterError
-from exactfit.lab import evaluation
+from exactfit.lab import contenders, evaluation
 from exactfit.lab.evaluation import Evaluation, Standing, interval
 
 IRIS = load_iris(return_X_y=True)
@@ -49,7 +49,7 @@ def test_auc_is_that_of_scikit_learn():
     expected = roc_auc_score(y[1::2], model.predict_proba(X[1::2]), multi_class="ovr")
     scores = evaluation.fold_scores(KNeighborsClassifier(5), (X[::2], X[1::2]), (y[::2], y[1::2]))
     assert scores["auc"] == pytest.approx(expected)
-    assert evaluation._auc(model, X[:50], y[:50]) is None
+    assert contenders._auc(model, X[:50], y[:50]) is None
 
 
 def test_shares_and_ranks_lie_between_zero_and_one(found):
@@ -119,6 +119,8 @@ def test_tables_are_encoded_in_every_fold_by_its_training_part(tmp_path, monkeyp
     model = TableModel(InterpolatingClassifier(conflicts="majority"), missing="impute").fit(table.taken(train))
     np.testing.assert_array_equal(seen[0][0], model.encode(table.taken(train)))
     np.testing.assert_array_equal(seen[0][1], model.encode(table.taken(test)))
+    exactfit.evaluate(None, model.encoding_.raw(table), table.labels, n_folds=2, n_repeats=1)
+    np.testing.assert_array_equal(seen[0][1][:, 0], seen[len(seen) // 2][1][:, 0])  # arrays as tables, to the last bit
     with pytest.raises(ParameterError, match=r"t.csv was read without labels"):
         exactfit.evaluate(None, read_table(path, missing="impute"))
 
@@ -131,6 +133,7 @@ def test_tables_are_encoded_in_every_fold_by_its_training_part(tmp_path, monkeyp
         ({"n_networks": 0}, {}, "n_networks must be 'auto' or a whole number >= 1"),
         (None, {"n_folds": 1}, "n_folds must be a whole number >= 2"),
         (None, {"n_folds": 51}, "a class has 50 points"),
+        (None, {"scale": True}, "scale must be one of 'standard', 'none', got True"),
         (None, {"time_limit": -1}, "time_limit must be a finite number > 0"),
     ],
 )

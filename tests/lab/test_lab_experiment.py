@@ -1,4 +1,4 @@
-"""None"""
+"""Experiments as files: the paper's own, a user's, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exactfit import Recipe
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab.experiment import BEYOND, PAPER, Cell, axis_values, load_experiment, paper_experiment
 
@@ -57,6 +58,11 @@ def test_paper_scale_is_the_published_grid(name: str) -> None:
     assert len(set(cells)) == len(cells)
     assert experiment.runs == RUNS.get(name, 25)
     assert not experiment.scheme.center
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_goes_beyond_the_paper_draws_as_it_does(name: str) -> None:
+    assert not paper_experiment(name).scheme.center
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -123,6 +129,9 @@ def test_a_users_file(tmp_path: Path) -> None:
     experiment = load_experiment(path)
     assert (experiment.name, experiment.title, experiment.runs, experiment.folder) == ("own", "own", 2, tmp_path)
     assert experiment.cells(150) == [Cell(n, 1.0, N) for n in (4, 8) for N in (75, 150)]
+    assert experiment.scheme.center == Recipe().center
+    path.write_text("center = false" + GOOD, encoding="utf-8")
+    assert not load_experiment(path).scheme.center
 
 
 @pytest.mark.parametrize(

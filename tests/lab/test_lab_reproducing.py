@@ -320,7 +320,7 @@ def trials() -> dict[tuple[int, float], list[Trial]]:
     problem, cells = OrderedPoints.of(data), [Cell(cell.n, cell.lam, 1000) for cell in TWO_MOONS]
     found: dict[tuple[int, float], list[Trial]] = {(cell.n, cell.lam): [] for cell in cells}
     for run in range(RUNS):
-        layers = FirstLayers(problem, Draw(data.digest, Scheme(), run), cells)
+        layers = FirstLayers(problem, Draw(data.digest, Scheme(center=False), run), cells)
         for cell in cells:
             found[cell.n, cell.lam].append(run_cell(layers, cell))
     return found
@@ -387,7 +387,7 @@ def test_mnist() -> None:
         pytest.skip("EXACTFIT_DATA names no folder")
     data = load_dataset("mnist", folder)
     cell = Cell(500, 0.0, 70_000)
-    trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 0), [cell]), cell)
+    trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(center=False), 0), [cell]), cell)
     assert trial.missed == 0
     assert trial.detectors == pytest.approx(17_116, rel=0.05)
 
@@ -396,7 +396,7 @@ def test_parallel_lines_are_the_worst_case() -> None:
     """Nearly every target point is an anchor; in the run that is kept, every one is."""
     data, cell = load_dataset("parallel-lines"), Cell(2000, 1.0, 20)
     found = [
-        run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), run), [cell]), cell)
+        run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(center=False), run), [cell]), cell)
         for run in range(5)
     ]
     assert all(trial.missed == 0 and trial.detectors >= 8 for trial in found)

@@ -37,6 +37,8 @@ from exactfit.lab.trial import (
 )
 from exactfit.network.sides import sides
 
+PAPERS = Scheme(center=False)  # draws around the origin
+
 
 def dataset(X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
     X, y = np.ascontiguousarray(X, dtype=np.float64), y.astype(np.int64)
@@ -86,7 +88,7 @@ def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
 
 def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None):
     """The network behind one cell of one run."""
-    points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or Scheme(), run)
+    points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or PAPERS, run)
     layers = FirstLayers(points, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
     return assemble(planes_of(layers, cell), patterns, points.order, points.targets, covers, Recipe().s)
@@ -96,7 +98,7 @@ CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N
 
 
 @pytest.mark.parametrize(
-    "scheme", [Scheme(), Scheme(center=True), Scheme(kind=INDEPENDENT), Scheme(detectors="weighted")]
+    "scheme", [PAPERS, Scheme(center=True), replace(PAPERS, kind=INDEPENDENT), replace(PAPERS, detectors="weighted")]
 )
 def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> None:
     draw = Draw(digits.digest, scheme, 3)
@@ -112,7 +114,7 @@ def test_shared_first_layers_change_nothing(digits: Dataset, scheme: Scheme) -> 
 
 
 def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
-    cell, scheme = Cell(100, 0.5, 300), Scheme(detectors="weighted")
+    cell, scheme = Cell(100, 0.5, 300), replace(PAPERS, detectors="weighted")
     made, other = build_cell(digits, cell, 3, scheme), by_hand(digits, cell, 3, scheme)
     assert made.network.digest == other.network.digest
     for name in ("anchors", "witnesses", "support", "shares", "support_starts", "uncovered"):
@@ -123,7 +125,7 @@ def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
 
 
 def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, Scheme(), 4)
+    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, PAPERS, 4)
     plain = [run_cell(FirstLayers(problem, draw, CELLS), cell) for cell in CELLS]
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     monkeypatch.setattr(evidence, "SHARE", 0.0)
@@ -142,7 +144,7 @@ def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: py
 
 def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
     cell = Cell(130, 0.7, 1000)
-    draw = Draw(moons.digest, Scheme(), 5)
+    draw = Draw(moons.digest, PAPERS, 5)
     recipe = Recipe(max_bias=0.7, center=False, target=1)
     made = fixed_width(moons.X, moons.y, 130, recipe, random_state=draw.hyperplanes(cell))
     planes = planes_of(FirstLayers(OrderedPoints.of(moons), draw, [Cell(500, 0.7, 1000)]), cell)
@@ -162,14 +164,14 @@ def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
 def test_built_networks_are_those_of_the_trials(moons: Dataset, digits: Dataset) -> None:
     for data, cell in ((moons, Cell(200, 0.5, 1000)), (digits, Cell(400, 0.5, 300))):
         made = build_cell(data, cell, run=2)
-        trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 2), [cell]), cell)
+        trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, PAPERS, 2), [cell]), cell)
         assert made.network.widths[:2] == (cell.n, trial.detectors)
         assert certify(made.network, data.X, data.y).holds == (trial.missed == 0)
 
 
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), st.integers(0, 3))
 def test_a_cell_does_not_depend_on_its_company(digits: Dataset, company: list[Cell], run: int) -> None:
-    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, Scheme(), run)
+    problem, draw = OrderedPoints.of(digits), Draw(digits.digest, PAPERS, run)
     cell = company[0]
     alone = run_cell(FirstLayers(problem, draw, [cell]), cell)
     among = run_cell(FirstLayers(problem, draw, company), cell)
@@ -177,27 +179,27 @@ def test_a_cell_does_not_depend_on_its_company(digits: Dataset, company: list[Ce
 
 
 def test_what_seeds_depend_on() -> None:
-    draw, cell = Draw("d", Scheme(), 0), Cell(10, 1.0, 100)
+    draw, cell = Draw("d", PAPERS, 0), Cell(10, 1.0, 100)
     others = [Cell(11, 1.0, 100), Cell(10, 2.0, 100), Cell(10, 1.0, 99)]
     assert all(draw.hyperplanes(other).entropy == draw.hyperplanes(cell).entropy for other in others)
     assert len({draw.order(each).entropy for each in [cell, *others]}) == 4
-    changed = [Draw("e", Scheme(), 0), Draw("d", Scheme(center=True), 0), Draw("d", Scheme(), 1)]
+    changed = [Draw("e", PAPERS, 0), Draw("d", Scheme(center=True), 0), Draw("d", PAPERS, 1)]
     assert len({each.hyperplanes(cell).entropy for each in [draw, *changed]}) == 4
     assert changed[0].order(cell).entropy == draw.order(cell).entropy
-    free = Draw("d", Scheme(kind=INDEPENDENT), 0)
+    free = Draw("d", replace(PAPERS, kind=INDEPENDENT), 0)
     assert len({free.hyperplanes(each).entropy for each in [cell, *others]} | {draw.hyperplanes(cell).entropy}) == 5
     assert len({each.order(cell).entropy for each in (free, replace(free, digest="e"), draw)}) == 3
 
 
 def test_seeds_are_fixed_for_good() -> None:
     """Rows of old stores must stay comparable: a change here makes all of them void."""
-    draw, cell = Draw("0" * 64, Scheme(), 7), Cell(500, 0.5, 1000)
+    draw, cell = Draw("0" * 64, PAPERS, 7), Cell(500, 0.5, 1000)
     assert draw.hyperplanes(cell).entropy % 10**12 == 248799980553
     assert draw.order(cell).entropy == stream_seed("order", 7, 500, 0.5, 1000).entropy
 
 
 def test_whole_and_broken_numbers_are_one_lambda() -> None:
-    draw = Draw("d", Scheme(), 0)
+    draw = Draw("d", PAPERS, 0)
     assert draw.order(Cell(10, 1, 100)).entropy == draw.order(Cell(10, 1.0, 100)).entropy
 
 
@@ -205,7 +207,7 @@ def test_lambda_zero_and_a_class_alone_in_a_beginning() -> None:
     X, y = make_blobs(60, centers=3, random_state=0)
     data = dataset(X, np.sort(y))
     trial = run_cell(
-        FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(), 0), [Cell(64, 0.0, 25)]), Cell(64, 0.0, 25)
+        FirstLayers(OrderedPoints.of(data), Draw(data.digest, PAPERS, 0), [Cell(64, 0.0, 25)]), Cell(64, 0.0, 25)
     )
     assert len(trial.per_class) == 3
     assert trial.per_class[2] == 0

@@ -26,7 +26,7 @@ def test_anchors_are_beside_their_points(digits):
     X, _, model = digits
     unseen = X[600:604]
     explained = model.explain(unseen)
-    ax = plot_anchors(explained, unseen, X[:600], shape=(8, 8), anchors=2)
+    ax = plot_anchors(explained, unseen, X[:600], image_shape=(8, 8), anchors=2)
     expected = []
     for one in explained:
         behind = (one.fires or one.nearest)[:2]
@@ -38,13 +38,13 @@ def test_anchors_are_beside_their_points(digits):
     np.testing.assert_array_equal(shown[0], unseen[0].reshape(8, 8))
     np.testing.assert_array_equal(shown[1], X[(one.fires or one.nearest)[0].anchor].reshape(8, 8))
     own = plt.subplots()[1]
-    assert plot_anchors(explained[:1], unseen[:1], X[:600], shape=(8, 8), ax=own) is own
+    assert plot_anchors(explained[:1], unseen[:1], X[:600], image_shape=(8, 8), ax=own) is own
 
 
 def test_suspects_come_in_order(digits):
     X, y, _ = digits
     found = find_suspects(X[:300], y[:300], random_state=0)
-    ax = plot_suspects(found, X[:300], shape=(8, 8), m=7, columns=3)
+    ax = plot_suspects(found, X[:300], image_shape=(8, 8), m=7, columns=3)
     rows = found.top(7)
     assert captions(ax) == [f"{y[row]}, near {y[found.conflicts[row, 0]]}" for row in rows]
     np.testing.assert_array_equal(np.asarray(ax.images[2].get_array()), X[rows[2]].reshape(8, 8))
@@ -53,9 +53,9 @@ def test_suspects_come_in_order(digits):
 def test_images_must_have_the_pixels(digits):
     X, y, model = digits
     with pytest.raises(DataError, match="81 pixels"):
-        plot_anchors(model.explain(X[:1]), X[:1], X, shape=(9, 9))
+        plot_anchors(model.explain(X[:1]), X[:1], X, image_shape=(9, 9))
     with pytest.raises(DataError, match="81 pixels"):
-        plot_suspects(find_suspects(X[:50], y[:50]), X[:50], shape=(9, 9))
+        plot_suspects(find_suspects(X[:50], y[:50]), X[:50], image_shape=(9, 9))
 
 
 @pytest.mark.parametrize("point", [[1.0, -0.3], [0.0, 0.9]])

@@ -118,7 +118,7 @@ DRAWN = [
 def test_unfit_input_ends_in_a_short_error(home: Any, name: str, model: Any, moons: Any) -> None:
     draw = getattr(home, name)
     known = {
-        "model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "shape": (1, 2),
+        "model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "image_shape": (1, 2),
         "fits": {1.0: {10: [3]}}, "forecast": [3], "models": {"one": model}, "suspects": find_suspects(*moons),
         "explanations": model.explain(moons[0]),
     }  # fmt: skip

@@ -85,7 +85,7 @@ def test_a_refused_addition_changes_nothing() -> None:
     X, y, model = moons_and_model()
     repaired = repair(model, X, y)
     digest, history = repaired.network_.digest, repaired.report().history
-    with pytest.raises(ContradictoryLabelsError, match="conflicts"):
+    with pytest.raises(ContradictoryLabelsError, match="1 conflict: "):
         repaired.add(X[:1], 1 - y[:1])
     with pytest.raises(DataError, match="one label for each"):
         repaired.add(X[:2], y[:1])

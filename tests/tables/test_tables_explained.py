@@ -54,12 +54,18 @@ def test_rows_are_those_of_the_file(path: Path) -> None:
     assert plain["cells"][0] == asked
 
 
-def test_a_loaded_model_is_told_what_it_was_fitted_to(path: Path, tmp_path: Path) -> None:
+def test_a_loaded_model_is_told_what_it_was_fitted_to(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = fitted(path)
     exactfit.save(model, tmp_path / "m.exactfit")
     loaded = exactfit.load(tmp_path / "m.exactfit")
     rows = pd.read_csv(path).dropna()[["weight", "colour"]]
     assert len(loaded.explain(rows)[0].cells) == 2  # names, and the row itself
+    known = loaded.read_training(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(TableModel, "points_and_labels", None)  # checked once, not again
+        assert loaded.explain(rows, training=known)[0].cells == model.explain(rows)[0].cells
     assert loaded.explain(rows, training=path)[0].cells == model.explain(rows)[0].cells
     other = tmp_path / "other.csv"
     other.write_text(TEXT.replace("182", "181"), encoding="utf-8")

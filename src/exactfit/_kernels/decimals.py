@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import compiled, inlined
+from .rounding import EXACT_INTEGERS
 
 NEWLINE, PLUS, MINUS, POINT = ord("\n"), ord("+"), ord("-"), ord(".")
 ZERO, NINE, UPPER_E, LOWER_E = ord("0"), ord("9"), ord("E"), ord("e")
-EXACT = 2**53  # float64 holds every whole number up to this one
 MOST_DIGITS = 18  # as many as int64 surely holds
 MOST_POWER = 10**13  # an exponent that grew beyond this is out of range anyway; int64 holds ten times it
 POWERS = np.array([float(f"1e{k}") for k in range(23)])  # all powers of ten that float64 holds exactly
@@ -36,7 +36,7 @@ def parse_decimals(octets, mark, width, numbers, hard):
             exponent += power
         if position >= end or cell >= len(numbers):
             return -1
-        easy = digits <= MOST_DIGITS and mantissa < EXACT and (mantissa == 0 or abs(exponent) < len(POWERS))
+        easy = digits <= MOST_DIGITS and mantissa < EXACT_INTEGERS and (mantissa == 0 or abs(exponent) < len(POWERS))
         value = scaled(mantissa, exponent) if easy else np.nan
         if not easy:
             hard[0, count], hard[1, count] = start, position

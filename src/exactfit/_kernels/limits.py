@@ -7,6 +7,7 @@ import numpy as np
 from .compile import compiled, popcount
 from .counting import COLUMN_TILE, STRIDE, count_words, sum_masked
 
+COLUMN_BITS = 32  # low bits of a key, for the witness's column; the count stands above them
 FEW = 32  # once at most one column in so many is left, counting only those beats counting whole vectors
 ONE = np.uint64(1)
 MOST = 2**63 - 1  # above every count: no limit yet
@@ -115,8 +116,8 @@ def keep_lowest(common, low, high, place, sizes, keys):
     own, best = sizes[place], keys[place]
     their_sizes, theirs = sizes[low:high], keys[low:high]
     for c in range(high - low):
-        best = min(best, ((their_sizes[c] - common[c]) << 32) + low + c)
-        theirs[c] = min(theirs[c], ((own - common[c]) << 32) + place)
+        best = min(best, ((their_sizes[c] - common[c]) << COLUMN_BITS) + low + c)
+        theirs[c] = min(theirs[c], ((own - common[c]) << COLUMN_BITS) + place)
     keys[place] = best
 
 

@@ -20,6 +20,8 @@ import numpy as np
 
 from .compile import compiled
 
+EXACT_INTEGERS = 2**53  # float64 holds every integer up to this one, and not the next
+
 
 class Format(NamedTuple):
     """A floating-point format: unit roundoff, smallest normal number and its exponent, what sums stay below, digits.

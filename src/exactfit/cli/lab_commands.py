@@ -111,7 +111,7 @@ def evaluate_command(
     seed = 0 if estimator.seed is None else estimator.seed
     with speaking_of(table):
         found = evaluate(
-            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale == "standard",
+            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale,  # type: ignore[arg-type]
             time_limit=time_limit, random_state=seed, verbose=show_progress(),
         )  # fmt: skip
     typer.echo(json_text(found.to_dict()) if json else str(found))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
 from .._support.threads import Threads, Work
 from ..data import Codes, Matrix, PartedPoints
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
-from ..network.bits import WORD_BITS
 from .construction import Construction, assemble
 from .cover import cover_classes, cover_distinct, gather_evidence, refuse_small_pool
 from .distinct import ClassOrder, Cover, candidates_of

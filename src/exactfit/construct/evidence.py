@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import count_all
-from .._kernels.limits import gather_masks, lowest_counts, lowest_mutual_counts
+from .._kernels.limits import COLUMN_BITS, gather_masks, lowest_counts, lowest_mutual_counts
 from .._support.console import Progress, Steps
 from .._support.threads import Threads, split
 from ..network.bits import BitMatrix, last_word, n_words
@@ -179,7 +179,6 @@ WORTHWHILE = 2**30  # words that all limits cost: below, nothing is worth forese
 SHARE = 0.6  # of the candidates that must be examined for all limits at once to be less work: half, and overhead
 DECLINE = 0.7  # of the share, as widths grow
 UPDATE_WORDS = 4  # what it takes to compare a count, in words counted
-COLUMN_BITS = 32
 UNKNOWN = np.iinfo(np.int64).max
 
 
@@ -275,7 +274,7 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
         claimed = counts.heights(block, counts.select(slice(start, stop))) < limits[:, None]
         others = np.maximum(claimed.sum(axis=1) - 1, 0)[limits > 0]
         if len(others):
-            c = max(float(others.mean()), 1e-9)
+            c = max(float(others.mean()), 1e-9)  # ln(1 + c) / c is 1 to nine digits there, and 0 / 0 at none
             examined += (stop - start) * len(others) / len(block) * float(np.log1p(c)) / c
     return examined / max(n_columns, 1)
 

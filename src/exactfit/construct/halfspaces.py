@@ -45,7 +45,7 @@ class Effort:
     Parameters
     ----------
     neighbours : int
-        To how many unclaimed points around its seed a detector is fitted, at most and at first. Fewer,
+        To how many unclaimed points around one of them a detector is fitted, at most and at first. Fewer,
         and so more detectors, often know new points better.
     fewest : int
         To how many it is fitted at least. Where detectors claim a small part of what they are fitted to,
@@ -302,17 +302,17 @@ def fit(machine: Machine, worth: Ints, everything: int) -> Found:
     return best
 
 
-def masks(cube: Cube, seed: int) -> tuple[Weights, Weights]:
-    """The paper's mask of a seed, 1 - Phi, and the signed one, 1 - 2 Phi, which fits whenever patterns differ."""
-    off, on = 1 - cube.bits(cube.maybe, seed), cube.bits(cube.on, seed)
+def masks(cube: Cube, column: int) -> tuple[Weights, Weights]:
+    """The paper's mask of a column, 1 - Phi, and the signed one, 1 - 2 Phi, which fits whenever patterns differ."""
+    off, on = 1 - cube.bits(cube.maybe, column), cube.bits(cube.on, column)
     return off, off - on
 
 
-def nearest(cube: Cube, seed: int, columns: Ints, count: int) -> Ints:
-    """The ``count`` of some target columns that differ least from the seed, the first on a tie."""
+def nearest(cube: Cube, column: int, columns: Ints, count: int) -> Ints:
+    """The ``count`` of some target columns that differ least from one, the first on a tie."""
     if count >= len(columns):
         return columns
     distances = np.empty(cube.stop - cube.start, dtype=np.int64)
-    row = np.ascontiguousarray(cube.on[:, seed])
+    row = np.ascontiguousarray(cube.on[:, column])
     hamming(cube.on, cube.start, cube.stop, row, distances)
     return cube.start + lowest(distances, columns - cube.start, count)

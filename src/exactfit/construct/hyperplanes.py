@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
 from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_own_products, subtract_products
 from ..data import Labelled, PartedPoints, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
-from ..network.bits import WORD_BITS
 from .recipe import Recipe
 
 Matrix = Any

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._kernels.counting import WORD_BITS
 from .._support.threads import Work
 from ..data import Rows
 from ..exceptions import WidthLimitError
-from ..network.bits import WORD_BITS
 from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
 from .cover import cover_distinct, refuse_small_pool

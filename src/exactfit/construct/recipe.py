@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._kernels.counting import WORD_BITS
 from .._support.parameters import check_choice, check_flag, check_n_jobs, check_whole, check_whole_or, is_whole, shown
 from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import ParameterError, TooLargeError
 from ..network.activations import as_activation
-from ..network.bits import WORD_BITS
 from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, SELECTIONS, Options
 
 # What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.

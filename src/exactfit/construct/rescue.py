@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import cut_pairs
 from .._kernels.rows import norms_of
 from .._support.threads import Work
@@ -25,7 +26,7 @@ from ..data import Codes, Matrix, PartedPoints, Rows
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair
 from ..exceptions import AssumptionError
-from ..network.bits import WORD_BITS, BitMatrix
+from ..network.bits import BitMatrix
 from .distinct import ClassOrder, Cover
 from .evidence import Counts
 from .halfspaces import UNIT, Support

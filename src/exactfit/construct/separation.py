@@ -24,9 +24,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import TILE, Scan, last_separating_bit, list_open, weigh_open
 from .._support.threads import Threads
-from ..network.bits import WORD_BITS, Words
+from ..network.bits import Words
 from .distinct import Crowds
 
 Ints = NDArray[np.int64]

@@ -2,9 +2,9 @@
 
 A detector has integer weights v and the limit m = min over rest of <v, Phi(x)>; it fires on x when
 <v, Phi(x)> < m, so never on rest. Points with equal patterns are one pattern with a multiplicity.
-First one detector is tried for the whole class; then seeds, in random order, get one for the
+First one detector is tried for the whole class; then points, in random order, get one for the
 patterns around them; where weights claim nobody, the paper's mask or the signed mask
-1 - 2 Phi(seed) is taken, which claims the seed whenever any detector can. The playground does the same in
+1 - 2 Phi(x) of a point x is taken, which claims x whenever any detector can. The playground does the same in
 JavaScript (``playground/page/engine``), number by number, and a test compares the two.
 """
 
@@ -148,17 +148,17 @@ class _Cover:
             found = firmer if firmer[0].coverage == self._left() else found
         return self.accept(*found)
 
-    def around(self, seed: int) -> None:
-        """A detector from the neighbours of a seed, or else from its mask; or the seed is given up."""
-        pool = nearest(self.cube, seed, self.open_columns(), self.neighbours)
+    def around(self, column: int) -> None:
+        """A detector from the neighbours of a column, or else from its mask; or the column is given up."""
+        pool = nearest(self.cube, column, self.open_columns(), self.neighbours)
         found, support = self._fit(self._machine(pool, self.effort.soft))
         self._learn(int(np.count_nonzero(found.claimed)), len(pool))
         if not found.coverage:
-            found, support = self._masked(seed)
+            found, support = self._masked(column)
         if found.coverage:
             self.accept(found, support)
         else:
-            self.hopeless[seed - self.cube.start] = True
+            self.hopeless[column - self.cube.start] = True
 
     def _learn(self, claimed: int, fitted: int) -> None:
         """How many neighbours the next detector is fitted to: those that one detector can claim, or somewhat more."""
@@ -167,11 +167,11 @@ class _Cover:
         elif 10 * claimed > GOOD_FIT * fitted:
             self.neighbours = min(self.neighbours + self.neighbours // 2, self.effort.neighbours)
 
-    def _masked(self, seed: int) -> Found:
-        """The better of the two masks, the paper's on a tie; if they claim anyone, then the seed too."""
-        tried = [judge(self.cube, weights, self.worth) for weights in masks(self.cube, seed)]
+    def _masked(self, column: int) -> Found:
+        """The better of the two masks, the paper's on a tie; if they claim anyone, then the column too."""
+        tried = [judge(self.cube, weights, self.worth) for weights in masks(self.cube, column)]
         found = max(tried, key=lambda one: one.coverage)
-        return found, Support(np.array([seed, found.witness]), np.array([UNIT, -UNIT]))
+        return found, Support(np.array([column, found.witness]), np.array([UNIT, -UNIT]))
 
 
 def weighted_cover(
@@ -188,9 +188,9 @@ def weighted_cover(
     cover, total = _Cover(cube, counts, effort or Effort()), int(counts.sum())
     cover.at_once()
     progress("detectors", total - int(cover.worth.sum()), total)
-    for seed in order.tolist():
-        while cover.is_open(seed):
-            cover.around(seed)
+    for column in order.tolist():
+        while cover.is_open(column):
+            cover.around(column)
             progress("detectors", total - int(cover.worth.sum()), total)
     cover.made.uncovered = cube.start + np.flatnonzero(cover.worth > 0)
     cover.made.n_rejected = int(np.count_nonzero(cover.hopeless))

@@ -21,6 +21,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
@@ -32,8 +33,7 @@ from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
 from .base import DistinctPoints
 
 KEYS = 3  # the random stream of directions
-DIRECTIONS = 8
-EXACT = 2.0**53  # float64 holds every whole number up to this one
+DIRECTIONS = 8  # random ones to an attempt, of which the one with the widest gap is taken: a product costs little
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def _most_open(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]:
         values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
     gaps = np.diff(values, axis=0).min(axis=0)
     best = int(np.argmax(gaps))
-    open_gap = max(float(gaps[best]), float(np.abs(values[:, best]).max()) / EXACT, 5e-324)
+    open_gap = max(float(gaps[best]), float(np.abs(values[:, best]).max()) / EXACT_INTEGERS, 5e-324)
     return directions[best], int(np.frexp(gap)[1]) - int(np.frexp(open_gap)[1]) - size - 1
 
 
@@ -138,7 +138,7 @@ def _keys(X: Floats, weights: list[int], shift: int) -> Keys:
 
 def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
     """Whole parts of <weights, x>, in int64 where float64 provably does not round."""
-    if _is_whole(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT:
+    if _is_whole(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT_INTEGERS:
         with single_threaded_blas():
             return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
     row = object_array(weights, (1, len(weights)))

@@ -75,7 +75,7 @@ class Vardi(Published):
 
     Parameters
     ----------
-    group : int, optional
+    group_size : int, optional
         Keys to a code. Larger codes mean fewer and longer weights; by default the network is as shallow as can be.
 
     Examples
@@ -83,12 +83,12 @@ class Vardi(Published):
     >>> import numpy as np
     >>> from exactfit.constructions.deep_narrow import Vardi
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Vardi(group=2).construct(X, y, random_state=0).network
+    >>> network = Vardi(group_size=2).construct(X, y, random_state=0).network
     >>> network.decide(X), max(network.widths)
     (array([0, 2, 1, 1]), 10)
     """
 
-    group: int | None = None
+    group_size: int | None = None
 
     name = "vardi"
     citation = (
@@ -99,11 +99,11 @@ class Vardi(Published):
     assumptions = "distinct points"
 
     def __post_init__(self) -> None:
-        self._check_counts("group")
+        self._check_counts("group_size")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         found = distant_keys(points, root)
-        size = self.group or _best_group(len(points), found.n_bits)
+        size = self.group_size or _best_group(len(points), found.n_bits)
         missing = -len(points) % size
         keys = [*found.keys, *found.keys[-1:] * missing]
         labels = [*points.y[found.order].tolist(), *[0] * missing]  # a padded key must not count twice
@@ -125,17 +125,17 @@ def _best_group(n: int, key_bits: int) -> int:
 class _Codes:
     """Long numbers, one for the keys and one for the labels of each group, and how to read them."""
 
-    group: int
+    group_size: int
     key_bits: int
     label_bits: int
 
     def packed(self, numbers: list[int], n_bits: int) -> list[int]:
         """One long number for each group."""
-        return [pack(numbers[at : at + self.group], n_bits) for at in range(0, len(numbers), self.group)]
+        return [pack(numbers[at : at + self.group_size], n_bits) for at in range(0, len(numbers), self.group_size)]
 
     def read(self, tape: Tape, live: Registers) -> Sum:
         """Compare the key with every key of the code; the sum that becomes the label of the one that it equals."""
-        for k in reversed(range(self.group)):
+        for k in reversed(range(self.group_size)):
             for bit in range(self.key_bits):
                 live = self._take_bits(tape, live, k, bit)
             found = live.pop("found")
@@ -194,14 +194,14 @@ class Park(Published):
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         found = whole_keys(points, root)
         borders, folded = fold(found.keys)
-        plan = best_plan(folded, label_bits(points.n_classes), self.cell)
-        labels = dict(zip(plan.places.tolist(), points.y[found.order].tolist(), strict=True))
+        layout = best_layout(folded, label_bits(points.n_classes), self.cell)
+        labels = dict(zip(layout.places.tolist(), points.y[found.order].tolist(), strict=True))
         tape = Tape(found.weights, found.bias)
         live: Registers = {"key": tape.key}
         for border in borders:
             live = tape.advance(live, {"over": step(live["key"], border)})
             live["key"] = live["key"] - border * live.pop("over")
-        output = plan.read(tape, live, labels)
+        output = layout.read(tape, live, labels)
         return Construction(tape.finish(output, nearest_level(range(points.n_classes))), Outcome.INTERPOLATES, Trace())
 
 
@@ -236,7 +236,7 @@ def _border(keys: NDArray[np.object_]) -> int | None:
     return None
 
 
-class _Plan(NamedTuple):
+class _Layout(NamedTuple):
     """Where segments of the line and cells of the places begin, and what happens there."""
 
     starts: list[int]
@@ -248,7 +248,7 @@ class _Plan(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Half the layers that reading it takes, but for what all plans have."""
+        """Half the layers that reading it takes, but for what all layouts have."""
         return len(self.starts) + len(self.cells) + self.cell * self.label_bits
 
     def codes(self, labels: dict[int, int]) -> list[int]:
@@ -285,23 +285,23 @@ class _Plan(NamedTuple):
         return live
 
 
-def best_plan(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Plan:
-    """The plan with the fewest layers, of several lengths of segments and cells."""
-    length, plans = int(keys.max()) + 1, []
+def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Layout:
+    """The layout with the fewest layers, of several lengths of segments and cells."""
+    length, layouts = int(keys.max()) + 1, []
     for factor in SEGMENTS:
         segment = factor * len(keys)
-        plans += _plans(compress_keys(keys, segment, n_bits), cell)
+        layouts += _layouts(compress_keys(keys, segment, n_bits), cell)
         if segment >= length:
             break
-    return min(plans, key=lambda plan: plan.depth)
+    return min(layouts, key=lambda layout: layout.depth)
 
 
-def _plans(plan: _Plan, cell: int | None) -> list[_Plan]:
+def _layouts(layout: _Layout, cell: int | None) -> list[_Layout]:
     """The same segments with cells of several lengths."""
-    near = math.sqrt((int(plan.places.max()) + 1) / plan.label_bits)
+    near = math.sqrt((int(layout.places.max()) + 1) / layout.label_bits)
     lengths = [cell] if cell else sorted({max(1, round(near * factor / 8)) for factor in range(4, 13)})
-    ordered = np.sort(plan.places)
-    return [plan._replace(cell=length, cells=_cells(ordered, length)) for length in lengths]
+    ordered = np.sort(layout.places)
+    return [layout._replace(cell=length, cells=_cells(ordered, length)) for length in lengths]
 
 
 def _cells(places: Rows, length: int) -> list[int]:
@@ -313,7 +313,7 @@ def _cells(places: Rows, length: int) -> list[int]:
     return starts
 
 
-def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Plan:
+def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Layout:
     """Cut the line into segments and push them together, by first fit, the fullest segment first.
 
     Examples
@@ -337,7 +337,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
         taken = np.pad(taken, (0, max(0, offset + int(profile.max()) + 1 - len(taken))))
         taken[profile + offset] = True
         shifts[j] = offset - int(row.min()) - starts[j]
-    return _Plan(starts, shifts, places, [], 1, label_bits)
+    return _Layout(starts, shifts, places, [], 1, label_bits)
 
 
 def _first_fit(taken: NDArray[np.bool_], profile: Rows) -> int:

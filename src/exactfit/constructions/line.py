@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import single_threaded_blas
 from ..construct.hyperplanes import stream
@@ -154,7 +155,7 @@ def _integer_bits(X: Floats) -> int:
             reach = float(np.ldexp(largest * (1.0 + 1e-12), -finest))
             if not reach < 2.0**52:
                 return 0
-    return min(MOST_BITS, int(np.floor(np.log2(2.0**53 / reach)))) if reach > 0 else 0
+    return min(MOST_BITS, int(np.floor(np.log2(EXACT_INTEGERS / reach)))) if reach > 0 else 0
 
 
 class _Directions:

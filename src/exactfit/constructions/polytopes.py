@@ -13,7 +13,7 @@ left. Faces that others make superfluous are dropped. Each polytope holds at lea
 first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
 
 Size, with f faces and p polytopes: f, p, o, most weights of the second layer being zero. A face is needed for every few
-points of the rest in high dimensions: ``memory`` says when to stop.
+points of the rest in high dimensions: ``memory_limit`` says when to stop.
 
 Float64: every face keeps four times the largest rounding error from all points that it decides about. Points of
 different labels must be farther apart than about d 10^-14 of their norm.
@@ -52,7 +52,7 @@ class PolytopeCover(Published):
     Parameters
     ----------
     activation : {"relu", "threshold"}
-    memory : int
+    memory_limit : int
         The most bytes that the faces may take.
 
     Examples
@@ -66,7 +66,7 @@ class PolytopeCover(Published):
     """
 
     activation: str = "relu"
-    memory: int = 2**31
+    memory_limit: int = 2**31
 
     name = "polytope-cover"
     citation = (
@@ -78,7 +78,7 @@ class PolytopeCover(Published):
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ("relu", "threshold"))
-        self._check_counts("memory")
+        self._check_counts("memory_limit")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
@@ -93,10 +93,10 @@ class PolytopeCover(Published):
 
     def _refuse_too_large(self, found: list[Polytope]) -> None:
         needed = sum(polytope.normals.nbytes for polytope in found)
-        if needed > self.memory:
+        if needed > self.memory_limit:
             raise TooLargeError(
                 f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held yet: "
-                f"raise memory={self.memory:,}, or use a construction of fewer units"
+                f"raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
             )
 
 
@@ -131,20 +131,20 @@ class _Search:
     def cover(self, order: Rows) -> Iterator[Polytope]:
         """Polytopes from points that none holds yet, in the given order."""
         waiting = np.ones(len(order), dtype=bool)
-        for seed in order:
-            if waiting[seed]:
-                normals, offsets = self._pruned(*self._faces(int(seed)))
+        for place in order:
+            if waiting[place]:
+                normals, offsets = self._pruned(*self._faces(int(place)))
                 held = self._held(normals, offsets, waiting)
                 waiting[held] = False
-                yield self._scaled(normals, offsets, int(seed), len(held))
+                yield self._scaled(normals, offsets, int(place), len(held))
 
-    def _faces(self, seed: int) -> tuple[Floats, Floats]:
+    def _faces(self, place: int) -> tuple[Floats, Floats]:
         """Faces that cut off the rest, the nearest first; heights above several of them at once, for speed."""
-        start = self.inside[seed]
+        start = self.inside[place]
         differences = self.rest - start
         distances = np.sqrt((differences * differences).sum(axis=1))
         order = np.argsort(distances, kind="stable")
-        self._refuse_too_close(seed, int(order[0]), float(distances[order[0]]))
+        self._refuse_too_close(place, int(order[0]), float(distances[order[0]]))
         company, others, distances = self.inside, self.rest[order], distances[order]
         normals: list[Floats] = []
         offsets: list[float] = []
@@ -156,9 +156,9 @@ class _Search:
             company, others, distances = company[near], others[left], distances[left]
         return np.array(normals), np.array(offsets)
 
-    def _refuse_too_close(self, seed: int, other: int, distance: float) -> None:
+    def _refuse_too_close(self, place: int, other: int, distance: float) -> None:
         if not distance > 24 * self.error:
-            rows = np.sort(self.points.rows[[self.places[seed], self.rest_places[other]]])
+            rows = np.sort(self.points.rows[[self.places[place], self.rest_places[other]]])
             raise AssumptionError(f"that {PolytopeCover.assumptions}", rows, REMEDY)
 
     def _cut(self, heights: Floats, beyond: Floats) -> tuple[dict[int, float], NDArray[np.bool_], NDArray[np.bool_]]:
@@ -195,11 +195,11 @@ class _Search:
         clear = self.inside[places] @ normals.T - offsets < -4 * self.error
         return np.asarray(places[clear.all(axis=1)], dtype=np.int64)
 
-    def _scaled(self, normals: Floats, offsets: Floats, seed: int, coverage: int) -> Polytope:
+    def _scaled(self, normals: Floats, offsets: Floats, place: int, coverage: int) -> Polytope:
         least = min(float(heights.max(axis=1).min()) for _, heights in self._heights(normals, offsets))
         exponent = 1 - int(np.frexp(least)[1])
         return Polytope(
-            self.code, np.ldexp(normals, exponent), np.ldexp(offsets, exponent), int(self.places[seed]), coverage
+            self.code, np.ldexp(normals, exponent), np.ldexp(offsets, exponent), int(self.places[place]), coverage
         )
 
 

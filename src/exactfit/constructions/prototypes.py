@@ -30,7 +30,7 @@ Size, with p_k prototypes of class k: the sum of p_k p_l over k < l bisectors, a
 with most, o.
 
 Float64: points of different labels must be farther apart than about 10^-7 sqrt(d) of the largest norm. The number of
-bisectors is quadratic in the number of prototypes: ``memory`` says when to stop.
+bisectors is quadratic in the number of prototypes: ``memory_limit`` says when to stop.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class BallCover(Published):
 
     Parameters
     ----------
-    order : {"random", "greedy"}
+    selection : {"random", "greedy"}
         Centres in random order, skipping covered ones, or always the one that covers most.
     n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
@@ -86,7 +86,7 @@ class BallCover(Published):
     (True, (5, 1))
     """
 
-    order: Literal["random", "greedy"] = "random"
+    selection: Literal["random", "greedy"] = "random"
     n_jobs: int | None = None
 
     name = "ball-cover"
@@ -100,7 +100,7 @@ class BallCover(Published):
     assumptions = APART
 
     def __post_init__(self) -> None:
-        check_choice("order", self.order, ("random", "greedy"))
+        check_choice("selection", self.selection, ("random", "greedy"))
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
@@ -109,7 +109,7 @@ class BallCover(Published):
         with at_work(self.n_jobs, False) as work:
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
-            covers = cover_classes(balls, classes, targets, Recipe(selection=self.order), root)
+            covers = cover_classes(balls, classes, targets, Recipe(selection=self.selection), root)
             if uncovered := [column for cover in covers for column in cover.uncovered]:
                 raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
@@ -190,7 +190,7 @@ class CondensedNeighbour(Published):
 
     Parameters
     ----------
-    memory : int
+    memory_limit : int
         The most bytes that the network's weights may take.
 
     Examples
@@ -203,7 +203,7 @@ class CondensedNeighbour(Published):
     (True, True)
     """
 
-    memory: int = 2**31
+    memory_limit: int = 2**31
 
     name = "condensed-neighbour"
     citation = (
@@ -214,12 +214,12 @@ class CondensedNeighbour(Published):
     assumptions = APART
 
     def __post_init__(self) -> None:
-        self._check_counts("memory")
+        self._check_counts("memory_limit")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
         with single_threaded_blas():
-            condensing = _Condensing(points, self.memory)
+            condensing = _Condensing(points, self.memory_limit)
             condensing.visit(stream(root, ORDER).permutation(len(points)))
         chosen = np.array(condensing.prototypes, dtype=np.int64)
         trace = Trace(anchors=points.rows[chosen], detector_classes=points.y[chosen])
@@ -235,7 +235,7 @@ class _Condensing:
     """
 
     points: DistinctPoints
-    memory: int
+    memory_limit: int
     prototypes: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -282,10 +282,10 @@ class _Condensing:
         if len(self.prototypes) % 16:
             return
         needed = 8 * self._n_parameters()
-        if needed > self.memory:
+        if needed > self.memory_limit:
             raise TooLargeError(
-                f"{len(self.prototypes)} prototypes need {needed:,} bytes of weights, memory={self.memory:,} allows "
-                "fewer: raise memory, or use a construction that grows less than quadratically"
+                f"{len(self.prototypes)} prototypes need {needed:,} bytes of weights: raise "
+                f"memory_limit={self.memory_limit:,}, or use a construction that grows less than quadratically"
             )
 
     def _n_parameters(self) -> int:

@@ -46,6 +46,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, Source, gaussian, stream
@@ -54,7 +55,6 @@ from ..data.cloud import U64
 from ..exceptions import AssumptionError, DataError
 from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
-from ..network.bits import WORD_BITS
 from ..network.sides import sides
 from .base import DistinctPoints, Published, claim_output, cut_planes, distinct_points, verified
 from .baum import class_slabs, slab_claims, slab_layer

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 from ..exceptions import DataError
 
@@ -21,7 +22,6 @@ Matrix = Any
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-EXACT_INTEGERS = 2**53  # float64 holds every integer up to this one, and not the next
 ROW_TILE = 1024  # rows: a few megabytes for images, and enough that a kernel's start does not matter
 TILE_NUMBERS = 2**22  # of a dense tile of rows: 32 MB
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 SORTED_HASH = 40  # bytes that it takes to sort a hash with its row
 MERGED_PARTS = 4  # parts of patterns that are kept elsewhere, at least
-MOST_PARTS = 256
+MOST_PARTS = 256  # every chunk is split into all parts: tasks are chunks times parts
 PART = 2**26  # bytes of patterns in one part, about: several for a worker, each of which it can hold
 MERGED = 2**26  # bytes of groups that are joined at a time
 

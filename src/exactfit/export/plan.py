@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.parameters import shown
 from .._version import __version__
 from ..certificate import Certificate
@@ -38,7 +39,6 @@ Counters = BitMatrix | NDArray[np.int8]
 
 DType = Literal["float64", "float32"]
 
-LARGEST_WHOLE = 2**53  # float64 holds every integer up to it
 SHOWN_ERRORS = 1000  # rows in error that the metadata of an export list
 
 
@@ -328,7 +328,7 @@ def _sum_of(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None
 
 
 def _refuse_beyond(index: int, values: list[Any]) -> None:
-    if any(value is not None and abs(int(value)) > LARGEST_WHOLE for value in values):
+    if any(value is not None and abs(int(value)) > EXACT_INTEGERS for value in values):
         raise ParameterError(
             f"layer {index} needs integers beyond 2^53, which no runtime's numbers hold exactly: "
             "such a network answers in exactfit only (save and load it), or choose another construction to export"

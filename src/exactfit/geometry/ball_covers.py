@@ -183,7 +183,7 @@ class CoverOptions:
 
     max_bias: float
     constant: float
-    memory: int = 2**28
+    memory_limit: int = 2**28
     random_state: Seed = 0
     n_draws: int = 1000
     confidence: float = 0.95
@@ -270,7 +270,7 @@ class PairBuilder:
         order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
         tell = self.work.progress
         balls = Balls(self.cloud, limits, self.work.threads)
-        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory, tell)
+        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory_limit, tell)
         return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
 
     def _prune(self, centers: list[Rows]) -> None:
@@ -344,7 +344,7 @@ class _Claims:
         self.points = self.balls.select(slice(self.first, stop))
         size = len(self.centers) * -(-self.n_points // 8)
         self.packed: NDArray[np.uint8] | None = None
-        if size <= builder.options.memory:
+        if size <= builder.options.memory_limit:
             self.packed = np.packbits(
                 np.concatenate([rows for _, rows, _ in self._computed(np.arange(len(self.centers)))]), axis=1
             )

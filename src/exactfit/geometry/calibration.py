@@ -36,6 +36,7 @@ ADAPTIVE, FIXED = 2, 3  # the random streams of networks
 DOUBLINGS = 4  # widths to build networks of, each twice the one before
 SOFT = 0.15  # standard deviation, in logarithms, that the limit forecast is trusted to as an asymptote
 LEAST_SPREAD = 0.01  # in logarithms: networks of one width never agree better than to a percent
+LEAST_EXCESS = 0.05  # of the limit's number: where the search begins if networks show none, for it has no logarithm
 MISSED_SHARE = 0.01  # networks that miss a larger share of the points are too narrow to say anything
 
 
@@ -102,7 +103,7 @@ class Calibration:
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> calibration = exactfit.geometry.calibrate(*load_iris(return_X_y=True), widths=[64, 128, 256], repeats=2)
+    >>> calibration = exactfit.geometry.calibrate(*load_iris(return_X_y=True), widths=[64, 128, 256], n_repeats=2)
     >>> calibration.detectors(200).low <= calibration.detectors(200).high
     True
     """
@@ -159,7 +160,7 @@ def _interval(log_mean: float, error: float, freedom: int, confidence: float, ex
 
 @shared_words
 def calibrate(
-    X: Any, y: Any, widths: Any = None, *, repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
+    X: Any, y: Any, widths: Any = None, *, n_repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
     covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Calibration:  # fmt: skip
@@ -169,7 +170,7 @@ def calibrate(
     widths : sequence of int, optional
         Widths to build networks of, at least two. By default the typical width that
         interpolates, and its doubles up to eight times that.
-    repeats : int
+    n_repeats : int
         Networks of each width, at least 2.
     recipe : Recipe, optional
         Options of the networks.
@@ -190,17 +191,17 @@ def calibrate(
     >>> from sklearn.datasets import load_digits
     >>> import exactfit
     >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> calibration = exactfit.geometry.calibrate(X, y, widths=[50, 100, 200], repeats=2)
+    >>> calibration = exactfit.geometry.calibrate(X, y, widths=[50, 100, 200], n_repeats=2)
     >>> calibration.detectors(150).extrapolated, calibration.detectors(800).extrapolated
     (False, True)
     """
     problem = Labelled.of(X, y)
-    repeats = check_whole("repeats", repeats, at_least=2)
+    n_repeats = check_whole("n_repeats", n_repeats, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=0.9999)
     root, chosen = seed_sequence(random_state), None if widths is None else _check_widths(widths)
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
-        calibrator = Calibrator(problem, recipe or Recipe(), target, root, work, repeats, confidence)
+        calibrator = Calibrator(problem, recipe or Recipe(), target, root, work, n_repeats, confidence)
         return calibrator.calibrate(chosen, covering)
 
 
@@ -220,13 +221,13 @@ class Calibrator:
     target: Any
     root: np.random.SeedSequence
     work: Work
-    repeats: int = 4
+    n_repeats: int = 4
     confidence: float = 0.9
 
     def calibrate(self, widths: list[int] | None, covering: MutualCovering | None) -> Calibration:
         """Build the networks, then fit curve and constants."""
         problem = self.problem
-        built = [self._built("adaptive", ADAPTIVE, k).network.widths for k in range(self.repeats)]
+        built = [self._built("adaptive", ADAPTIVE, k).network.widths for k in range(self.n_repeats)]
         adaptive = [Fit(width, detectors, 0) for width, detectors, *_ in built]
         if widths is None:
             first = math.ceil(np.median([fit.width for fit in adaptive]))
@@ -268,8 +269,8 @@ class Calibrator:
         """Networks of every width; those that miss more than a few points are of another kind and left out."""
         fits: list[Fit] = []
         for at, width in enumerate(widths):
-            for k in range(self.repeats):
-                self.work.progress("networks", len(fits), len(widths) * self.repeats)
+            for k in range(self.n_repeats):
+                self.work.progress("networks", len(fits), len(widths) * self.n_repeats)
                 made = self._built(width, FIXED, at, k)
                 fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
         kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(self.problem.codes)]
@@ -326,7 +327,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
         fitted = np.log(np.exp(p[0]) + np.exp(p[1]) * (widths / middle) ** -np.exp(p[2]))
         return np.append((fitted - logs) / spread, (p[0] - math.log(forecast)) / SOFT)
 
-    excess = max(float(np.exp(logs.mean())) - forecast, 0.05 * forecast)
+    excess = max(float(np.exp(logs.mean())) - forecast, LEAST_EXCESS * forecast)
     low, high = [-5.0, -20.0, math.log(0.2)], [40.0, 40.0, math.log(3.0)]
     found = least_squares(residuals, [math.log(forecast), math.log(excess), 0.0], bounds=(low, high)).x
     c = math.exp(found[2])

@@ -52,7 +52,7 @@ class LimitCover:
         How many points of its class each ball claimed first.
     classes : ndarray, shape (n_detectors,)
         The label that each ball speaks for.
-    order : {"random", "greedy"}
+    selection : {"random", "greedy"}
 
     Examples
     --------
@@ -67,7 +67,7 @@ class LimitCover:
     witnesses: Rows
     coverage: Rows
     classes: NDArray[Any]
-    order: str
+    selection: str
 
     def __repr__(self) -> str:
         return f"<LimitCover: {self.n_detectors:,} detectors>"
@@ -86,7 +86,7 @@ class LimitCover:
 
 @shared_words
 def limit_cover(
-    X: Any, y: Any, order: str = "random", *, target: Any = None, random_state: Seed = 0, memory: int = 2**28,
+    X: Any, y: Any, selection: str = "random", *, target: Any = None, random_state: Seed = 0, memory_limit: int = 2**28,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> LimitCover:  # fmt: skip
     """Cover each class as infinitely many hyperplanes would: by exact Euclidean balls.
@@ -96,12 +96,12 @@ def limit_cover(
     anchors and claim the same points. So the number of balls is a cheap forecast.
 
     {data}
-    order : {"random", "greedy"}
+    selection : {"random", "greedy"}
         Anchors in the paper's random order, or always the one that claims most.
     target : label, "all" or None
         The class to cover. None: of two classes the rarer one (the last on a tie), else all.
     random_state : int, Generator, SeedSequence or None
-    memory : int
+    memory_limit : int
         Bytes for greedy selection's coverage rows.
     {work}
 
@@ -122,14 +122,14 @@ def limit_cover(
     >>> exactfit.geometry.limit_cover(X, y, "greedy").n_detectors
     5
     """
-    check_choice("order", order, ("random", "greedy"))
-    memory = check_whole("memory", memory, at_least=1)
+    check_choice("selection", selection, ("random", "greedy"))
+    memory_limit = check_whole("memory_limit", memory_limit, at_least=1)
     problem = Labelled.of(X, y)
     targets = problem.targets(target, one_of_many=True)
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
-        recipe = Recipe(selection=order, greedy_memory=memory)
+        recipe = Recipe(selection=selection, greedy_memory=memory_limit)
         return cover_in_the_limit(problem, targets, nearest, recipe, seed_sequence(random_state), work)
 
 
@@ -150,7 +150,7 @@ def cover_in_the_limit(
         witnesses=nearest.rows[anchors],
         coverage=np.array([count for cover in covers for count in cover.coverage], dtype=np.int64),
         classes=problem.classes[codes],
-        order=recipe.selection,
+        selection=recipe.selection,
     )
 
 
@@ -245,8 +245,8 @@ class MutualCovering:
 @shared_words
 def mutual_covering(
     X: Any, y: Any, max_bias: Literal["radius"] | float = "radius", constant: float = 1.0, *, target: Any = None,
-    center: bool = True, n_draws: int = 1000, confidence: float = 0.95, memory: int = 2**28, random_state: Seed = 0,
-    n_jobs: int | None = None, verbose: bool = False,
+    center: bool = True, n_draws: int = 1000, confidence: float = 0.95, memory_limit: int = 2**28,
+    random_state: Seed = 0, n_jobs: int | None = None, verbose: bool = False,
 ) -> MutualCovering:  # fmt: skip
     """Cover target and rest by balls as the main theorem asks, with few balls.
 
@@ -264,7 +264,7 @@ def mutual_covering(
         Measure the radius of the data from their mean, as for networks built with ``center=True``.
     n_draws, confidence : int, float
         For the mean widths, see ``mean_width``.
-    memory : int
+    memory_limit : int
         Bytes for coverage rows. Classes too large for it are covered from a random pool of candidates.
     random_state : int, Generator, SeedSequence or None
     {work}
@@ -294,7 +294,7 @@ def mutual_covering(
     reach = check_max_bias(problem.X, max_bias, center)
     constant = check_number("constant", constant, above=0.0)
     options = CoverOptions(
-        reach, constant, check_whole("memory", memory, at_least=1), random_state, n_draws, confidence
+        reach, constant, check_whole("memory_limit", memory_limit, at_least=1), random_state, n_draws, confidence
     )
     with at_work(n_jobs, verbose) as work:
         return cover_mutually(problem, targets, options, work)

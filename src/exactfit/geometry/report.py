@@ -302,4 +302,4 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     elif recipe.detectors == "weighted":
         yield {"weighted": calibration}
     else:  # of half as many networks, whose number varies less
-        yield {"weighted": replace(calibrator, repeats=calibrator.repeats // 2).calibrate_weights(calibration)}
+        yield {"weighted": replace(calibrator, n_repeats=calibrator.n_repeats // 2).calibrate_weights(calibration)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from .._support.console import as_frame
+from .._support.console import as_frame, counted
 from .._support.html import element, html_table, joined
 from .._support.parameters import check_choice
 from ..exceptions import DataError
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 DEFAULT_WIDTH = 100  # letters of a line where there is no terminal
-GAP = "  "
-FIGURE_SIZE = (8.4, 5.0)
+GAP = "  "  # between columns
+FIGURE_SIZE = (8.4, 5.0)  # inches, with room for a legend at the side
 SIZES = {
     "total_bits": "bits of all weights and biases",
     "parameters": "weights and biases",
@@ -92,6 +92,9 @@ class Row:
     proof: str = ""
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Row: {self.name}, {self.kind}, {'certified' if self.certified else 'no certificate'}>"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it; numbers that are not finite become strings."""
         return {name: _plain(value) for name, value in asdict(self).items()}
@@ -146,6 +149,9 @@ class Comparison:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {counted(len(self.rows), 'row')}, {_headline(self)}>"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -1,4 +1,4 @@
-"""Whoever is compared: constructions, and what people would use otherwise.
+"""Whoever is compared: constructions, and what people would use otherwise; and how well one does on new points.
 
 The baselines (nearest neighbour, tree, logistic regression, forest, boosting, a network that is trained) stand beside
 the constructions to give an idea of sizes, times and accuracy. Nothing about their answers is certified.
@@ -7,6 +7,7 @@ the constructions to give an idea of sizes, times and accuracy. Nothing about th
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,8 @@ from ..certificate import Certificate, certify
 from ..certificate.radius import Decide
 from ..constructions import CONSTRUCTORS, Constructor
 from ..data.pairs import nearest_other
-from ..exceptions import ParameterError
+from ..estimators import InterpolatingClassifier
+from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError
 from ..network import Layer, Network
 from ..network.activations import RELU
 from ..network.detectors import LOWEST, by_slack
@@ -28,6 +30,7 @@ from ..network.weights import Dense, Masks, Sparse, Weights
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Scores = dict[str, float | None]
 Kind = Literal["construction", "trained network", "not a network"]
 
 TRAINING_SHARE = 0.8  # of the time limit; the rest is for looking at what came out
@@ -288,3 +291,41 @@ def _contender(one: Any, name: str | None = None) -> Contender:
     if isinstance(one, Constructor) and not isinstance(one, type):
         return Constructed(name or one.name, one)
     raise ParameterError(f"constructions must be 'all', names, or constructors, got {type(one).__name__}")
+
+
+def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> Scores:
+    """Fit a fresh copy of a classifier to old points, and score its answers on new ones; labels are class codes."""
+    from sklearn.base import clone
+    from sklearn.metrics import balanced_accuracy_score
+
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        for expected in (ConflictWarning, InterpolationWarning):
+            warnings.simplefilter("ignore", expected)
+        fitted = clone(model).fit(points[0], codes[0])
+        answers = fitted.predict(points[1])
+    seconds = time.perf_counter() - start
+    right = answers == codes[1]
+    claimed = None  # where only one class has detectors, and for other models
+    if isinstance(fitted, InterpolatingClassifier) and fitted.network_.widths[-1] > 1:
+        claimed = ~fitted.abstains(points[1])
+    return {
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(balanced_accuracy_score(codes[1], answers)),
+        "auc": _auc(fitted, points[1], codes[1]),
+        "claimed": None if claimed is None else float(claimed.mean()),
+        "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
+        "seconds": seconds,
+    }
+
+
+def _auc(model: Any, X: Any, codes: Any) -> float | None:
+    """Area under the curve of each class against the rest, averaged; None if a class is missing."""
+    from sklearn.metrics import roc_auc_score
+
+    if not np.array_equal(np.unique(codes), model.classes_):
+        return None
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
+    if scores.ndim == 1 or len(model.classes_) == 2:
+        return float(roc_auc_score(codes, scores if scores.ndim == 1 else scores[:, 1]))
+    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in model.classes_]))

@@ -83,6 +83,9 @@ class Dataset:
     source: str
     own: bool = False
 
+    def __repr__(self) -> str:
+        return f"<Dataset: {self.name}, {len(self.y):,} points, {self.X.shape[1]:,} features, {self.standing}>"
+
     @classmethod
     def of(cls, X: Floats, y: Codes, published: bool | None = None, **facts: Any) -> Dataset:
         """Points and labels with their digest."""

@@ -12,20 +12,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import as_frame, progress_bar
-from .._support.parameters import check_flag, check_number, check_whole
+from .._support.console import as_frame, counted, progress_bar
+from .._support.parameters import check_choice, check_number, check_whole
 from ..construct.recipe import recipe_of
 from ..data import Labelled
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
+from ..exceptions import ParameterError, UnseenCategoryWarning
 from ..options import PAPER
 from ..tables import Encoding, Table
-from .contenders import usual_classifiers
+from ..tables.encoding import SCALINGS, Scaling, column_moments
+from .contenders import Scores, fold_scores, usual_classifiers
 
 Rows = NDArray[np.int64]
 # From the rows of the training part and of the new ones to the points of both.
 Split = Callable[[Rows, Rows], tuple[Any, Any]]
-Scores = dict[str, float | None]
 End = Literal["all folds", "time limit", "interrupted"]
 
 LEVEL = 0.95  # of all intervals
@@ -107,6 +107,9 @@ class Standing:
             gain=float((own - base).mean()), gain_low=gain_low, gain_high=gain_high, options=options, **means,
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        return f"<Standing: {self.name}, accuracy {self.accuracy:.1%}, {counted(self.folds, 'fold')}>"
+
     def __str__(self) -> str:
         return _TABLE.format(
             self.name, f"{self.accuracy:.1%}", f"{self.low:.1%} - {self.high:.1%}", f"{100 * self.gain:+.1f}",
@@ -176,12 +179,17 @@ class Evaluation:
         names = [field.name for field in fields(Standing)]
         return as_frame({name: [getattr(one, name) for one in self.standings] for name in names}).set_index("name")
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        return f"<Evaluation: {counted(len(self.standings), 'classifier')}, {self._headline()}>"
+
+    def _headline(self) -> str:
         folds = self.standings[0].folds if self.standings else 0
         ended = "" if self.complete else f" ({self.end})"
-        head = f"{self.n_samples:,} points, {self.n_classes} classes, {folds} folds{ended}"
+        return f"{self.n_samples:,} points, {self.n_classes} classes, {counted(folds, 'fold')}{ended}"
+
+    def __str__(self) -> str:
         titles = ("", "accuracy", "95 % interval", "gain", "balanced", "AUC", "claimed", "right", "seconds")
-        return "\n".join([head, _TABLE.format(*titles), *map(str, self.standings), "", self.recommendation])
+        return "\n".join([self._headline(), _TABLE.format(*titles), *map(str, self.standings), "", self.recommendation])
 
 
 def _share(value: float | None) -> str:
@@ -210,7 +218,7 @@ def interval(values: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
 
 
 def evaluate(
-    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, scale: bool = True,
+    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, scale: Scaling = "standard",
     time_limit: float | None = None, random_state: int = 0, verbose: bool = False,
 ) -> Evaluation:  # fmt: skip
     """Measure how often a model is right on new points, beside its settings and the usual classifiers.
@@ -228,8 +236,8 @@ def evaluate(
         A table may hold its labels itself.
     n_folds, n_repeats : int
         Stratified folds, and how often they are drawn.
-    scale : bool
-        Whether features are divided by their deviation in the training part, for all classifiers alike.
+    scale : {"standard", "none"}
+        Standard: features are centred and divided by their deviation in the training part (sparse ones only divided).
     time_limit : float or None
         Seconds for all.
     random_state : int
@@ -253,7 +261,7 @@ def evaluate(
 
     n_folds, n_repeats = check_whole("n_folds", n_folds, at_least=2), check_whole("n_repeats", n_repeats, at_least=1)
     end = time.monotonic() + (np.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0))
-    check_flag("scale", scale)
+    check_choice("scale", scale, SCALINGS)
     contenders = _contenders(_asked(model), random_state)
     split, data = _table_folds(X, y, scale) if isinstance(X, Table) else _array_folds(X, y, scale)
     smallest = int(np.bincount(data.codes).min())
@@ -308,22 +316,29 @@ def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
     return {GIVEN: own} | usual_classifiers(random_state) | new
 
 
-def _array_folds(X: Any, y: Any, scale: bool) -> tuple[Split, Labelled]:
+def _array_folds(X: Any, y: Any, scale: Scaling) -> tuple[Split, Labelled]:
     """Points that are numbers already."""
-    from scipy.sparse import issparse
-    from sklearn.preprocessing import StandardScaler
-
     data = Labelled.of(X, y)
 
     def split(train: Rows, test: Rows) -> tuple[Any, Any]:
         old, new = data.X[train], data.X[test]
-        scaler = StandardScaler(with_mean=not issparse(old)).fit(old) if scale else None
-        return (old, new) if scaler is None else (scaler.transform(old), scaler.transform(new))
+        return _scaled(old, new) if scale == "standard" else (old, new)
 
     return split, data
 
 
-def _table_folds(table: Table, y: Any, scale: bool) -> tuple[Split, Labelled]:
+def _scaled(old: Any, new: Any) -> tuple[Any, Any]:
+    """Points by what the old ones say: to the last bit as a table model scales them, unless they are sparse."""
+    if isinstance(old, np.ndarray):
+        middle, deviation = np.array([column_moments(np.ascontiguousarray(column)) for column in old.T]).T
+        return (old - middle) / deviation, (new - middle) / deviation
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler(with_mean=False).fit(old)
+    return scaler.transform(old), scaler.transform(new)
+
+
+def _table_folds(table: Table, y: Any, scale: Scaling) -> tuple[Split, Labelled]:
     """Points that each fold learns to make from its training part."""
     labels = table.labels if y is None else y
     if labels is None:
@@ -331,7 +346,7 @@ def _table_folds(table: Table, y: Any, scale: bool) -> tuple[Split, Labelled]:
 
     def split(train: Rows, test: Rows) -> tuple[Any, Any]:
         old = table.taken(train)
-        encoding = Encoding.learn(old, "standard" if scale else "none")
+        encoding = Encoding.learn(old, scale)
         with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
             return encoding.encode(old), encoding.encode(table.taken(test))
 
@@ -348,44 +363,6 @@ def _measured(
             if time.monotonic() > end:
                 return
             yield name, fold_scores(model, points, (data.codes[train], data.codes[test]))
-
-
-def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> Scores:
-    """Fit a fresh copy of a classifier to old points, and score its answers on new ones; labels are class codes."""
-    from sklearn.base import clone
-    from sklearn.metrics import balanced_accuracy_score
-
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        for expected in (ConflictWarning, InterpolationWarning):
-            warnings.simplefilter("ignore", expected)
-        fitted = clone(model).fit(points[0], codes[0])
-        answers = fitted.predict(points[1])
-    seconds = time.perf_counter() - start
-    right = answers == codes[1]
-    claimed = None  # where only one class has detectors, and for other models
-    if isinstance(fitted, InterpolatingClassifier) and fitted.network_.widths[-1] > 1:
-        claimed = ~fitted.abstains(points[1])
-    return {
-        "accuracy": float(right.mean()),
-        "balanced_accuracy": float(balanced_accuracy_score(codes[1], answers)),
-        "auc": _auc(fitted, points[1], codes[1]),
-        "claimed": None if claimed is None else float(claimed.mean()),
-        "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
-        "seconds": seconds,
-    }
-
-
-def _auc(model: Any, X: Any, codes: Any) -> float | None:
-    """Area under the curve of each class against the rest, averaged; None if a class is missing."""
-    from sklearn.metrics import roc_auc_score
-
-    if not np.array_equal(np.unique(codes), model.classes_):
-        return None
-    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
-    if scores.ndim == 1 or len(model.classes_) == 2:
-        return float(roc_auc_score(codes, scores if scores.ndim == 1 else scores[:, 1]))
-    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in model.classes_]))
 
 
 def _standings(done: dict[str, list[Scores]], contenders: Mapping[str, Any], n_folds: int) -> Iterator[Standing]:

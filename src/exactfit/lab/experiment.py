@@ -20,7 +20,8 @@
     [[figure]]                                   # optional: without it, figures that fit the axes
     kind = "heatmap"
 
-Further keys: ``law``, ``center`` and ``detectors`` ("mask", the default, or "weighted") at the top;
+Further keys: ``law``, ``center`` (true, the default, or false: draw around the mean of the points, or the origin) and
+``detectors`` ("mask", the default, or "weighted") at the top;
 ``scale`` ("standard": columns of numbers with mean 0 and deviation 1, then largest norm 1, the default for files;
 "unit": largest norm 1, the default for loaders; or "none"), ``order`` ("given", the default, or "stratified"),
 ``families`` (how many stratified orders, each a data set),
@@ -43,6 +44,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.console import counted
 from .._version import __version__
 from ..exceptions import DataError, ParameterError
 
@@ -93,7 +95,7 @@ class Scheme:
 
     kind: str = SHARED  # whether the cells of a run share their draws
     law: str = "gaussian"  # of the hyperplanes
-    center: bool = False  # whether to draw around the mean of the points instead of the origin
+    center: bool = True  # whether to draw around the mean of the points instead of the origin
     detectors: str = "mask"  # what they count with: it changes no draw
 
     def __post_init__(self) -> None:
@@ -138,6 +140,9 @@ class Experiment:
     scheme: Scheme = field(default_factory=Scheme)
     figures: tuple[dict[str, Any], ...] = ()
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"<Experiment: {self.name}, {counted(self.runs, 'run')} of every cell>"
 
     def cells(self, n_points: int) -> list[Cell]:
         """All cells of the grid, for data of so many points; each once, in order.
@@ -221,7 +226,7 @@ def read_toml(file: Traversable, extent: str, known: set[str]) -> dict[str, Any]
 
 def experiment_of(chosen: Mapping[str, Any], name: str, folder: Path | None) -> Experiment:
     """An experiment from its tables."""
-    center = chosen.get("center", False)
+    center = chosen.get("center", True)
     law = chosen.get("law", LAWS[0])
     if not isinstance(center, bool) or law not in LAWS:
         raise ParameterError(f"{name}.toml: center must be true or false, and law one of {', '.join(LAWS)}")

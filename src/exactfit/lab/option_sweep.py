@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import counted
 from ..constructions import CONSTRUCTORS
 from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, InterpolationWarning, ParameterError
@@ -116,6 +117,9 @@ class OptionSweep:
     data: tuple[Options, ...]
     settings: tuple[Setting, ...]
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"<OptionSweep: {self.name}, {counted(self.runs, 'run')} of {counted(len(self.settings), 'setting')}>"
 
 
 def load_sweep(path: Path, extent: str = FULL) -> Experiment | OptionSweep:

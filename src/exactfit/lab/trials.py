@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import counted
 from ..exceptions import DataError
 
 Floats = NDArray[np.float64]
@@ -64,6 +65,9 @@ class Trials:
     headers: tuple[Header, ...]
     rows: Rows
     failures: tuple[dict[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Trials: {counted(len(self.rows), 'trial')} of {counted(len(self.headers), 'header')}>"
 
     def where(self, **wanted: Any) -> Rows:
         """The rows whose header has the given entries.

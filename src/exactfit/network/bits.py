@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.counting import WORD_BITS
+
 Words = NDArray[np.uint64]
-WORD_BITS = 64  # bits to a word
 
 
 def n_words(n_bits: int) -> int:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.counting import affine, count_all, masked_sums, sparse_affine
+from .._kernels.rounding import EXACT_INTEGERS
 from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
@@ -155,7 +156,7 @@ def _as_floats(signal: Signal) -> NDArray[np.float64]:
         raise ValueError("fractions need a layer of integer weights next, or they might be rounded")
     if signal.dtype != object:
         return signal
-    if any(abs(value) > 2**53 for value in signal.flat):
+    if any(abs(value) > EXACT_INTEGERS for value in signal.flat):
         raise ValueError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
     return signal.astype(np.float64)
 

@@ -48,10 +48,11 @@ from numpy.typing import NDArray
 
 from .._kernels import signs as kernels
 from .._kernels.compile import is_loaded
+from .._kernels.counting import WORD_BITS
 from .._kernels.rows import FEATURE_BLOCK, find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
 from ..data.matrices import dense_rows, row_tiles
-from .bits import WORD_BITS, BitMatrix
+from .bits import BitMatrix
 
 Matrix = Any
 Floats = NDArray[np.float64]

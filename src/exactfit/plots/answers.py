@@ -223,7 +223,7 @@ class _Tile(NamedTuple):
 @documented
 def plot_anchors(
     explanations: Explanations | Sequence[Explanation], points: ArrayLike, X: ArrayLike, *,
-    shape: Shape, anchors: int = 5, ax: Axes | None = None,
+    image_shape: Shape, anchors: int = 5, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw images beside the training images that their answers rest on.
 
@@ -238,7 +238,7 @@ def plot_anchors(
     points : array of shape (n_points, n_pixels)
     X : array of shape (n_samples, n_pixels)
         The training data.
-    shape : tuple of int
+    image_shape : tuple of int
         Height and width of an image.
     anchors : int
         How many at most.
@@ -251,7 +251,7 @@ def plot_anchors(
     >>> from exactfit.plots import plot_anchors
     >>> X, y = load_digits(return_X_y=True)
     >>> model = InterpolatingClassifier(random_state=0).fit(X[:500], y[:500])
-    >>> ax = plot_anchors(model.explain(X[500:503]), X[500:503], X[:500], shape=(8, 8))
+    >>> ax = plot_anchors(model.explain(X[500:503]), X[500:503], X[:500], image_shape=(8, 8))
     >>> len(ax.images) >= 6
     True
     """
@@ -259,7 +259,7 @@ def plot_anchors(
     if not given or not all(isinstance(one, Explanation) for one in given):
         raise ParameterError("this picture is of Explanations, as model.explain makes them")
     check_whole("anchors", anchors, at_least=0)
-    seen, known = _as_images(points, shape), _as_images(X, shape)
+    seen, known = _as_images(points, image_shape), _as_images(X, image_shape)
     lines = [
         [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
         for one, image in zip(given, seen, strict=True)
@@ -278,7 +278,7 @@ def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
 
 @documented
 def plot_suspects(
-    suspects: Suspects, X: ArrayLike, *, shape: Shape, m: int = 40, columns: int = 10, ax: Axes | None = None
+    suspects: Suspects, X: ArrayLike, *, image_shape: Shape, m: int = 40, columns: int = 10, ax: Axes | None = None
 ) -> Axes:
     """Draw the rows whose labels look most suspicious, with their label and that of the nearest other row.
 
@@ -286,7 +286,7 @@ def plot_suspects(
     ----------
     suspects : Suspects
     X : array of shape (n_samples, n_pixels)
-    shape : tuple of int
+    image_shape : tuple of int
         Height and width of an image.
     m, columns : int
         How many images, and how many in a line.
@@ -298,13 +298,13 @@ def plot_suspects(
     >>> from exactfit import find_suspects
     >>> from exactfit.plots import plot_suspects
     >>> X, y = load_digits(return_X_y=True)
-    >>> ax = plot_suspects(find_suspects(X, y, random_state=0), X, shape=(8, 8), m=6, columns=3)
+    >>> ax = plot_suspects(find_suspects(X, y, random_state=0), X, image_shape=(8, 8), m=6, columns=3)
     >>> len(ax.images)
     6
     """
     check_kind(suspects, Suspects, "find_suspects")
     check_whole("columns", columns, at_least=1)
-    images, places = _as_images(X, shape), suspects.places(suspects.top(m))
+    images, places = _as_images(X, image_shape), suspects.places(suspects.top(m))
     tiles = [_Tile(images[place], _doubt(suspects, int(place))) for place in places]
     return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
 
@@ -315,13 +315,14 @@ def _doubt(suspects: Suspects, place: int) -> str:
     return f"{suspects.labels[place]}{other}"
 
 
-def _as_images(points: ArrayLike, shape: Shape) -> Floats:
-    sides = check_wholes("shape", shape, at_least=1)
+def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
+    sides = check_wholes("image_shape", image_shape, at_least=1)
     if len(sides) != 2:
-        raise ParameterError(f"shape must be height and width of an image, got {shown(shape)}")
+        raise ParameterError(f"image_shape must be height and width of an image, got {shown(image_shape)}")
     rows: Floats = dense_rows(as_points(points, "images"), slice(None))
-    if rows.shape[1] != sides[0] * sides[1]:
-        raise DataError(f"images of shape {shape} have {sides[0] * sides[1]} pixels, got points of shape {rows.shape}")
+    pixels = sides[0] * sides[1]
+    if rows.shape[1] != pixels:
+        raise DataError(f"images of shape {image_shape} have {pixels} pixels, got points of shape {rows.shape}")
     return rows.reshape(-1, *sides)
 
 

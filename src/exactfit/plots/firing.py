@@ -33,7 +33,7 @@ WIDTHS_DRAWN = 4  # by default, each three times the one before
 REGION_ALPHA = 0.3  # opacity of one detector's region
 GROWTH = 12  # pictures of the growing first layer
 LAST = 6  # how much longer the last picture stands than others
-DPI = 90
+DPI = 90  # dots to an inch of a GIF: small files that screens show at about their size
 
 
 @documented

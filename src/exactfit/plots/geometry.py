@@ -27,7 +27,7 @@ MOST_BALLS = 60  # the largest ones; more would hide the points
 COVARIANCE_FEATURES = 2000  # beyond, a covariance matrix is too much for a picture
 BALL_ALPHA = 0.12  # opacity of a ball; less where many overlap
 BINS = 60  # of a histogram
-THREE_PANELS = 13.2, 4.0
+THREE_PANELS = 13.2, 4.0  # inches, side by side
 
 
 def principal_plane(X: Matrix) -> tuple[Floats, Floats]:

@@ -13,9 +13,8 @@ from .._support.parameters import check_whole
 from ..certificate import certify
 from ..construct import Construction
 from ..data import class_indices
-from ..exceptions import ParameterError
-from ..network import Masks, Network, WeightedMasks
-from ..network.bits import BitMatrix
+from ..network import Network
+from ..network.detectors import Detectors
 from ..network.sides import sides
 from .plane import Codes, Floats, Picture, anchors_of, draw_balls, hyperplanes_of, network_of, trace_of
 from .style import GREY, INK, axes_for, color, documented, need_matplotlib, tint
@@ -133,6 +132,9 @@ class DecisionRegionDisplay:
     lines: Floats
     equal: bool = True
 
+    def __repr__(self) -> str:
+        return f"<DecisionRegionDisplay: {len(self.points):,} points, {len(self.classes):,} classes>"
+
     @classmethod
     def from_estimator(
         cls, model: Any, X: ArrayLike, y: ArrayLike, *,
@@ -236,16 +238,9 @@ def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
 
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
     """Where each detector fires, shape (n_detectors, points of the grid)."""
-    first, second = network.layers[0], network.layers[1]
-    if (
-        len(network.layers) != 3
-        or not isinstance(second.weights, Masks | WeightedMasks)
-        or network.input_map != "identity"
-    ):
-        raise ParameterError("detectors=True needs a network of hyperplanes, detectors and an output")
-    tiles = [second(first(grid[start : start + GRID_TILE])) for start in range(0, len(grid), GRID_TILE)]
-    flags = [tile.to_bool() if isinstance(tile, BitMatrix) else np.asarray(tile) > 0 for tile in tiles]
-    return np.concatenate(flags).T
+    found, tiles = Detectors.of(network), range(0, len(grid), GRID_TILE)
+    fires = [found.heights(grid[start : start + GRID_TILE]) < found.limits[:, None] for start in tiles]
+    return np.concatenate(fires, axis=1)
 
 
 def _lines(network: Network, count: int) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._support.console import counted
 from .._support.parameters import check_choice, check_n_jobs, seed_sequence
 from .._support.threads import Threads
 from ..certificate.chains import prove_chain
@@ -215,7 +216,7 @@ class PatchRecord:
     silent_beyond: float
 
     def __str__(self) -> str:
-        claimed = f"claims {len(self.rows):,} given row{'s' if len(self.rows) != 1 else ''}"
+        claimed = f"claims {counted(len(self.rows), 'given row')}"
         return (
             f"anchor row {self.anchor}: {self.old!r} -> {self.new!r}, {claimed}, fires within {self.fires_within:.3g}, "
             f"silent beyond {self.silent_beyond:.3g}"
@@ -312,8 +313,14 @@ class RepairReport:
     n_wrong: int
     held_out: HeldOut | None = None
 
+    def __repr__(self) -> str:
+        return f"<RepairReport: {self._summary()}>"
+
+    def _summary(self) -> str:
+        return f"{counted(len(self.patches), 'patch', 'patches')} for {self.n_wrong:,} of {self.n_given:,} given rows"
+
     def __str__(self) -> str:
-        lines = [f"{len(self.patches):,} patches for {self.n_wrong:,} of {self.n_given:,} given rows"]
+        lines = [self._summary()]
         lines += [f"  {patch}" for patch in self.patches[:SHOWN_PATCHES]]
         more = len(self.patches) - SHOWN_PATCHES
         lines += [f"  and {more:,} more"] if more > 0 else []

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import counted
 from ..exceptions import DataError, ParameterError
 from .table import PATTERNS, Column, Floats, Kind, Raw, Rows, Table, days_of, place
@@ -20,7 +21,6 @@ Gaps = list[tuple[str, NDArray[np.bool_]]]
 
 MISSING_WORDS = ("NA", "N/A", "n/a", "?", "null", "NULL", "nan", "NaN")  # as R, SQL, Python and UCI's tables write it
 COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
-EXACT_INTEGERS = 2.0**53  # below it float64 holds every integer
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _LABEL = re.compile(r"0|-?[1-9][0-9]{0,17}")  # integers as they are usually written, all within int64
 UNNAMED = ("", "Unnamed: 0", "...1")  # what pandas and R write over their row numbers

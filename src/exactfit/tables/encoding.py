@@ -149,7 +149,7 @@ class Encoding:
         start = 0
         for field, column in zip(self.fields, table.columns, strict=True):
             for k, values in enumerate(_numbers(field, column) if field.categories is None else ()):
-                mean[start + k], scale[start + k] = _moments(values)
+                mean[start + k], scale[start + k] = column_moments(values)
             start += len(field.features)
         return replace(self, mean=mean, scale=scale)
 
@@ -321,8 +321,16 @@ def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int
         )
 
 
-def _moments(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation, from exact sums; scale 1 for a constant column."""
+def column_moments(values: Floats) -> tuple[float, float]:
+    """Mean and standard deviation, from exact sums; scale 1 for a constant column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.tables.encoding import column_moments
+    >>> column_moments(np.array([1.0, 3.0])), column_moments(np.array([5.0, 5.0]))
+    ((2.0, 1.0), (5.0, 1.0))
+    """
     if values.min() == values.max():
         return float(values[0]), 1.0
     middle, scale = mean_and_deviation(values)

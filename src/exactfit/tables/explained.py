@@ -126,7 +126,7 @@ def _picture(pixels: NDArray[np.float64], shape: Shape, row: int) -> Any:
     return picture(image[:, :, 0] if image.shape[2:] == (1,) else image, f"row {row}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowExplanation(Explanation):
     """What stands behind the answer for a row, with the cells of the rows that are named.
 
@@ -169,7 +169,7 @@ def behind(one: Explanation) -> Iterator[tuple[int, str]]:
                 yield row, part
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RowExplanations(Explanations):
     """Explanations of a table's rows; rows are named as their files count them.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from .._support.html import FactsBelow
@@ -21,6 +22,11 @@ from .explained import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
 from .table import Floats, Missing, Table, speaking_of
 from .text import ReadOptions
+
+
+def _has_votes(model: Any) -> bool:
+    """Whether the classifier has probabilities, the fitted one or else the one that will be."""
+    return hasattr(getattr(model, "classifier_", model.classifier) or InterpolatingClassifier(), "predict_proba")
 
 
 class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,7 +50,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Fitted to the encoded rows.
     encoding_ : Encoding
     table_ : Table
-        What it was fitted to, for explanations; neither saved nor pickled.
+        What it was fitted to, for explanations, from ``fit`` or ``read_training``; neither saved nor pickled.
     columns : tuple of Field
         In the order of the features: ``name``, ``kind`` ("numeric" or "categorical") and
         ``categories`` (sorted, or None) of each column that is used.
@@ -228,6 +234,23 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         points = self.encode(X)
         return np.asarray(self.classifier_.decision_function(points))
 
+    @available_if(_has_votes)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Shares of votes for each class, of several networks; see ``InterpolatingClassifier.predict_proba``.
+
+        Parameters
+        ----------
+        X : Table, path, frame or matrix
+
+        Examples
+        --------
+        >>> from exactfit import TableModel
+        >>> TableModel().fit([[0.0], [1.0], [2.0]], ["a", "b", "a"]).predict_proba([[1.0]])
+        array([[0., 1.]])
+        """
+        points = self.encode(X)
+        return np.asarray(self.classifier_.predict_proba(points))
+
     def claims(self, X: Any) -> NDArray[np.bool_]:
         """Which classes claim every row; see ``InterpolatingClassifier.claims``.
 
@@ -258,7 +281,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X : Table, path, frame or matrix
         training : Table, path, frame or matrix, optional
             What the model was fitted to: the cells of its rows are shown beside their numbers. A model that was
-            fitted here remembers it; one that was loaded does not, since files hold no data.
+            fitted here remembers it; one that was loaded has to be given it once, since files hold no data.
         radii : bool
             Also prove how far each row may move, in units of the encoded columns, without changing its answer.
         """
@@ -281,6 +304,8 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         form : ReadOptions, optional
             As for :meth:`read`; where the model was fitted without rows that have empty cells, so is this.
         """
+        if source is getattr(self, "table_", None):
+            return self.table_  # which was checked when it came
         form = form or ReadOptions()
         if form.missing == "error" and self._encoding.rows is not None:
             form = replace(form, missing="drop-rows")
@@ -291,6 +316,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"{table.name} does not hold the rows that the model was fitted to, in that order: the model's "
                 "certificate names their SHA-256"
             )
+        self.table_ = table
         return table
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

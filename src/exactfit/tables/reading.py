@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice
 from .._support.threads import usable_memory
 from ..data import refuse_misshapen
 from ..exceptions import DataError, MissingDependencyError, ParameterError
-from .columns import EXACT_INTEGERS, Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
+from .columns import Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
 from .table import MISSING, Choice, Choose, Column, Kind, Missing, Raw, Table, check_parts, place
 from .text import AUTO, ReadOptions, read_text
 

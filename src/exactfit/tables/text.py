@@ -21,9 +21,10 @@ import numpy as np
 
 from .._kernels.compile import is_loaded
 from .._kernels.decimals import parse_decimals
+from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress
 from ..exceptions import DataError, ParameterError
-from .columns import COMMA_NUMBER, EXACT_INTEGERS, Cells, Writing, labels_of, missing_words
+from .columns import COMMA_NUMBER, Cells, Writing, labels_of, missing_words
 from .table import Choice, Choose, Floats, Missing, Raw, place
 
 AUTO = "auto"
