@@ -12,7 +12,7 @@ from toy_trials import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.trial_plots import COLORS, edges_of, shown
+from exactfit.lab.trial_plots import COLORS, edges_of, in_full
 from exactfit.plots import plot_points
 
 pytestmark = pytest.mark.usefixtures("pictures")
@@ -184,4 +184,4 @@ def test_nothing_to_draw() -> None:
 def test_edges_lie_halfway() -> None:
     assert edges_of(np.array([0.0, 1.0, 3.0])).tolist() == [-0.5, 0.5, 2.0, 4.0]
     assert edges_of(np.array([10.0])).tolist() == [5.0, 15.0]
-    assert [shown(value) for value in (0.5, 1.0, 1e6)] == ["0.5", "1", "1,000,000"]
+    assert [in_full(value) for value in (0.5, 1.0, 1e6)] == ["0.5", "1", "1,000,000"]

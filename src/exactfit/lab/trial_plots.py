@@ -187,7 +187,7 @@ def plot_slices(
     if by is not None:
         wanted = values_there(cells, by, at)
         if not wanted:
-            raise ParameterError(f"no cell has {by} = {', '.join(map(shown, at or ()))}")
+            raise ParameterError(f"no cell has {by} = {', '.join(map(in_full, at or ()))}")
         groups = {named(by, each): cells[cells[by] == each] for each in wanted}
     return draw_lines(groups, ax, value=value, along=along, legend=legend)
 
@@ -338,14 +338,14 @@ def edges_of(centres: Floats) -> Floats:
     return np.concatenate([[2 * centres[0] - middles[0]], middles, [2 * centres[-1] - middles[-1]]])
 
 
-def shown(value: float) -> str:
+def in_full(value: float) -> str:
     """A number as people write it."""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
 def named(axis: str, value: float) -> str:
     """A value of an axis in words."""
-    return f"${SYMBOLS[axis]}$ = {shown(value)}"
+    return f"${SYMBOLS[axis]}$ = {in_full(value)}"
 
 
 def in_short(value: float, largest: float | None = None) -> str:
@@ -362,7 +362,7 @@ def in_short(value: float, largest: float | None = None) -> str:
     if abs(value) >= 10**6:
         return f"{value / 10**6:g}M"
     many = max(abs(value), abs(largest or 0)) >= 10**4
-    return f"{value / 10**3:g}k" if many and abs(value) >= 10**3 else shown(value)
+    return f"{value / 10**3:g}k" if many and abs(value) >= 10**3 else in_full(value)
 
 
 def label_axes(ax: Axes, **names: str) -> None:
