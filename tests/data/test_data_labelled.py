@@ -324,7 +324,7 @@ BAD_DATA = {
     "words": (X_FLOAT.astype(str).astype(object) + "x", Y_GOOD, "could not convert"),
     "complex": (X_FLOAT + 1j, Y_GOOD, "Complex data not supported: convert them first$"),
     "complex columns": (pd.DataFrame(X_FLOAT + 1j), Y_GOOD, "Complex data not supported: convert them first$"),
-    "complex labels": (X_FLOAT, Y_GOOD + 1j, "y holds complex.*convert them first$"),
+    "complex labels": (X_FLOAT, Y_GOOD + 1j, "y must hold real numbers, got complex.*convert them first$"),
     "ragged": ([[1.0], [1.0, 2.0]], [0, 1], "inhomogeneous"),
     "one class": (X_FLOAT, np.zeros(36), "one class, 0.0"),
     "one sample": (X_FLOAT[:1], Y_GOOD[:1], "one class"),

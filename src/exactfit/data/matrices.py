@@ -55,7 +55,7 @@ def not_finite(row: int, name: str = "X") -> DataError:
 
 def not_real(name: str = "X") -> DataError:
     """What is said of complex numbers, in words that scikit-learn's checks look for."""
-    return DataError(f"{name} holds complex numbers. Complex data not supported: convert them first")
+    return DataError(f"{name} must hold real numbers, got complex ones. Complex data not supported: convert them first")
 
 
 def refuse_misshapen(X: Any, name: str = "X") -> None:
