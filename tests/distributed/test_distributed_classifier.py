@@ -241,6 +241,9 @@ def test_what_is_left_out_is_refused() -> None:
     for options in ({"noise": 0.1}, {"exact_in": "float32"}, {"activation": "relu"}):
         with pytest.raises(ParameterError, match=f"{next(iter(options))}=.*Dask collections yet"):
             DaskInterpolatingClassifier(**options).fit(in_chunks(X, 300), y)
+    for name in ("noise", "exact_in"):
+        with pytest.raises(ParameterError, match=rf"{name} must be .*, got ndarray of shape \(300,\)"):
+            DaskInterpolatingClassifier(**{name: np.arange(300.0)}).fit(in_chunks(X, 300), y)
     with pytest.raises(TooLargeError, match="a margin needs the patterns of all 300 points"):
         DaskInterpolatingClassifier(100, margin=1e-4, memory_limit=9000).fit(
             in_chunks(moons(300)[0], 300), moons(300)[1]

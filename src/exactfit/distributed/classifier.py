@@ -10,15 +10,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
-from .._support.parameters import check_whole, fill_docstring, shown
+from .._support.parameters import check_whole, fill_docstring
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
+from ..construct.recipe import recipe_of
 from ..data import Labelled, as_labels, refuse_other_features
 from ..estimators import InterpolatingClassifier, has_votes
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
-from ..network.activations import as_activation
 from ..options import ACCURATE, options_text
 from .runner import Runner
 from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunks
@@ -100,12 +100,12 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         self.round_trips_, self.phase_seconds_ = runner.round_trips, runner.seconds
 
     def _refuse_what_is_left_out(self) -> None:
-        activation = as_activation(self.activation)
-        given = {**vars(self), "activation": "threshold" if activation.is_threshold else activation.name}
+        checked = recipe_of(self)
+        given = {**vars(checked), "activation": "threshold" if checked.s.is_threshold else checked.s.name}
         for name, value in LEFT_OUT.items():
             if given[name] != value:
                 raise ParameterError(
-                    f"{name}={shown(given[name])} does not work on Dask collections yet: use {name}={value!r}, "
+                    f"{name}={given[name]!r} does not work on Dask collections yet: use {name}={value!r}, "
                     "or InterpolatingClassifier on points in memory"
                 )
         if self.memory_limit is not None:

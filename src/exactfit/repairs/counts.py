@@ -36,7 +36,10 @@ WIDTHS = (256, 512, 1024)  # hyperplanes that are tried: the first tell most tar
 
 
 class ReachedCounts:
-    """Evidence of masks whose limits go a share of the way from one to what the rest allows."""
+    """Evidence of masks whose limits go a share of the way from one to what the rest allows.
+
+    No kind of :class:`Counts`: a cover may find the limits of those in compiled code of its own.
+    """
 
     def __init__(self, counts: Counts, share: float) -> None:
         self.counts, self.share = counts, share
