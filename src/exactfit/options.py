@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from .network.activations import Activation
 
-LAWS = ("gaussian", "bisector", "near-bisector", "local")
+LAWS = ("gaussian", "bisector", "near-bisector", "local", "sparse")
 ACTIVATIONS = ("threshold", "relu")
 SELECTIONS = ("random", "greedy")
 DETECTORS = ("mask", "weighted", "auto")
@@ -99,8 +99,11 @@ class Options:
         The paper's law; perpendicular bisectors of random pairs of different labels; of a random point and
         the nearest of 256 random ones of other labels (an eighth of them, if that is fewer); or, for images,
         of random pairs of different labels as seen through a random window.
+    max_features : int or (low, high), default=4
+        For ``hyperplanes="sparse"``: the number of features of a hyperplane is uniform from 1 to that, or from low
+        to high.
     image_shape : (height, width) or (height, width, channels), default=None
-        For ``hyperplanes="local"``: what a row of X is an image of, pixel by pixel in C order.
+        For ``hyperplanes="sparse"`` and ``"local"``: what a row of X is an image of, pixel by pixel in C order.
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
@@ -155,6 +158,10 @@ class Options:
     hyperplanes: str = _option(
         "gaussian", f"{LAWS[0]} (the paper's), {', '.join(LAWS[1:-1])}, or {LAWS[-1]} (for images).", words=LAWS
     )
+    max_features: int | tuple[int, int] = _option(
+        4, "For sparse: features of a hyperplane, from 1 to so many, or from low to high.",
+        settings={"metavar": "N|LOW,HIGH"},
+    )  # fmt: skip
     image_shape: tuple[int, ...] | None = _option(
         None, "For local: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
     )

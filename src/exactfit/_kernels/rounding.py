@@ -63,16 +63,33 @@ ROOMY = 1.0 + 2.0**-20  # more than a certificate's own, coarser bounds can take
 
 
 class SurePlanes(NamedTuple):
-    """A block of hyperplanes: weights in float64, biases, upper bounds of norms.
+    """A block of hyperplanes: weights in float64, biases, upper bounds of norms, weights that are not zero.
 
-    ``columns`` is the only feature that a coordinate cut looks at (its weight a power of two),
-    -1 for any other hyperplane.
+    Row j of the weights is ``weights[starts[j]:starts[j + 1]]``, for the features of the same places in
+    ``features``, or for all where these are empty. ``columns`` is the only feature that a coordinate cut looks at
+    (its weight, a power of two, in ``cuts``), -1 for any other hyperplane.
     """
 
     weights: Any
+    starts: Any
+    features: Any
     bias: Any
     norms: Any
+    terms: Any
     columns: Any
+    cuts: Any
+
+
+@compiled
+def line_of(planes, j, point):
+    """The weights of a hyperplane and the numbers of a point that they meet."""
+    first, last = planes.starts[j], planes.starts[j + 1]
+    if planes.features.shape[0] == 0:
+        return planes.weights[first:last], point
+    met = np.empty(last - first)
+    for k in range(first, last):
+        met[k - first] = point[planes.features[k]]
+    return planes.weights[first:last], met
 
 
 @compiled
@@ -132,14 +149,16 @@ def sure_bits(products, rows, planes, form, start, on, maybe):
                 bias, column = planes.bias[j], planes.columns[j]
                 value = products[i, j] + bias
                 if column >= 0:
-                    product = planes.weights[j, column] * points[i, column]
+                    product = planes.cuts[j] * points[i, column]
                     sure = cut_is_sure(points[i, column], product, bias, form)
                     value = 1.0 if product > -bias else -1.0
                 else:
                     size = norms[i] * planes.norms[j] + abs(bias)
-                    sure = is_sure(value, size, rows.terms[i], norms[i], planes.norms[j], form)
+                    terms = min(rows.terms[i], planes.terms[j])
+                    sure = is_sure(value, size, terms, norms[i], planes.norms[j], form)
                     if not sure:
-                        size, count = closer_size(planes.weights[j], points[i], bias)
+                        weights, met = line_of(planes, j, points[i])
+                        size, count = closer_size(weights, met, bias)
                         sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
                 bit = np.uint64(1) << np.uint64(j - first)
                 if not sure:
@@ -150,32 +169,27 @@ def sure_bits(products, rows, planes, form, start, on, maybe):
             maybe[first // 64, start + i] = word | open_word
 
 
-class Room(NamedTuple):
-    """How far points may move, and how many features they have."""
-
-    margin: float
-    terms: int
-
-
 @compiled
-def roomy_bits(products, norms, room, planes, form, start, on, maybe):
+def roomy_bits(products, norms, margin, planes, form, start, on, maybe):
     """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere.
 
     No closer look at the features: the margin is far larger than what it could gain.
     """
     n = planes.bias.shape[0]
-    factor, factor64 = gamma(room.terms, form.unit), gamma(room.terms, FLOAT64.unit)
+    factors, factors64 = np.empty(n), np.empty(n)
+    for j in range(n):
+        factors[j], factors64[j] = gamma(planes.terms[j], form.unit), gamma(planes.terms[j], FLOAT64.unit)
     for i in range(products.shape[0]):
-        norm = (norms[i] + room.margin) * ROOMY
+        norm = (norms[i] + margin) * ROOMY
         for first in range(0, n, 64):
             word, open_word = np.uint64(0), np.uint64(0)
             for j in range(first, min(first + 64, n)):
                 bias, plane = planes.bias[j], planes.norms[j]
                 value = products[i, j] + bias
-                here = error_bound(factor64, norms[i] * plane + abs(bias), norms[i], plane, FLOAT64)
-                there = error_bound(factor, norm * plane + abs(bias), norm, plane, form)
+                here = error_bound(factors64[j], norms[i] * plane + abs(bias), norms[i], plane, FLOAT64)
+                there = error_bound(factors[j], norm * plane + abs(bias), norm, plane, form)
                 bit = np.uint64(1) << np.uint64(j - first)
-                if not abs(value) > 4.0 * here + (there + room.margin * plane) * ROOMY:
+                if not abs(value) > 4.0 * here + (there + margin * plane) * ROOMY:
                     open_word |= bit
                 elif value > 0:
                     word |= bit

@@ -18,6 +18,7 @@ LARGEST = np.finfo(np.float64).max
 SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of two such numbers, and their remainders, are normal numbers
 TINY = 1e-300  # above what underflow may take off a sum of products: d * 2^-1074
 PIECE = 256  # points at a time: 2 KiB for each feature, so that up to 16 of them stay in the first cache
+GATHERED = 2**18  # numbers that sparse hyperplanes gather at a time: 2 MiB
 FINITE_BOUND = 1e250  # bounds are above 1e-16 of what they bound: no entry below this one is infinite
 ALL = np.uint64(2**64 - 1)
 LOW_27 = np.int64(2**27 - 1)  # lower half of a 53-bit whole number; products of halves fit in int64
@@ -179,6 +180,98 @@ def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
                     size = abs(values[r])
                     sure = (size > sizes[r] * slopes[i] + doubts[i] + TINY) & (size <= LARGEST)
                     doubt[r] |= np.uint64(not sure) << bit
+
+
+class SparsePlanes(NamedTuple):
+    """Hyperplanes with few weights each, as the rows of a CSR matrix, and what an entry may err by.
+
+    ``features`` are places among the columns that are gathered; an entry is in doubt as in ``decide_low``.
+    """
+
+    starts: NDArray[np.int64]
+    features: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    doubts: NDArray[np.float64]
+
+
+@compiled
+def gather(rows, columns, points, sizes):
+    """Columns of some rows, one after the other, and the largest size in each row."""
+    for r in range(rows.shape[0]):
+        largest = 0.0
+        for j in range(columns.shape[0]):
+            value = rows[r, columns[j]]
+            points[j, r] = value
+            largest = max(largest, abs(value))
+        sizes[r] = largest
+
+
+@compiled
+def decide_sparse(rows, columns, planes, start, words, open_bits):
+    """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64.
+
+    Works as ``decide_low`` does, but adds up only the features that a hyperplane looks at.
+    """
+    n_rows, n_columns = rows.shape[0], columns.shape[0]
+    # The gathered columns of a piece stay within the second cache, however many there are.
+    piece = max(16, min(PIECE, GATHERED // max(n_columns, 1)))
+    points, sizes, values = np.empty((n_columns, piece)), np.empty(piece), np.empty(piece)
+    for low in range(0, n_rows, piece):
+        count = min(piece, n_rows - low)
+        gather(rows[low : low + count], columns, points, sizes)
+        largest = sizes[:count].max()
+        for i in range(planes.biases.shape[0]):
+            first, last = planes.starts[i], planes.starts[i + 1]
+            values[:count] = planes.biases[i]
+            for k in range(first, last):
+                x, w = points[planes.features[k]], planes.weights[k]
+                for r in range(count):
+                    values[r] += x[r] * w
+            bound = largest * planes.slopes[i] + planes.doubts[i] + TINY
+            bit = np.uint64(i & 63)
+            on = words[i >> 6, start + low : start + low + count]
+            unsure = np.int64(0)
+            for r in range(count):
+                on[r] |= np.uint64(values[r] > 0.0) << bit
+                unsure += np.int64(not abs(values[r]) > bound)
+            if unsure or not bound < FINITE_BOUND:
+                doubt = open_bits[i >> 6, low : low + count]
+                for r in range(count):
+                    size = abs(values[r])
+                    sure = (size > sizes[r] * planes.slopes[i] + planes.doubts[i] + TINY) & (size <= LARGEST)
+                    doubt[r] |= np.uint64(not sure) << bit
+
+
+@compiled
+def settle_sparse(rows, columns, planes, start, words, open_bits):
+    """Replace every open bit of hyperplanes with few weights by the exact side; clears ``open_bits``."""
+    limbs, one = np.zeros(LIMBS, np.int64), np.uint64(1)
+    longest = np.int64(0)
+    for i in range(planes.biases.shape[0]):
+        longest = max(longest, planes.starts[i + 1] - planes.starts[i])
+    x = np.empty(longest)
+    for w in range(open_bits.shape[0]):
+        for r in range(open_bits.shape[1]):
+            left = open_bits[w, r]
+            if left == np.uint64(0):
+                continue
+            open_bits[w, r] = np.uint64(0)
+            word = words[w, start + r]
+            for bit in range(64):
+                here = one << np.uint64(bit)
+                if left & here:
+                    i = 64 * w + bit
+                    first, last = planes.starts[i], planes.starts[i + 1]
+                    for k in range(first, last):
+                        x[k - first] = rows[r, columns[planes.features[k]]]
+                    lone = 0 if last - first == 1 else -1
+                    if positive(x[: last - first], planes.weights[first:last], planes.biases[i], lone, limbs):
+                        word |= here
+                    else:
+                        word &= ~here
+            words[w, start + r] = word
 
 
 @compiled

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, joint_note, method_of
 from ..data import Codes, Rows
-from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
+from ..network import Decoder, Layer, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD, Activation
 from ..network.bits import BitMatrix
 from ..network.parts import parts_of
@@ -183,7 +183,7 @@ def assemble(
         np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
         activation,
     )
-    first = Layer(Dense(planes.weights), planes.biases, activation)
+    first = Layer(planes.layer_weights, planes.biases, activation)
     output, decoder = output_layer(classes, targets, len(order.starts) - 1)
     uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
     trace = Trace(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
@@ -21,6 +22,7 @@ from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtrac
 from ..data import Labelled, PartedPoints, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
+from ..network.weights import Dense, Sparse
 from .recipe import Recipe
 
 Matrix = Any
@@ -39,9 +41,12 @@ WINDOW_SEVENTHS = 2, 4
 
 @dataclass(frozen=True, eq=False)
 class Hyperplanes:
-    """Rows ``weights`` and ``biases``: hyperplane i is {x : <w_i, x> + b_i = 0}."""
+    """Rows ``weights`` and ``biases``: hyperplane i is {x : <w_i, x> + b_i = 0}.
 
-    weights: NDArray[Any]
+    Weights are an array, or a CSR array if hyperplanes look at few features each.
+    """
+
+    weights: Any
     biases: Floats
 
     @property
@@ -51,8 +56,10 @@ class Hyperplanes:
 
     @classmethod
     def joined(cls, blocks: Sequence[Hyperplanes]) -> Hyperplanes:
-        """All of them, in order."""
-        return cls(np.concatenate([one.weights for one in blocks]), np.concatenate([one.biases for one in blocks]))
+        """Return the hyperplanes of all blocks in order; sparse if one block is."""
+        weights = [one.weights for one in blocks]
+        join = sparse_rows if any(sp.issparse(one) for one in weights) else np.concatenate
+        return cls(join(weights), np.concatenate([one.biases for one in blocks]))
 
     def blocks(self) -> list[Hyperplanes]:
         """64 at a time."""
@@ -63,9 +70,19 @@ class Hyperplanes:
         """The first ``count`` of them."""
         return Hyperplanes(self.weights[:count], self.biases[:count])
 
+    @property
+    def layer_weights(self) -> Dense | Sparse:
+        """Weights as a layer of a network holds them."""
+        return Sparse(self.weights) if sp.issparse(self.weights) else Dense(self.weights)
+
     def append(self, other: Hyperplanes) -> Hyperplanes:
         """These, then the others; float32 as long as all weights fit it."""
         return Hyperplanes.joined([self, other])
+
+
+def sparse_rows(parts: Sequence[Any]) -> Any:
+    """Stack arrays and CSR arrays to one CSR array, in float32 if all parts are."""
+    return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
@@ -119,6 +136,10 @@ class Source:
 
 def law_of(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Recipe) -> Law:
     """The law that the options ask for, over these points."""
+    if options.hyperplanes == "sparse":
+        from .sparse_hyperplanes import sparse
+
+        return sparse(X, y, targets, options)
     if options.hyperplanes == "local":
         return local(X, y, targets, tuple(options.image_shape or ()))
     if options.hyperplanes == "near-bisector":
@@ -309,7 +330,8 @@ def in_format_of(planes: Hyperplanes, exact_in: str | None) -> Hyperplanes:
 
 
 def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
-    if not (np.isfinite(planes.biases).all() and np.isfinite(planes.weights).all()):
+    weights = planes.weights.data if sp.issparse(planes.weights) else planes.weights
+    if not (np.isfinite(planes.biases).all() and np.isfinite(weights).all()):
         raise DataError(f"the data are too large: a bias overflows {form}. Scale them down.")
     return planes
 
@@ -347,7 +369,9 @@ class Given:
 def _as_hyperplanes(pair: Any) -> Hyperplanes:
     """Weights and biases as they will be stored: float32 weights where these are exact."""
     try:
-        weights, biases = (np.asarray(part, dtype=np.float64) for part in pair)
+        weights, biases = pair
+        weights = sp.csr_array(weights, dtype=np.float64) if sp.issparse(weights) else np.asarray(weights, np.float64)
+        biases = np.asarray(biases, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}") from error
     if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
@@ -355,9 +379,14 @@ def _as_hyperplanes(pair: Any) -> Hyperplanes:
             "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
             f"got {weights.shape} and {biases.shape}"
         )
-    if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+    if sp.issparse(weights):
+        weights = weights.copy()  # the caller's stays as it is
+        weights.sum_duplicates()
+        weights.eliminate_zeros()
+    values = weights.data if sp.issparse(weights) else weights
+    if not (np.isfinite(values).all() and np.isfinite(biases).all()):
         raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
-    return Hyperplanes(weights.astype(np.float32) if _held(weights) else weights, biases)
+    return Hyperplanes(weights.astype(np.float32) if _held(values) else weights, biases)
 
 
 def _held(numbers: NDArray[np.float64]) -> bool:

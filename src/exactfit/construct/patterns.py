@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, Room, SurePlanes, SureRows, roomy_bits, sure_bits
+from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, roomy_bits, sure_bits
 from .._kernels.rows import norms_of
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints, copied, is_mapped
@@ -118,7 +119,7 @@ def patterns_of(
 
 def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
     weights = planes.weights.astype(np.float64)
-    block = SurePlanes(weights, planes.biases, norms_above(weights), _cut_columns(weights))
+    block = _sure_planes(weights, planes.biases)
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)
     maybe = np.zeros_like(on)
     step = max(16, TILE_ENTRIES // max(planes.count, X.shape[1]))
@@ -127,9 +128,9 @@ def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Thread
     def work(start: int) -> None:
         tile = dense_rows(X, rows[start : start + step])
         with np.errstate(all="ignore"):  # what overflows is not sure
-            products = tile @ weights.T
+            products = np.ascontiguousarray((weights @ tile.T).T)
         if margin:
-            roomy_bits(products, norms_above(tile), Room(margin, X.shape[1]), block, form, start, on, maybe)
+            roomy_bits(products, norms_above(tile), margin, block, form, start, on, maybe)
         else:
             points = SureRows(tile, norms_above(tile), np.count_nonzero(tile, axis=1))
             sure_bits(products, points, block, form, start, on, maybe)
@@ -139,18 +140,29 @@ def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Thread
     return Patterns(BitMatrix(on, planes.count), BitMatrix(maybe, planes.count))
 
 
+def _sure_planes(weights: Any, biases: Floats) -> SurePlanes:
+    """Return hyperplanes, dense or sparse, with what bounds need to know of each."""
+    n, d = weights.shape
+    starts, features, values = d * np.arange(n + 1), np.arange(0), weights
+    if sp.issparse(weights):
+        starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
+        lengths = np.diff(starts)
+        values = np.zeros((n, max(1, int(lengths.max(initial=0)))))
+        values[np.arange(values.shape[1]) < lengths[:, None]] = weights.data
+    places = (values != 0).argmax(axis=1)
+    own, terms = values[np.arange(n), places], np.count_nonzero(values, axis=1)
+    # A coordinate cut has one weight, a power of two: a comparison decides it.
+    is_cut = (terms == 1) & (np.abs(np.frexp(own)[0]) == 0.5)
+    columns = features[starts[:-1] * is_cut + places * is_cut] if len(features) else places
+    numbers = weights.data if sp.issparse(weights) else weights.ravel()
+    return SurePlanes(numbers, starts, features, biases, norms_above(values), terms, np.where(is_cut, columns, -1), own)
+
+
 def norms_above(rows: Floats) -> Floats:
     """Euclidean norms, rounded up: d squares, d additions and a root err by less than (d + 4) 2^-52 of them."""
     norms = np.empty(len(rows))
     norms_of(rows, norms)
     return np.asarray(norms * (1.0 + (rows.shape[1] + 8) * 2.0**-52) + 5e-324)
-
-
-def _cut_columns(weights: Floats) -> NDArray[np.int64]:
-    """The feature of each coordinate cut, its weight a power of two; -1 for other hyperplanes."""
-    lone = (weights != 0).sum(axis=1) == 1
-    power = np.frexp(np.abs(weights).max(axis=1))[0] == 0.5
-    return np.where(lone & power, (weights != 0).argmax(axis=1), -1).astype(np.int64)
 
 
 def rounded(X: Matrix, exact_in: str | None) -> Matrix:

@@ -60,6 +60,7 @@ class Recipe(Options):
         _check_kinds(self)
         _check_max_bias(self.max_bias)
         _check_image_shape(self)
+        self.feature_range = feature_range(self.max_features)
         _check_noise(self.noise)
         self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
         self.has_open_bits = self.exact_in is not None or self.has_margin
@@ -118,11 +119,8 @@ def _check_kinds(options: Options) -> None:
 
 def _check_image_shape(options: Options) -> None:
     shape = options.image_shape
-    if (shape is None) == (options.hyperplanes == "local"):
-        raise ParameterError(
-            f"image_shape goes with hyperplanes='local' and with nothing else, "
-            f"got {shown(shape)} and hyperplanes={options.hyperplanes!r}"
-        )
+    if shape is not None and options.hyperplanes not in ("sparse", "local"):
+        raise ParameterError(f"image_shape goes with hyperplanes='sparse', not with {options.hyperplanes!r}")
     whole = shape is None or (
         isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
     )
@@ -130,6 +128,17 @@ def _check_image_shape(options: Options) -> None:
         raise ParameterError(
             f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
         )
+
+
+def feature_range(max_features: Any) -> tuple[int, int]:
+    """Return the smallest and the largest number of features of a sparse hyperplane."""
+    pair = max_features if isinstance(max_features, tuple | list) else (1, max_features)
+    if len(pair) != 2 or not all(is_whole(one) for one in pair) or not 1 <= pair[0] <= pair[1]:
+        raise ParameterError(
+            f"max_features must be a whole number >= 1 or a pair (low, high) of such, low <= high, "
+            f"got {shown(max_features)}"
+        )
+    return int(pair[0]), int(pair[1])
 
 
 def _check_max_bias(value: Any) -> None:

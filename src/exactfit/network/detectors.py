@@ -24,7 +24,7 @@ from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
 from .sides import is_small, sides
-from .weights import Dense, Masks, WeightedMasks, weigh_words
+from .weights import Dense, Masks, Sparse, WeightedMasks, weigh_words
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -94,13 +94,14 @@ class Detectors:
         return found
 
     def __repr__(self) -> str:
-        return f"<Detectors: {self.n_detectors:,} over {len(self.planes):,} hyperplanes, {self.activation.name}>"
+        return f"<Detectors: {self.n_detectors:,} over {self.first.n_units:,} hyperplanes, {self.activation.name}>"
 
     @property
-    def planes(self) -> NDArray[Any]:
-        """Weights of the hyperplanes, shape (n_hyperplanes, n_features); ``first.bias`` has their biases."""
-        assert isinstance(self.first.weights, Dense)
-        return self.first.weights.values
+    def planes(self) -> Any:
+        """Weights of the hyperplanes, an array or CSR array of shape (n_hyperplanes, n_features); biases: ``first``."""
+        weights = self.first.weights
+        assert isinstance(weights, Dense | Sparse)
+        return weights.values if isinstance(weights, Dense) else weights.rows
 
     @property
     def activation(self) -> Activation:
@@ -195,7 +196,7 @@ class Detectors:
         """Whether counts of few points come from NumPy's products, rather than wait for the compiler to load."""
         if is_loaded() or not self.activation.is_threshold:
             return False
-        return WIDEST * len(self.planes) < EXACT_FLOAT32 and is_small(n_points, *self.weights.shape)
+        return WIDEST * self.first.n_units < EXACT_FLOAT32 and is_small(n_points, *self.weights.shape)
 
     @property
     def _lines(self) -> NDArray[np.float32]:
@@ -212,7 +213,7 @@ class Detectors:
 def read_detectors(network: Network) -> Detectors | None:
     """The detectors of a network of the paper's form; None for any other network.
 
-    That is: dense hyperplanes of floats on the features themselves; masks under the same activation,
+    That is: hyperplanes of floats, dense or sparse, on the features themselves; masks under the same activation,
     with limits that are whole for bits and finite for numbers; outputs that add up what fires.
     """
     if len(network.layers) != 3 or network.input_map != "identity":
@@ -230,7 +231,11 @@ def read_detectors(network: Network) -> Detectors | None:
 
 
 def _are_planes(layer: Layer) -> bool:
-    return isinstance(layer.weights, Dense) and layer.weights.values.dtype.kind == layer.bias.dtype.kind == "f"
+    weights = layer.weights
+    if not isinstance(weights, Dense | Sparse):
+        return False
+    numbers = weights.values if isinstance(weights, Dense) else weights.matrix.data
+    return bool(numbers.dtype.kind == layer.bias.dtype.kind == "f")
 
 
 def _masks(layer: Layer, activation: Activation) -> Masks | WeightedMasks | None:
@@ -291,7 +296,7 @@ def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = N
     """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
     each = [Detectors.of(network) for network in networks]
     mean = np.empty((len(each[0].classes), X.shape[0]))
-    width = sum(len(one.planes) for one in each)
+    width = sum(one.first.n_units for one in each)
     step = max(1, min(CHUNK_ROWS, BITS_AT_ONCE // max(1, width), SLACKS_AT_ONCE // (len(each) * max(1, len(mean)))))
     with Threads(n_jobs) if X.shape[0] > TILE_ROWS else nullcontext(SERIAL) as threads:
         for start in range(0, X.shape[0], step):
@@ -341,7 +346,7 @@ def _words_of_each(each: Sequence[Detectors], X: Matrix, rows: slice, threads: T
     some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
     words: list[NDArray[np.uint64]] = []
     while len(words) < len(each):
-        ends = np.cumsum([len(one.planes) for one in each[len(words) :]])
+        ends = np.cumsum([one.first.n_units for one in each[len(words) :]])
         together = each[len(words) : len(words) + max(1, int(np.searchsorted(ends, JOINT_WIDTH, side="right")))]
         planes = together[0].planes if len(together) == 1 else np.concatenate([one.planes for one in together])
         biases = [one.first.bias for one in together]

@@ -51,7 +51,6 @@ Signal = BitMatrix | NDArray[Any] | Dyadic
 
 ROW_TILE = 2048  # points to a piece of work
 TILE_NUMBERS = 2**23  # outputs of a wide layer held as numbers by each thread: 64 MB
-SPARSE_BLOCK = 2**22  # sparse weights made dense at a time: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ class Layer:
         if isinstance(weights, Dense):
             return sides(_as_floats(signal), weights.values, self.bias, threads=threads)
         if isinstance(weights, Sparse):
-            return _sparse_sides(_as_floats(signal), weights.rows, self.bias, threads)
+            return sides(_as_floats(signal), weights.rows, self.bias, threads=threads)
         if isinstance(weights, Integers):
             return BitMatrix.from_bool(
                 np.asarray(_exact_sums(weights.values, self.bias, signal).numerators > 0, dtype=bool)
@@ -133,14 +132,6 @@ class Layer:
             rows = weights.rows
             sparse_affine(columns, rows.data, rows.indices, rows.indptr, bias, out)
         return out.T
-
-
-def _sparse_sides(points: NDArray[np.float64], rows: Any, bias: NDArray[Any], threads: Threads) -> BitMatrix:
-    """Exact sides for sparse weights, which are made dense some units at a time."""
-    step = 64 * max(1, SPARSE_BLOCK // (64 * max(1, rows.shape[1])))
-    parts = [slice(start, start + step) for start in range(0, max(1, len(bias)), step)]
-    words = [sides(points, rows[part].toarray(), bias[part], threads=threads).words for part in parts]
-    return BitMatrix(np.concatenate(words), len(bias))
 
 
 def _exact_sums(weights: NDArray[np.object_], bias: NDArray[Any], signal: Signal) -> Dyadic:

@@ -31,12 +31,16 @@ hence all their entries are in doubt; so are results that are not finite.
 In at most 16 dimensions a float64 kernel does all in one go: d products and d
 additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
 
+Sparse hyperplanes are summed in float64 too, over the k features that each looks at: the same
+bound holds with k in place of d. Points are never made dense but in the columns that some hyperplane looks at.
+
 A few points do without kernels as long as the compiler is not loaded, which takes longer
 than they do: NumPy's float64 products, then fractions for what these leave in doubt.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction
@@ -72,7 +76,7 @@ U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
 def sides(
     X: Matrix,
-    weights: NDArray[Any],
+    weights: Matrix,
     biases: Floats,
     *,
     rows: NDArray[np.intp] | None = None,
@@ -84,7 +88,7 @@ def sides(
     Parameters
     ----------
     X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
-    weights : ndarray of float32 or float64, shape (n, d)
+    weights : ndarray of float32 or float64, or CSR array without duplicates, shape (n, d)
     biases : ndarray of float64, shape (n,)
     rows : ndarray of int, optional
         Points to take, in this order; all by default.
@@ -114,11 +118,9 @@ def sides(
             return BitMatrix.from_bool(few)
     words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
-    weights = np.require(weights, requirements=["C", "W"])
     if n and n_points:
-        make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
-        work = make(X, weights, biases, rows, words)
-        step = tile or max(16, min(work.row_tile, TILE_ENTRIES // d))
+        work = _filter(X, weights, biases, rows, words)
+        step = tile or max(16, min(work.row_tile, TILE_ENTRIES // work.n_columns))
         pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
         with single_threaded_blas() if work.uses_blas else nullcontext():
             if len(pieces) == 1:
@@ -128,27 +130,38 @@ def sides(
     return BitMatrix(words, n)
 
 
+def _filter(
+    X: Matrix, weights: Matrix, biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
+) -> _Filter:
+    """Return the filter that suits the hyperplanes."""
+    if sp.issparse(weights):
+        return _SparseWeights(X, weights, biases, rows, words)
+    make = _LowDimension if weights.shape[1] <= LOW_DIMENSION else _HighDimension
+    return make(X, np.require(weights, requirements=["C", "W"]), biases, rows, words)
+
+
 def is_small(n_points: int, n: int, d: int) -> bool:
     """Whether products of few points are done before the compiler would be loaded."""
     return max(n_points, REFERENCE_ROWS) * n * d <= SMALL_WORK
 
 
-def plain_sides(points: Floats, weights: NDArray[Any], biases: Floats) -> NDArray[np.bool_] | None:
-    """Sides by NumPy and fractions alone, one row for each point; None if too many are left in doubt.
+def plain_sides(points: Floats, weights: Matrix, biases: Floats) -> NDArray[np.bool_] | None:
+    """Sides by NumPy, SciPy and fractions alone, one row for each point; None if too many are left in doubt.
 
     Summed in any order, with or without fused multiply-adds, d products and a bias err by at most (d + 2) u times the
     sum of their sizes, of which at least half is found, and by what d products lose when they underflow.
     """
     lines, d = weights.astype(np.float64), weights.shape[1]
     with np.errstate(all="ignore"):
-        sums = points @ lines.T + biases
-        sizes = np.abs(points) @ np.abs(lines).T + np.abs(biases)
+        sums = (lines @ points.T).T + biases
+        sizes = (abs(lines) @ np.abs(points).T).T + np.abs(biases)
         in_doubt = ~(np.abs(sums) > (d + 2) * (2 * U64 * sizes + 4 * 5e-324))
     if np.count_nonzero(in_doubt) > FEW_IN_DOUBT:
         return None
     on = sums > 0
     for row, unit in np.argwhere(in_doubt).tolist():
-        numbers = zip(points[row].tolist(), lines[unit].tolist(), strict=True)
+        line = lines[[unit]].toarray()[0] if sp.issparse(lines) else lines[unit]
+        numbers = zip(points[row].tolist(), line.tolist(), strict=True)
         total = sum((Fraction(x) * Fraction(w) for x, w in numbers if x and w), Fraction(float(biases[unit])))
         on[row, unit] = total > 0
     return np.asarray(on)
@@ -167,20 +180,69 @@ def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
     return padded
 
 
-class _Filter:
+class _Filter(ABC):
     """What both filters share: which rows to take, and where to write."""
 
     uses_blas: bool
     row_tile: int
 
     def __init__(
-        self, X: Matrix, weights: NDArray[Any], biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
+        self, X: Matrix, weights: Matrix, biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
-        self.lone = _lone(weights)
+
+    @property
+    def n_columns(self) -> int:
+        """How many features of a point are held at a time."""
+        return int(self.weights.shape[1])
 
     def take(self, start: int, stop: int) -> Floats:
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
+
+    @abstractmethod
+    def __call__(self, piece: tuple[int, int]) -> None:
+        """Write the sides of some points."""
+
+
+class _SparseWeights(_Filter):
+    """Gather the features that hyperplanes look at, add, test and pack in one float64 kernel."""
+
+    uses_blas = False
+    row_tile = 4096
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        weights = self.weights
+        starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
+        self.columns = np.arange(weights.shape[1])
+        # Of very many columns, as text has, those that no hyperplane looks at are not even gathered.
+        self.narrow = weights.shape[1] > LOW_DIMENSION + 4 * len(features)
+        if self.narrow:
+            self.columns, features = np.unique(features, return_inverse=True)
+        values = weights.data.astype(np.float64)
+        sizes = np.add.reduceat(np.abs(np.append(values, 0.0)), starts[:-1]) * (np.diff(starts) > 0)
+        share = 1.01 * (np.diff(starts) + 2) * U64
+        with np.errstate(over="ignore"):
+            # The product may underflow; the least number on top makes it an upper bound again.
+            slopes, doubts = share * sizes + 5e-324, share * np.abs(self.biases)
+        self.planes = kernels.SparsePlanes(starts, features, values, self.biases, slopes, doubts)
+
+    @property
+    def n_columns(self) -> int:
+        """How many features of a point are held at a time."""
+        return max(1, len(self.columns))
+
+    def __call__(self, piece: tuple[int, int]) -> None:
+        start, stop = piece
+        rows = slice(start, stop) if self.rows is None else self.rows[start:stop]
+        columns, tile = self.columns, self.X[rows]
+        if self.narrow:
+            tile, columns = tile[:, columns], np.arange(len(columns))
+        tile = dense_rows(tile, slice(None))
+        open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
+        kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
+        if open_bits.any():
+            kernels.settle_sparse(tile, columns, self.planes, start, self.words, open_bits)
 
 
 class _LowDimension(_Filter):
@@ -191,6 +253,7 @@ class _LowDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.lone = _lone(self.weights)
         self.lines = self.weights.astype(np.float64)
         share = 1.01 * (self.lines.shape[1] + 2) * U64
         with np.errstate(over="ignore"):
@@ -269,6 +332,7 @@ class _HighDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.lone = _lone(self.weights)
         self.n_padded = len(self.words) * WORD_BITS
         self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
         self.sample = self._sample()
