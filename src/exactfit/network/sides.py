@@ -219,13 +219,7 @@ class _SparseWeights(_Filter):
         self.narrow = weights.shape[1] > LOW_DIMENSION + 4 * len(features)
         if self.narrow:
             self.columns, features = np.unique(features, return_inverse=True)
-        values = weights.data.astype(np.float64)
-        sizes = np.add.reduceat(np.abs(np.append(values, 0.0)), starts[:-1]) * (np.diff(starts) > 0)
-        share = 1.01 * (np.diff(starts) + 2) * U64
-        with np.errstate(over="ignore"):
-            # The product may underflow; the least number on top makes it an upper bound again.
-            slopes, doubts = share * sizes + 5e-324, share * np.abs(self.biases)
-        self.planes = kernels.SparsePlanes(starts, features, values, self.biases, slopes, doubts)
+        self.planes = kernels.SparsePlanes(starts, features, weights.data.astype(np.float64), self.biases)
 
     @property
     def n_columns(self) -> int:
