@@ -45,7 +45,8 @@ efforts = st.builds(
     Effort,
     neighbours=st.sampled_from([1, 3, 8, 300]),
     fewest=st.sampled_from([1, 10]),
-    enough=st.sampled_from([50, 97]),
+    enough=st.sampled_from([50, 80, 97]),
+    clean=st.sampled_from([60, 98]),
     fresh=st.sampled_from([1, 5, 2000]),
     fresh_each=st.sampled_from([1, 10]),
     rounds=st.sampled_from([1, 5]),
@@ -310,12 +311,12 @@ def test_parallel_lines_need_one_detector(distance, n):
     assert fixed_width(X, y, 2000, Recipe(max_bias=1.0, center=False), 0).network.widths[1] > 1
 
 
-def test_the_alternating_line_needs_one_detector():
+def test_the_alternating_line_needs_few_detectors():
     X, y = make_alternating_line(51)
     assert len(X) == 101
     made = fixed_width(X, y, 2000, WEIGHTED, 0)
     assert made.outcome.interpolates
-    assert made.network.widths[1] == 1
+    assert made.network.widths[1] <= 3, "masks need fifty"
 
 
 def test_random_labels_need_few_detectors():
