@@ -71,7 +71,6 @@ SETTINGS: dict[str, InterpolatingClassifier] = {
     "alone, width 1024": ours(n_networks=1, detectors="mask", min_width=1024),
     "alone, width auto": ours(n_networks=1, detectors="mask"),
     "alone, width 4096": ours(n_networks=1, detectors="mask", min_width=4096),
-    "alone, greedy": ours(n_networks=1, detectors="mask", selection="greedy"),
 }
 OTHERS: dict[str, Any] = {
     BASE: KNeighborsClassifier(1),

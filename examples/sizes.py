@@ -18,7 +18,6 @@ from exactfit.demo import DATA
 
 MODELS = {
     "the defaults": InterpolatingClassifier(),
-    '`selection="greedy"`': InterpolatingClassifier(selection="greedy"),
     '`detectors="weighted"`': InterpolatingClassifier(detectors="weighted"),
     "`n_networks=1`": InterpolatingClassifier(n_networks=1),
     "`n_networks=1, min_width=0`": InterpolatingClassifier(n_networks=1, min_width=0),

@@ -50,28 +50,28 @@ def _adaptive(recipe: Recipe, min_width: int, X: NDArray[Any], y: NDArray[Any], 
     return adaptive_width(X, y, replace(recipe, min_width=min_width), rng)
 
 
-def _make(activation: str | Activation, width: str, selection: str, law: str, target: str) -> tuple[str, Build]:
+def _make(activation: str | Activation, width: str, law: str, target: str) -> tuple[str, Build]:
     name = activation if isinstance(activation, str) else "own"
     one_or_all: Any = "all" if target == "all" else None
-    recipe = Recipe(activation=activation, selection=selection, hyperplanes=law, target=one_or_all)
+    recipe = Recipe(activation=activation, hyperplanes=law, target=one_or_all)
     build = partial(_fixed, recipe, WIDTH) if width == "fixed" else partial(_adaptive, recipe, 0)
-    return f"{name}-{width}-{selection}-{law}-{target}", build
+    return f"{name}-{width}-{law}-{target}", build
 
 
 CONSTRUCTORS: dict[str, Build] = dict(
     [
-        _make("threshold", "fixed", "random", "gaussian", "one"),
-        _make("threshold", "fixed", "greedy", "bisector", "all"),
-        _make("threshold", "adaptive", "random", "gaussian", "all"),
-        _make("threshold", "adaptive", "greedy", "bisector", "one"),
-        _make("relu", "fixed", "random", "bisector", "all"),
-        _make("relu", "fixed", "greedy", "gaussian", "one"),
-        _make("relu", "adaptive", "random", "bisector", "one"),
-        _make("relu", "adaptive", "greedy", "gaussian", "all"),
-        _make(OWN, "fixed", "random", "gaussian", "all"),
-        _make(OWN, "fixed", "greedy", "bisector", "one"),
-        _make(OWN, "adaptive", "random", "gaussian", "one"),
-        _make(OWN, "adaptive", "greedy", "bisector", "all"),
+        _make("threshold", "fixed", "gaussian", "one"),
+        _make("threshold", "fixed", "bisector", "all"),
+        _make("threshold", "adaptive", "gaussian", "all"),
+        _make("threshold", "adaptive", "bisector", "one"),
+        _make("relu", "fixed", "bisector", "all"),
+        _make("relu", "fixed", "gaussian", "one"),
+        _make("relu", "adaptive", "bisector", "one"),
+        _make("relu", "adaptive", "gaussian", "all"),
+        _make(OWN, "fixed", "gaussian", "all"),
+        _make(OWN, "fixed", "bisector", "one"),
+        _make(OWN, "adaptive", "gaussian", "one"),
+        _make(OWN, "adaptive", "bisector", "all"),
     ]
 )
 CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Recipe(detectors="weighted", target="all"), WIDTH)

@@ -94,9 +94,9 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 # Every option of the estimator written out: a new default does not change what these build.
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
-    "hyperplanes": "gaussian", "rescue": True, "activation": "threshold", "selection": "random",
+    "hyperplanes": "gaussian", "rescue": True, "activation": "threshold",
     "detectors": "mask", "n_networks": 1, "margin": 0.0, "image_shape": None,
-    "greedy_memory": 2**28, "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
+    "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
 }  # fmt: skip
 
@@ -214,15 +214,11 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("fixed", "moons", {"width": 200}),
         ("fixed-too-narrow", "iris", {"width": 3}),
         ("fixed-center-false", "digits", {"width": 300, "center": False, "max_bias": 5.0}),
-        ("greedy", "digits", {"selection": "greedy"}),
-        ("greedy-little-memory", "moons", {"selection": "greedy", "greedy_memory": 64}),
         ("bisector", "digits", {"hyperplanes": "bisector"}),
-        ("bisector-greedy-fixed", "cancer", {"hyperplanes": "bisector", "selection": "greedy", "width": 150}),
         ("target-all", "moons", {"target": "all"}),
         ("target-0", "moons", {"target": 0}),
         ("relu", "moons", {"activation": "relu"}),
         ("relu-center-false", "iris", {"activation": "relu", "center": False, "width": 150}),
-        ("relu-greedy", "iris", {"activation": "relu", "selection": "greedy", "target": "all"}),
         ("float32", "digits", {"exact_in": "float32"}),
         ("float64", "moons", {"exact_in": "float64"}),
         ("float32-center-false", "moons", {"exact_in": "float32", "center": False, "width": 200}),

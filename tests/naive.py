@@ -328,10 +328,7 @@ def cover_classes(evidence, y, targets, recipe, seed):
         target = [row for row in by_class if y[row] == k]
         rest = [row for row in by_class if y[row] != k]
         order = [target[place] for place in stream(seed, ORDER, k).permutation(len(target))]
-        if recipe.selection == "greedy":
-            covers.append(greedy_cover(evidence, target, rest, order, recipe.greedy_memory))
-        else:
-            covers.append(random_cover(evidence, target, rest, order))
+        covers.append(random_cover(evidence, target, rest, order))
     return covers
 
 

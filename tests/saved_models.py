@@ -44,10 +44,10 @@ def as_given(model: InterpolatingClassifier, X: NDArray[Any]) -> Any:
 FRAME = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
 FIVEFOLD = np.repeat(points(8), 5, axis=0)
 CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
-    "one-sided": lambda: fitted(points(), labels(0, 1)),
+    "one-sided": lambda: fitted(points(), labels(0, 1), target=None),
     "target": lambda: fitted(points(), labels("no", "yes"), target="no"),
     "numpy target": lambda: fitted(points(), labels(3, 5), target=np.int64(3), min_width=np.int32(100)),
-    "both classes": lambda: fitted(points(), labels(0, 1), target="all", selection="greedy"),
+    "both classes": lambda: fitted(points(), labels(0, 1), target="all"),
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),

@@ -45,8 +45,6 @@ def recipes(**options):
         "max_bias": st.sampled_from(["radius", 0.0, 0.5, 3.0]),
         "center": st.booleans(),
         "hyperplanes": st.sampled_from(["gaussian", "bisector", "near-bisector"]),
-        "selection": st.sampled_from(["random", "greedy"]),
-        "greedy_memory": st.sampled_from([1, 16, 24, 2**20]),
         "target": st.sampled_from([None, "all"]),
         "n_jobs": st.sampled_from([1, 2]),
     }

@@ -70,7 +70,7 @@ LENIENT = [
     InterpolatingClassifier(conflicts="majority", random_state=0),
     InterpolatingClassifier(500, conflicts="majority", random_state=0),
     InterpolatingClassifier(activation="relu", conflicts="majority", random_state=0),
-    InterpolatingClassifier(selection="greedy", conflicts="majority", random_state=0),
+    InterpolatingClassifier(conflicts="majority", random_state=0),
 ]
 
 
@@ -143,7 +143,7 @@ def test_a_users_own_activation_is_proved_by_evaluation_only():
     assert model.certificate_.note == certify(model, X, y).note == "by evaluation only, in each of 5 networks"
 
 
-@pytest.mark.parametrize("options", [{}, {"width": 3000}, {"selection": "greedy"}, {"hyperplanes": "bisector"}])
+@pytest.mark.parametrize("options", [{}, {"width": 3000}, {"hyperplanes": "bisector"}])
 @pytest.mark.parametrize("data", [digits, moons])
 def test_training_points_are_never_missed(options, data):
     X, y = data()
@@ -167,8 +167,6 @@ def test_an_integer_width_is_the_width():
         {"hyperplanes": "gaussian", "center": False},
         {"hyperplanes": "bisector"},
         {"activation": "relu"},
-        {"selection": "greedy"},
-        {"selection": "greedy", "greedy_memory": 1},
         {"target": 0},
         {"random_state": 1},
     ],
@@ -416,7 +414,7 @@ MODELS = {
     "adaptive": (digits, InterpolatingClassifier(random_state=3)),
     "fixed": (digits, InterpolatingClassifier(600, random_state=3)),
     "bisector": (digits, InterpolatingClassifier(hyperplanes="bisector", random_state=3)),
-    "greedy": (moons, InterpolatingClassifier(selection="greedy", target="all", random_state=3)),
+    "both sides": (moons, InterpolatingClassifier(target="all", random_state=3)),
     "relu": (moons, InterpolatingClassifier(activation="relu", random_state=3)),
     "relu, many classes": (digits, InterpolatingClassifier(activation="relu", random_state=3)),
 }

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 LAWS = ("gaussian", "bisector", "near-bisector", "local")
 ACTIVATIONS = ("threshold", "relu")
-SELECTIONS = ("random", "greedy")
 DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
@@ -27,7 +26,6 @@ PAPER: dict[str, Any] = {
     "center": False,
     "hyperplanes": "gaussian",
     "detectors": "mask",
-    "selection": "random",
     "target": None,
     "n_networks": 1,
     "margin": 0.0,
@@ -107,11 +105,7 @@ class Options:
     detectors : {"mask", "weighted", "auto"}, default="mask"
         What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
         fewer of them. ``"auto"``: weights for at most 1,024 rows, where they take little time, if the width is
-        adaptive and ``selection`` and ``activation`` allow them; else masks.
-    selection : {"random", "greedy"}, default="random"
-        Anchors in random order (the paper), or always the one that claims most.
-    greedy_memory : int, default=2**28
-        Bytes for greedy selection's coverage rows.
+        adaptive and ``activation`` allows them; else masks.
     target : label, "all" or None, default=None
         Two classes only: the class that gets detectors. None: the rarer one, the last of
         the sorted labels on a tie. ``"all"``: both.
@@ -163,8 +157,6 @@ class Options:
     detectors: str = _option(
         "mask", "What detectors count with: mask (the paper's), weighted (far fewer), or auto.", words=DETECTORS
     )
-    selection: str = _option("random", "Anchors: random (the paper's), or greedy (fewer, slower).", words=SELECTIONS)
-    greedy_memory: int = _option(2**28, "Bytes that greedy selection may use.", int)
     target: Any = _option(
         None, "Two classes: the one that gets detectors, or all.", str | None,
         flags=("--target-class",), settings={"metavar": "LABEL"},

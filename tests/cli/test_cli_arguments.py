@@ -56,12 +56,12 @@ def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
 def test_options_reach_the_estimator(capsys: Capture) -> None:
     write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
     given = ["--min-width", "70", "--max-width", "9000", "--max-bias", "2.5", "--no-center", "--no-rescue", "-j", "1"]
-    given += ["--hyperplanes", "bisector", "--activation", "relu", "--selection", "greedy", "--greedy-memory", "1000"]
+    given += ["--hyperplanes", "bisector", "--activation", "relu"]
     given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
     output_of(["fit", "two.csv", "--label", "y", "-o", "m", *given], capsys)
     model = exactfit.load("m")
     expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
-    expected |= {"hyperplanes": "bisector", "activation": "relu", "selection": "greedy", "greedy_memory": 1000}
+    expected |= {"hyperplanes": "bisector", "activation": "relu"}
     expected |= {"target": 7, "conflicts": "majority", "random_state": 5, "width": "adaptive"}
     assert expected.items() <= model.classifier_.get_params().items()
     assert model.scale == "none"
@@ -128,7 +128,7 @@ def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
         ("x,y\n1,a\n2,b\n", ["--width", "wide"], 2, "--width must be a number"),
         ("x,y\n1,a\n2,b\n", ["--max-bias", "large"], 2, "--max-bias must be a number"),
         ("x,y\n1,1\n2,2\n", ["--target-class", "one"], 2, "--target-class must be a number"),
-        ("x,y\n1,a\n2,b\n", ["--selection", "best"], 2, "selection must be"),
+        ("x,y\n1,a\n2,b\n", ["--conflicts", "best"], 2, "conflicts must be"),
         ("x,y\n1,a\n2,b\n", ["--max-width", "1", "--min-width", "5"], 2, "max_width"),
         (b"x,y\n1,\xff\n", [], 3, "is not UTF-8"),
         ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no folder no/such; make it"),

@@ -407,10 +407,9 @@ def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) 
     out, err = output_of(["warm-up"], capsys)
     assert out == "ready\n"
     assert [line.split(":")[0] for line in err.splitlines()] == [
-        "1 of 4 (detectors weighted)",
-        "2 of 4 (detectors mask)",
-        "3 of 4 (activation relu)",
-        "4 of 4 (selection greedy)",
+        "1 of 3 (detectors weighted)",
+        "2 of 3 (detectors mask)",
+        "3 of 3 (activation relu)",
     ]
 
 

@@ -21,7 +21,7 @@ from exactfit.network.detectors import class_slack
 
 OPTIONS = {
     "masks": {},
-    "both sides": {"target": "all", "selection": "greedy"},
+    "both sides": {"target": "all"},
     "weighted": {"detectors": "weighted", "hyperplanes": "bisector"},
     "relu": {"activation": "relu"},
     "float32": {"exact_in": "float32", "target": "all"},

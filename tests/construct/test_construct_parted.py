@@ -27,7 +27,7 @@ def facts(made):
     )
 
 
-SECOND_LAYERS = [{}, {"selection": "greedy"}, {"detectors": "weighted"}]
+SECOND_LAYERS = [{}, {"detectors": "weighted"}]
 RECIPES = st.builds(
     lambda second, **others: Recipe(conflicts="majority", **second, **others),
     st.sampled_from(SECOND_LAYERS),

@@ -56,7 +56,6 @@ RECIPES = [
     {"width": 130},
     {"center": False, "min_width": 100},
     {"max_bias": 20.0, "width": 256},
-    {"selection": "greedy"},
     {"detectors": "weighted", "width": 150},
     {"hyperplanes": "bisector"},
     {"hyperplanes": "near-bisector", "width": 128},
@@ -300,7 +299,6 @@ def moons(n: int = 1500):
     [
         ({"width": 300}, 10_000),
         ({"width": 20}, 3000),
-        ({"width": 200, "selection": "greedy"}, 10_000),
         ({"width": 200, "n_networks": 2, "n_jobs": 2}, 10_000),
     ],
     ids=str,
@@ -323,8 +321,6 @@ def test_what_needs_all_patterns_in_one_memory_says_so() -> None:
     X, y = moons()
     with pytest.raises(TooLargeError, match=r"weighted.*raise memory_limit"):
         DaskInterpolatingClassifier(300, detectors="weighted", memory_limit=10_000).fit(in_chunks(X, 1500), y)
-    with pytest.raises(ParameterError, match=r"greedy_memory to as much"):
-        DaskInterpolatingClassifier(300, selection="greedy", greedy_memory=1000).fit(in_chunks(X, 1500), y)
 
 
 def test_hashes_come_in_parts_where_they_are_many() -> None:
@@ -345,7 +341,7 @@ def test_cells_with_many_points_are_one_column(seed: int, cut: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 12, (1500, 2)).astype(np.float64)
     y = (X.sum(axis=1) % 5 > 2).astype(int)
-    for options in ({}, {"width": 6}, {"width": 12, "selection": "greedy"}):
+    for options in ({}, {"width": 6}, {"width": 12}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InterpolationWarning)
             local = InterpolatingClassifier(random_state=seed, **options).fit(X, y)

@@ -58,7 +58,7 @@ def test_positive_exactly_where_the_class_claims(name, problem):
     np.testing.assert_array_equal(slack > 0, network(points) != 0)
 
 
-@pytest.mark.parametrize("name", ["threshold-adaptive-random-gaussian-all", "relu-fixed-random-bisector-all"])
+@pytest.mark.parametrize("name", ["threshold-adaptive-gaussian-all", "relu-fixed-bisector-all"])
 @pytest.mark.parametrize("limits", [{}, {"JOINT_WIDTH": 150}, {"BITS_AT_ONCE": 20_000}, {"SLACKS_AT_ONCE": 900}])
 def test_several_networks_have_the_mean_of_each(monkeypatch, name, limits):
     X, y = PROBLEMS["three classes"]()
@@ -70,7 +70,7 @@ def test_several_networks_have_the_mean_of_each(monkeypatch, name, limits):
     assert mean_slack(networks, points).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("name", ["threshold-fixed-greedy-bisector-all", "relu-fixed-random-bisector-all"])
+@pytest.mark.parametrize("name", ["threshold-fixed-bisector-all", "relu-fixed-bisector-all"])
 def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
     X, y = PROBLEMS["three classes"]()
     network = CONSTRUCTORS[name](X, y, 0).network

@@ -23,7 +23,7 @@ function anyState() {
   state.data = pick(Object.keys(DATASETS));
   state.law = pick(["gaussian", "bisector", "near-bisector"]);
   state.detectors = pick(["mask", "weighted"]);
-  state.order = pick(state.detectors === "mask" ? ["random", "rows", "greedy"] : ["random", "rows"]);
+  state.order = pick(["random", "rows"]);
   const place = () => Math.round(2400 * random.uniform() - 1200) / 1000;
   state.points = state.data === "own" ? Array.from({ length: random.below(30) }, () => [place() + 0, place() + 0, random.below(4)]) : [];
   return state;

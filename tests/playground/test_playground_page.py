@@ -24,7 +24,7 @@ needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js on the path"
 STATES: list[dict[str, Any]] = [
     {},
     {"width": 30},
-    {"data": "spirals", "classes": 3, "order": "greedy"},
+    {"data": "spirals", "classes": 3, "order": "rows"},
     {"data": "chessboard", "classes": 4, "detectors": "weighted", "order": "rows", "width": 80},
     {"data": "circles", "margin": 60, "width": 40},
     {"data": "circles", "margin": 60, "algorithm": 1, "detectors": "weighted"},

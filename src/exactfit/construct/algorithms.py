@@ -15,7 +15,7 @@ from ..data import Codes, Matrix, PartedPoints
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
 from .construction import Construction, assemble
-from .cover import cover_classes, cover_distinct, gather_evidence, refuse_small_pool
+from .cover import cover_classes, cover_distinct, gather_evidence
 from .distinct import ClassOrder, Cover, candidates_of
 from .evidence import Counts
 from .hyperplanes import (
@@ -80,7 +80,6 @@ def algorithm_2(setup: Setup, root: np.random.SeedSequence, work: Work, given: G
     turns = root if given.order is None else given.order
     if setup.goes_by_parts:
         candidates = candidates_of(order, targets, turns)
-        refuse_small_pool(candidates, options)
         distinct = X.distinct(planes, order, candidates, work.threads)
         covers = cover_distinct(distinct, options, work.progress)
         return assemble(planes, distinct, order, targets, covers, options.s)

@@ -10,7 +10,7 @@ from ..data import Rows
 from ..exceptions import WidthLimitError
 from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
-from .cover import cover_distinct, refuse_small_pool
+from .cover import cover_distinct
 from .distinct import Crowds, Groups, Turns, candidates_of
 from .hyperplanes import Hyperplanes, Source
 from .patterns import Line
@@ -22,7 +22,6 @@ def algorithm_1_by_parts(setup: Setup, root: np.random.SeedSequence, work: Work)
     """As ``algorithm_1``, and the same network."""
     order, targets, options = setup.order, setup.targets, setup.options
     candidates = candidates_of(order, targets, root)
-    refuse_small_pool(candidates, options)
     layer = _PartedLayer(setup, work, candidates)
     layer.separate(setup.source(root))  # lines 1-8
     distinct = setup.X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)

@@ -15,7 +15,7 @@ from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import ParameterError, TooLargeError
 from ..network.activations import as_activation
-from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, SELECTIONS, Options
+from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, Options
 
 # What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.
 AUTO_NETWORKS = 5
@@ -49,10 +49,10 @@ class Recipe(Options):
     Examples
     --------
     >>> from exactfit.construct import Recipe
-    >>> Recipe(selection="best")
+    >>> Recipe(conflicts="drop")
     Traceback (most recent call last):
     ...
-    exactfit.exceptions.ParameterError: selection must be one of 'random', 'greedy', got 'best'
+    exactfit.exceptions.ParameterError: conflicts must be one of 'raise', 'majority', got 'drop'
     """
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ def settled(recipe: Recipe, n_rows: int) -> Recipe:
     """The recipe for so many rows: how many networks, and what their detectors count with."""
     detectors = recipe.detectors
     if detectors == "auto":
-        suits = recipe.is_adaptive and recipe.s.is_threshold and recipe.selection == "random"
+        suits = recipe.is_adaptive and recipe.s.is_threshold
         detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
     made = copy(recipe)  # with what was checked already
     vars(made).update(detectors=detectors, n_networks=recipe.network_count)
@@ -104,10 +104,8 @@ def _check_kinds(options: Options) -> None:
     check_flag("center", options.center)
     check_flag("rescue", options.rescue)
     check_choice("hyperplanes", options.hyperplanes, LAWS)
-    check_choice("selection", options.selection, SELECTIONS)
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
-    check_whole("greedy_memory", options.greedy_memory, at_least=1)
     check_whole_or("auto", "n_networks", options.n_networks, at_least=1)
     check_whole_or("adaptive", "width", options.width, at_least=1)
     check_whole_or("auto", "min_width", options.min_width, at_least=0)
@@ -171,8 +169,6 @@ def _check_agreement(recipe: Recipe) -> None:
     if largest is not None and not isinstance(smallest, str) and largest < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
     activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
-    if weighted and recipe.selection == "greedy":
-        raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
     if weighted and not activation.is_threshold:
         raise ParameterError(
             'detectors="weighted" counts bits: use activation="threshold", '

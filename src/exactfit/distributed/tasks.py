@@ -227,7 +227,7 @@ class KeptCounts:
     runner : Runner
     """
 
-    exact, pace, threads = True, THERE, SERIAL
+    pace, threads = THERE, SERIAL
 
     def __init__(self, parts: Sequence[Any], n_bits: int, runner: Runner) -> None:
         self.parts, self.n_bits, self.runner = parts, n_bits, runner

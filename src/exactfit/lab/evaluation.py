@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian hyperplanes": {"hyperplanes": "gaussian"},
     "1024 hyperplanes": {"min_width": 1024},
     "masks": {"detectors": "mask"},
-    "weighted detectors": {"detectors": "weighted", "selection": "random"},
+    "weighted detectors": {"detectors": "weighted"},
     "margin 25%": {"margin": "25%"},
     "one network": {"n_networks": 1},
     "10 networks": {"n_networks": 10},

@@ -66,6 +66,9 @@ LATER: dict[str, Header] = {
         "margin": 0.0,
     },
 }
+# Options that older versions had. A file that names them is read without them: they say how its network came about,
+# which is done, and nothing that it answers or proves depends on them.
+REMOVED = ("selection", "greedy_memory")
 SUPPORT = ("support", "shares", "support_starts")
 STARTS = ("hyperplane_starts", "detector_starts")
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
@@ -101,11 +104,13 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
 
 
 def _completed(header: Header) -> Header:
-    """The header, with what older versions did not have yet."""
+    """The header, with what older versions did not have yet, and without options that are gone."""
     known = {
         name: LATER[name] for name in LATER if name in header and (name, header["kind"]) != ("parameters", "repaired")
     }
     sections = {name: {**later, **header[name]} for name, later in known.items()}
+    if "parameters" in sections:
+        sections["parameters"] = {key: value for key, value in sections["parameters"].items() if key not in REMOVED}
     return header | sections | {"format": FORMAT}
 
 
