@@ -34,7 +34,7 @@ def fitted(X, y):
     """A network for each law and kind of detectors."""
     for law, more in LAWS.items():
         for kind in ("mask", "weighted"):
-            options = {"hyperplanes": law, "detectors": kind, "min_width": 600, "n_networks": 1, **more}
+            options = {"hyperplanes": law, "detectors": kind, "min_width": 600, **more}
             yield law, kind, InterpolatingClassifier(random_state=0, **options).fit(X, y)
 
 

@@ -28,8 +28,8 @@ Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 
 def plain(*args: Any, **options: Any) -> InterpolatingClassifier:
-    """A classifier whose defaults are those of a recipe: one network, as few hyperplanes as it takes, masks."""
-    defaults = {"min_width": 0, "hyperplanes": "gaussian", "target": None, "detectors": "mask", "n_networks": 1}
+    """A classifier whose defaults are those of a recipe: as few hyperplanes as it takes, masks."""
+    defaults = {"min_width": 0, "hyperplanes": "gaussian", "target": None, "detectors": "mask"}
     return InterpolatingClassifier(*args, **defaults | options)
 
 
@@ -79,9 +79,6 @@ CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Recipe(detectors="weighte
 CONSTRUCTORS["weighted-near-bisector"] = partial(
     _fixed, Recipe(detectors="weighted", hyperplanes="near-bisector"), WIDTH
 )
-CONSTRUCTORS["three-networks"] = partial(_adaptive, Recipe(n_networks=3), 0)
-CONSTRUCTORS["two-relu-networks"] = partial(_adaptive, Recipe(n_networks=2, activation="relu", target="all"), 0)
-CONSTRUCTORS["three-weighted-networks"] = partial(_fixed, Recipe(detectors="weighted", n_networks=3), WIDTH)
 CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Recipe(detectors="weighted"), 2)
 CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
 CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)

@@ -95,14 +95,14 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
     "hyperplanes": "gaussian", "rescue": True, "activation": "threshold",
-    "detectors": "mask", "n_networks": 1, "margin": 0.0, "image_shape": None,
+    "detectors": "mask", "margin": 0.0, "image_shape": None,
     "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
 }  # fmt: skip
 
 # The estimator's defaults, written out as well.
 ACCURATE: dict[str, Any] = {
-    "min_width": "auto", "hyperplanes": "near-bisector", "detectors": "auto", "n_networks": "auto", "target": "all",
+    "min_width": "auto", "hyperplanes": "near-bisector", "detectors": "auto", "target": "all",
 }  # fmt: skip
 
 
@@ -237,13 +237,6 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("margin", "digits", {"margin": "10%", "hyperplanes": "bisector"}),
         ("margin-fixed", "cancer", {"margin": 0.2, "width": 300}),
         ("margin-weighted", "moons", {"margin": "5%", "detectors": "weighted", "target": "all"}),
-        ("networks", "iris", {"n_networks": 3}),
-        ("networks-fixed", "digits", {"n_networks": 2, "width": 150}),
-        ("networks-margin", "cancer", {"n_networks": 2, "margin": "5%", "exact_in": "float32"}),
-        ("networks-relu", "iris", {"n_networks": 2, "activation": "relu"}),
-        ("accurate-moons", "moons", ACCURATE),
-        ("accurate-digits", "digits", ACCURATE),
-        ("accurate-noise", "noisy", ACCURATE | {"noise": 0.1}),
     ]
 }
 CASES: dict[str, Callable[[], Built]] = {

@@ -29,7 +29,7 @@ def labels(*names: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
-    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    options = {"random_state": 0, "detectors": "mask"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exactfit.ExactfitWarning)
         return InterpolatingClassifier(**options).fit(X, y)
@@ -53,9 +53,7 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
     "images": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="local", image_shape=(1, 3)),
     "near bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="near-bisector", detectors="weighted"),
-    "networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=3),
-    "one-sided networks": lambda: fitted(points(), labels("a", "b"), n_networks=2, hyperplanes="bisector", width=70),
-    "weighted networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=2, detectors="weighted"),
+    "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
     "own function": lambda: fitted(points(), labels(0, 1), activation=squared_relu),
     "own activation": lambda: fitted(points(), labels(0, 1, 2), activation=OWN),
     "bool labels": lambda: fitted(points(), labels(True, False)),

@@ -234,7 +234,7 @@ def test_a_target_among_many_classes_is_refused():
 # ---------------------------------------------------------------- decision_function and predict
 
 
-ONE = {"n_networks": 1, "detectors": "mask"}
+ONE = {"detectors": "mask"}
 
 
 def naive_slack(model, X):
@@ -610,20 +610,19 @@ def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs, detect
     assert waited < 3.0  # a tenth of a second, with room for a busy machine
 
 
-@pytest.mark.parametrize("n_networks", [1, 2])
-def test_answers_do_not_depend_on_how_many_points_are_scored_at_once(monkeypatch, n_networks):
+def test_answers_do_not_depend_on_how_many_points_are_scored_at_once(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = InterpolatingClassifier(random_state=0, n_networks=n_networks).fit(X, np.arange(60) % 5)
+    model = InterpolatingClassifier(random_state=0).fit(X, np.arange(60) % 5)
     whole = model.predict(X + 0.1)
     for scores in (1, 5, 7 * 5, 59 * 5, 60 * 5):
         monkeypatch.setattr(estimators, "SCORES_AT_ONCE", scores)
         assert model.predict(X + 0.1).tolist() == whole.tolist()
 
 
-@pytest.mark.parametrize("options", [{}, {"target": None}, {"n_networks": 3}, {"activation": "relu"}])
+@pytest.mark.parametrize("options", [{}, {"target": None}, {"activation": "relu"}])
 def test_claims_are_where_detectors_fire(options):
     X, y = moons()
-    model = InterpolatingClassifier(**{"min_width": 64, "random_state": 0, "n_networks": 1} | options).fit(X, y)
+    model = InterpolatingClassifier(**{"min_width": 64, "random_state": 0} | options).fit(X, y)
     np.testing.assert_array_equal(model.claims(X), y[:, None] == model.classes_)
     new = np.random.default_rng(1).uniform(-2, 3, (200, 2))
     claims = model.claims(new)
@@ -632,8 +631,7 @@ def test_claims_are_where_detectors_fire(options):
     else:
         np.testing.assert_array_equal(claims.sum(axis=1) != 1, model.abstains(new))
     clear = claims.sum(axis=1) == 1
-    if options.get("n_networks", 1) == 1:
-        np.testing.assert_array_equal(model.predict(new[clear]), model.classes_[claims[clear].argmax(axis=1)])
+    np.testing.assert_array_equal(model.predict(new[clear]), model.classes_[claims[clear].argmax(axis=1)])
 
 
 def test_weights_are_refused_with_the_reason():
@@ -661,15 +659,15 @@ def test_the_paper_is_one_step_away():
     )
     assert ours.network_.digest == theirs.network.digest
     assert InterpolatingClassifier(**options).fit(X, y).network_.digest != ours.network_.digest
-    assert InterpolatingClassifier.paper(width=100, n_networks=2).get_params()["n_networks"] == 2
+    assert InterpolatingClassifier.paper(width=100, margin=2.0).get_params()["margin"] == 2.0
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 512), (1100, {}, 512), (300, {"max_width": 400}, 400)]
+    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 4096), (1100, {}, 2048), (300, {"max_width": 400}, 400)]
 )
 def test_the_least_width_grows_with_the_rows_up_to_what_there_is_room_for(rows, options, width):
     X = np.random.default_rng(0).normal(size=(rows, 3))
-    assert InterpolatingClassifier(random_state=0, **options).fit(X, np.arange(rows) % 2).width_ == 5 * width
+    assert InterpolatingClassifier(random_state=0, **options).fit(X, np.arange(rows) % 2).width_ == width
 
 
 def test_scores_can_be_calibrated_with_scikit_learn():

@@ -20,6 +20,7 @@ from golden_networks import (
 )
 
 import exactfit
+from exactfit.exceptions import ModelFileError
 from exactfit.persistence.container import FORMAT, read_container
 
 TABLE = json.loads(FACTS.read_text(encoding="utf-8"))
@@ -66,3 +67,8 @@ def test_old_file_answers_as_it_did(name: str) -> None:
     X, _, new = DATA[FILES[name]["data"]]()
     model = exactfit.load(GOLDEN / name)
     assert [kept(model.predict(X)), kept(model.predict(new))] == FILES[name]["answers"]
+
+
+def test_a_file_of_several_networks_is_refused_with_the_reason() -> None:
+    with pytest.raises(ModelFileError, match=r"several networks.*\(n_networks of exactfit 0\.2\).*fit it again"):
+        exactfit.load(GOLDEN / "networks.exactfit")

@@ -52,7 +52,7 @@ def test_text_has_the_defaults_that_are_asked_for() -> None:
     assert 'target : label, "all" or None, default="all"\n' in text
     assert "margin : float or str, default=0.5\n" in text
     assert text.count("default=") == len(NAMES)
-    assert 'n_networks : int or "auto", default="auto"' in (InterpolatingClassifier.__doc__ or "")
+    assert 'min_width : int or "auto", default="auto"' in (InterpolatingClassifier.__doc__ or "")
 
 
 OFFERED = [(option.name, word) for option in fields(Options) for word in option.metadata["shell"].words]

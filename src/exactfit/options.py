@@ -27,7 +27,6 @@ PAPER: dict[str, Any] = {
     "hyperplanes": "gaussian",
     "detectors": "mask",
     "target": None,
-    "n_networks": 1,
     "margin": 0.0,
 }
 # Where the estimator differs from the record below. Measured on data sets that are not those of docs/accuracy.md,
@@ -37,7 +36,6 @@ ACCURATE: dict[str, Any] = {
     "hyperplanes": "near-bisector",
     "detectors": "auto",
     "target": "all",
-    "n_networks": "auto",
 }
 
 
@@ -84,8 +82,8 @@ class Options:
         so many (Algorithm 2, which may miss points and then warns).
     min_width : int or "auto", default=0
         Adaptive only: draw at least so many. More hyperplanes mean fewer detectors, and answers on new points that
-        are right more often. ``"auto"``: 16 for each row of X, at most 512 for each of several networks; for one
-        network at most 4096, or 2048 for more than 1,024 rows; never more than ``max_width`` and what memory allows.
+        are right more often. ``"auto"``: 16 for each row of X, at most 4096, or 2048 for more than 1,024 rows; never
+        more than ``max_width`` and what memory allows.
     max_width : int or None, default=None
         Adaptive only: give up beyond so many (None: what memory allows).
     max_bias : "radius" or float, default="radius"
@@ -119,10 +117,6 @@ class Options:
         training point is also right in every IEEE evaluation in that format, in any order of sums,
         fused or not, so that exports stay exact. Points are rounded to the format first, here and
         in ``predict``; points that become equal by it must have equal labels.
-    n_networks : int or "auto", default=1
-        So many networks, each from a seed of its own, that answer by the mean of their scores. Each
-        interpolates, so the mean does; on new points it is right more often. ``"auto"``: five, if the width is
-        adaptive; one of a given width.
     margin : float or str, default=0.0
         Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
         units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
@@ -136,9 +130,8 @@ class Options:
     )
     _: KW_ONLY
     min_width: Literal["auto"] | int = _option(
-        0, "Adaptive: at least so many hyperplanes, or auto (512 a network; more of one alone).",
-        words=("auto",), number=int,
-    )  # fmt: skip
+        0, "Adaptive: at least so many hyperplanes, or auto (16 to a row, at most 4096).", words=("auto",), number=int
+    )
     max_width: int | None = _option(
         None, "Adaptive: give up beyond so many hyperplanes.", int | None, settings={"min": 1}
     )
@@ -169,9 +162,6 @@ class Options:
         None, "Stay exact in every evaluation in float64 or float32.", str | None,
         words=FORMATS, settings={"metavar": "FORMAT"},
     )  # fmt: skip
-    n_networks: Literal["auto"] | int = _option(
-        1, "Networks that answer by the mean of their scores, or auto (5 if adaptive).", words=("auto",), number=int
-    )
     margin: float | str = _option(
         0.0, "How far a row may move and keep its answer: a distance, or 25% of half the separation."
     )

@@ -45,8 +45,8 @@ def test_options_are_made_from_the_record() -> None:
 def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
     write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
     fit = ["fit", "two.csv", "--label", "y", "-o", "m", "--force", "--preset"]
-    output_of([*fit, "paper", "--n-networks", "2"], capsys)
-    assert exactfit.load("m").classifier_.get_params().items() >= (PAPER | {"n_networks": 2}).items()
+    output_of([*fit, "paper", "--min-width", "20"], capsys)
+    assert exactfit.load("m").classifier_.get_params().items() >= (PAPER | {"min_width": 20}).items()
     output_of([*fit, "accurate", "--hyperplanes", "gaussian"], capsys)
     expected = {**InterpolatingClassifier().get_params(), "hyperplanes": "gaussian"}
     assert {name: expected[name] for name in PAPER}.items() <= exactfit.load("m").classifier_.get_params().items()

@@ -186,24 +186,24 @@ def test_other_seeds_give_other_networks():
 
 
 @pytest.mark.parametrize(
-    ("options", "n_rows", "detectors", "n_networks"),
+    ("options", "n_rows", "detectors"),
     [
-        ({}, FEW_ROWS, "weighted", 5),
-        ({}, FEW_ROWS + 1, "mask", 5),
-        ({"width": 100}, FEW_ROWS, "mask", 1),
-        ({"activation": "relu"}, FEW_ROWS, "mask", 5),
-        ({"detectors": "weighted", "n_networks": 2}, FEW_ROWS + 1, "weighted", 2),
-        ({"detectors": "mask", "n_networks": 1}, 4, "mask", 1),
+        ({}, FEW_ROWS, "weighted"),
+        ({}, FEW_ROWS + 1, "mask"),
+        ({"width": 100}, FEW_ROWS, "mask"),
+        ({"activation": "relu"}, FEW_ROWS, "mask"),
+        ({"detectors": "weighted"}, FEW_ROWS + 1, "weighted"),
+        ({"detectors": "mask"}, 4, "mask"),
     ],
 )
-def test_auto_stands_for_what_suits_the_rows_and_the_other_options(options, n_rows, detectors, n_networks):
-    made = settled(Recipe(**{"detectors": "auto", "n_networks": "auto"} | options), n_rows)
-    assert (made.detectors, made.n_networks) == (detectors, n_networks)
+def test_auto_stands_for_what_suits_the_rows_and_the_other_options(options, n_rows, detectors):
+    made = settled(Recipe(**{"detectors": "auto"} | options), n_rows)
+    assert made.detectors == detectors
 
 
 def test_the_estimator_builds_what_auto_stands_for():
     X, y = np.random.default_rng(0).standard_normal((FEW_ROWS + 1, 3)), np.arange(FEW_ROWS + 1) % 2
     for n_rows, detectors in ((FEW_ROWS, "weighted"), (FEW_ROWS + 1, "mask")):
         own = InterpolatingClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
-        told = InterpolatingClassifier(random_state=0, detectors=detectors, n_networks=5, min_width=512)
+        told = InterpolatingClassifier(random_state=0, detectors=detectors)
         assert own.network_.digest == told.fit(X[:n_rows], y[:n_rows]).network_.digest

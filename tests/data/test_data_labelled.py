@@ -357,7 +357,6 @@ BAD_OPTIONS = {
     "activation": ["sigmoid", None, lambda t: t],
     "target": ["neither", 7],
     "conflicts": ["ignore", None, 0],
-    "n_networks": [0, -1, 1.5, "two", True, None],
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, 1.5, "seed", True],
     "verbose": ["loud", 0.5, None],

@@ -60,9 +60,7 @@ RECIPES = [
     {"hyperplanes": "bisector"},
     {"hyperplanes": "near-bisector", "width": 128},
     {"hyperplanes": "local", "image_shape": (8, 8)},
-    {"n_networks": 3, "n_jobs": 2},
-    {"n_networks": 2, "detectors": "weighted", "min_width": 200},
-    {"n_networks": 2, "margin": 1.0, "width": 150},
+    {"detectors": "weighted", "min_width": 200, "n_jobs": 2},
     {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
     {"margin": 1.0},
     {"margin": 1.0, "width": 200},
@@ -87,8 +85,8 @@ def test_chunks_change_nothing(lengths: list[int], edges: list[int], seed: int) 
     cuts = np.minimum(np.cumsum([0, *lengths]), 200)
     parts = in_chunks(X, *np.diff([*cuts, 200]).tolist())
     labels = da.from_array(y, chunks=(tuple(np.diff([0, *sorted(set(edges)), 200]).tolist()),))
-    model = DaskInterpolatingClassifier(n_networks=1, random_state=seed).fit(parts, labels)
-    assert_same(model, InterpolatingClassifier(n_networks=1, random_state=seed).fit(X, y))
+    model = DaskInterpolatingClassifier(random_state=seed).fit(parts, labels)
+    assert_same(model, InterpolatingClassifier(random_state=seed).fit(X, y))
 
 
 def test_chunks_of_one_class_and_two_classes_of_words() -> None:
@@ -160,10 +158,10 @@ def test_answers_are_lazy_and_the_same() -> None:
     X, y = digits()
     parts = in_chunks(X, 0, 200, 100)
     for classes in (10, 2):
-        model = DaskInterpolatingClassifier(random_state=0, n_networks=2, target="all" if classes == 2 else None)
+        model = DaskInterpolatingClassifier(random_state=0, target="all" if classes == 2 else None)
         model.fit(parts, y % classes)
         local = model.to_local()
-        for name in ("predict", "decision_function", "abstains", "predict_proba"):
+        for name in ("predict", "decision_function", "abstains"):
             answers = getattr(model, name)(parts)
             assert isinstance(answers, da.Array)
             expected = getattr(local, name)(X)
@@ -184,7 +182,7 @@ def test_to_local_can_be_saved_and_certified(tmp_path) -> None:
     assert proof.data_digest == model.certificate_.data_digest
 
 
-@pytest.mark.parametrize("options", [{}, {"width": 30}, {"n_networks": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"width": 30}], ids=str)
 @pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
 def test_one_certificate_from_all_chunks(options) -> None:
     X, y = digits()
@@ -299,7 +297,7 @@ def moons(n: int = 1500):
     [
         ({"width": 300}, 10_000),
         ({"width": 20}, 3000),
-        ({"width": 200, "n_networks": 2, "n_jobs": 2}, 10_000),
+        ({"width": 200, "n_jobs": 2}, 10_000),
     ],
     ids=str,
 )

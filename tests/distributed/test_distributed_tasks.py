@@ -103,7 +103,7 @@ def test_digests_are_those_of_rows():
 
 def test_answers_and_proofs_are_those_of_the_model():
     y = np.array([0, 1, 0, 1, 1])
-    model = InterpolatingClassifier(n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(random_state=0).fit(X, y)
     nothing = np.empty(0, dtype=y.dtype)
     assert answers_of_chunk(X, (model, "predict", nothing)).tolist() == y.tolist()
     assert answers_of_chunk(X[:0], (model, "predict", nothing)) is nothing

@@ -41,7 +41,7 @@ BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What all networks of one fit share.
+    """What a fit starts from.
 
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """

@@ -27,8 +27,8 @@ Matrix = Any
 Floats = NDArray[np.float64]
 Streams = Sequence[np.random.Generator]
 
-# First number of a stream's key: what it is for. NETWORKS: seeds of further networks.
-HYPERPLANES, ORDER, NETWORKS = 0, 1, 2
+# First number of a stream's key: what it is for.
+HYPERPLANES, ORDER = 0, 1
 # Points of other labels among which near_bisector takes the nearest, at most, and at most this share of them all:
 # enough to be near, few enough that small data have more than one bisector to a point.
 RIVALS, RIVAL_SHARE = 256, 1 / 8
@@ -340,8 +340,8 @@ class Given:
             _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)
         if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(len(data))):
             raise ParameterError(f"order must hold every row number from 0 to {len(data) - 1} once")
-        if (self.planes is not None or self.order is not None) and (options.noise or options.network_count > 1):
-            raise ParameterError("given hyperplanes or order make one network of all rows: use noise=0, n_networks=1")
+        if (self.planes is not None or self.order is not None) and options.noise:
+            raise ParameterError("given hyperplanes or order make a network of all rows: use noise=0")
 
 
 def _as_hyperplanes(pair: Any) -> Hyperplanes:

@@ -17,12 +17,10 @@ from ..exceptions import ParameterError, TooLargeError
 from ..network.activations import as_activation
 from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, Options
 
-# What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.
-AUTO_NETWORKS = 5
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
-# Hyperplanes that min_width="auto" draws at least, of one network alone and in each of several: twice as many win
-# nothing that is worth the time, except for one network of few rows, which has twice as many (docs/accuracy.md).
-AUTO_ALONE, AUTO_EACH = 2048, 512
+# Hyperplanes that min_width="auto" draws at least: twice as many win nothing that is worth the time, except for few
+# rows, which have twice as many (docs/accuracy.md).
+AUTO_WIDTH = 2048
 AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows have few bisectors
 FEW_ROWS = 1024  # rows up to which weighted detectors are found in a second or so, and answer better than masks
 
@@ -43,8 +41,6 @@ class Recipe(Options):
         Whether points are to keep their answers when they move.
     has_open_bits : bool
         Whether a bit may be open: surely neither on nor off.
-    network_count : int
-        How many networks are built.
 
     Examples
     --------
@@ -63,7 +59,6 @@ class Recipe(Options):
         _check_noise(self.noise)
         self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
         self.has_open_bits = self.exact_in is not None or self.has_margin
-        self.network_count = count_networks(self)
         _check_agreement(self)
         self._is_written = True
 
@@ -81,21 +76,14 @@ def recipe_of(options: Options) -> Recipe:
     return Recipe(**{option.name: getattr(options, option.name) for option in fields(Options)})
 
 
-def count_networks(options: Options) -> int:
-    """How many networks the options ask for."""
-    if isinstance(options.n_networks, str):
-        return AUTO_NETWORKS if options.width == "adaptive" else 1
-    return int(options.n_networks)
-
-
 def settled(recipe: Recipe, n_rows: int) -> Recipe:
-    """The recipe for so many rows: how many networks, and what their detectors count with."""
+    """The recipe for so many rows: what its detectors count with."""
     detectors = recipe.detectors
     if detectors == "auto":
         suits = recipe.is_adaptive and recipe.s.is_threshold
         detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
     made = copy(recipe)  # with what was checked already
-    vars(made).update(detectors=detectors, n_networks=recipe.network_count)
+    vars(made).update(detectors=detectors)
     return made
 
 
@@ -106,7 +94,6 @@ def _check_kinds(options: Options) -> None:
     check_choice("hyperplanes", options.hyperplanes, LAWS)
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
-    check_whole_or("auto", "n_networks", options.n_networks, at_least=1)
     check_whole_or("adaptive", "width", options.width, at_least=1)
     check_whole_or("auto", "min_width", options.min_width, at_least=0)
     if options.max_width is not None:
@@ -269,14 +256,13 @@ class Widths:
             return cls(int(options.width), int(options.width), True)
         room = memory.largest_width()
         largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(_auto_width(X.shape[0], options.network_count), largest, room)
+        auto = min(_auto_width(X.shape[0]), largest, room)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         if smallest:
             memory.refuse_too_large(smallest)
         return cls(smallest, largest if asked else max(smallest, largest), asked)
 
 
-def _auto_width(n_points: int, n_networks: int) -> int:
+def _auto_width(n_points: int) -> int:
     """The least width that is meant by ``min_width="auto"``, where there is room for it."""
-    alone = 2 * AUTO_ALONE if n_points <= FEW_ROWS else AUTO_ALONE
-    return min(AUTO_PER_ROW * n_points, alone if n_networks == 1 else AUTO_EACH)
+    return min(AUTO_PER_ROW * n_points, 2 * AUTO_WIDTH if n_points <= FEW_ROWS else AUTO_WIDTH)

@@ -21,7 +21,7 @@ from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
-from ..network.parts import SwitchedNetwork, are_apart
+from ..network.parts import SwitchedNetwork
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
@@ -118,22 +118,8 @@ def check_trace(trace: Trace, network: Network) -> None:
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
-    refuse_unless(_are_parts(trace, network), "its trace does not say which of its networks has which detectors")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
-
-
-def _are_parts(trace: Trace, network: Network) -> bool:
-    """Whether the network is one, or several side by side as the trace says."""
-    planes, detectors = trace.hyperplane_starts, trace.detector_starts
-    if not len(planes) and not len(detectors):
-        return True
-    if network.detectors is None or len(planes) != len(detectors) or len(planes) < 3:
-        return False
-    ends = [0, *network.widths[:1]], [0, *network.widths[1:2]]
-    whole = all([starts[0], starts[-1]] == end for starts, end in zip((planes, detectors), ends, strict=True))
-    rising = bool((np.diff(planes) > 0).all() and (np.diff(detectors) >= 0).all())
-    return whole and rising and are_apart(network, planes, detectors)
 
 
 def check_rows(made: Construction) -> None:
