@@ -36,7 +36,7 @@ SUMS = 10**7  # in a case, unless --size says more
 ENTRIES = 2**22  # products of a tile: 32 MB
 ON_PLANES = 20  # hyperplanes that a point is put on: sides are hardest to tell there
 EXACT_BITS = 53  # of a whole number that float64 holds
-LAWS = ("gaussian", "bisector", "near-bisector")
+LAWS = ("gaussian", "bisector")
 Points = np.ndarray
 
 

@@ -76,9 +76,6 @@ CONSTRUCTORS: dict[str, Build] = dict(
 )
 CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Recipe(detectors="weighted", target="all"), WIDTH)
 CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Recipe(detectors="weighted", hyperplanes="bisector"), 0)
-CONSTRUCTORS["weighted-near-bisector"] = partial(
-    _fixed, Recipe(detectors="weighted", hyperplanes="near-bisector"), WIDTH
-)
 CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Recipe(detectors="weighted"), 2)
 CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
 CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)

@@ -102,7 +102,7 @@ OPTIONS: dict[str, Any] = {
 
 # The estimator's defaults, written out as well.
 ACCURATE: dict[str, Any] = {
-    "min_width": "auto", "hyperplanes": "near-bisector", "detectors": "auto", "target": "all",
+    "min_width": "auto", "hyperplanes": "bisector", "detectors": "auto", "target": "all",
 }  # fmt: skip
 
 
@@ -231,9 +231,6 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("weighted", "digits", {"detectors": "weighted"}),
         ("weighted-fixed", "moons", {"detectors": "weighted", "width": 300, "target": "all"}),
         ("weighted-float32", "iris", {"detectors": "weighted", "exact_in": "float32"}),
-        ("near-bisector", "digits", {"hyperplanes": "near-bisector", "min_width": 200}),
-        ("near-bisector-fixed", "cancer", {"hyperplanes": "near-bisector", "width": 150}),
-        ("local", "digits", {"hyperplanes": "local", "image_shape": (8, 8)}),
         ("margin", "digits", {"margin": "10%", "hyperplanes": "bisector"}),
         ("margin-fixed", "cancer", {"margin": 0.2, "width": 300}),
         ("margin-weighted", "moons", {"margin": "5%", "detectors": "weighted", "target": "all"}),

@@ -44,7 +44,7 @@ def recipes(**options):
     choices = {
         "max_bias": st.sampled_from(["radius", 0.0, 0.5, 3.0]),
         "center": st.booleans(),
-        "hyperplanes": st.sampled_from(["gaussian", "bisector", "near-bisector"]),
+        "hyperplanes": st.sampled_from(["gaussian", "bisector"]),
         "target": st.sampled_from([None, "all"]),
         "n_jobs": st.sampled_from([1, 2]),
     }

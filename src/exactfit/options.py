@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from .network.activations import Activation
 
-LAWS = ("gaussian", "bisector", "near-bisector", "local")
+LAWS = ("gaussian", "bisector")
 ACTIVATIONS = ("threshold", "relu")
 DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
@@ -33,7 +33,7 @@ PAPER: dict[str, Any] = {
 # which says what they reach.
 ACCURATE: dict[str, Any] = {
     "min_width": "auto",
-    "hyperplanes": "near-bisector",
+    "hyperplanes": "bisector",
     "detectors": "auto",
     "target": "all",
 }
@@ -91,12 +91,10 @@ class Options:
         largest norm of the data (as drawn upon, that is after centring).
     center : bool, default=True
         Draw hyperplanes around the mean of the data; False is the paper's choice.
-    hyperplanes : {"gaussian", "bisector", "near-bisector", "local"}, default="gaussian"
-        The paper's law; perpendicular bisectors of random pairs of different labels; of a random point and
-        the nearest of 256 random ones of other labels (an eighth of them, if that is fewer); or, for images,
-        of random pairs of different labels as seen through a random window.
+    hyperplanes : {"gaussian", "bisector"}, default="gaussian"
+        The paper's law; or perpendicular bisectors of random pairs of different labels.
     image_shape : (height, width) or (height, width, channels), default=None
-        For ``hyperplanes="local"``: what a row of X is an image of, pixel by pixel in C order.
+        For images: what a row of X is an image of, pixel by pixel in C order.
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
@@ -139,11 +137,9 @@ class Options:
         "radius", "Largest bias: radius (of the data), or a number.", words=("radius",), number=float
     )
     center: bool = _option(True, "Draw hyperplanes around the mean of the data.", bool)
-    hyperplanes: str = _option(
-        "gaussian", f"{LAWS[0]} (the paper's), {', '.join(LAWS[1:-1])}, or {LAWS[-1]} (for images).", words=LAWS
-    )
+    hyperplanes: str = _option("gaussian", "gaussian (the paper's) or bisector.", words=LAWS)
     image_shape: tuple[int, ...] | None = _option(
-        None, "For local: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
+        None, "For images: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
     )
     rescue: bool = _option(True, "Adaptive: finish with cuts when random hyperplanes stall.", bool)
     activation: str | Activation | Callable[..., Any] = _option("threshold", "threshold or relu.", words=ACTIVATIONS)

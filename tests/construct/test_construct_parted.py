@@ -33,7 +33,7 @@ RECIPES = st.builds(
     st.sampled_from(SECOND_LAYERS),
     width=st.sampled_from(["adaptive", "adaptive", 40, 130]),
     min_width=st.sampled_from([0, 0, 65, 300]),
-    hyperplanes=st.sampled_from(["gaussian", "bisector", "near-bisector"]),
+    hyperplanes=st.sampled_from(["gaussian", "bisector"]),
 )
 
 

@@ -172,7 +172,6 @@ WAYS = {
     "paper": {},
     "both sides": {"target": "all"},
     "bisectors": {"hyperplanes": "bisector"},
-    "near bisectors": {"hyperplanes": "near-bisector"},
     "relu": {"activation": "relu"},
     "relu bisectors": {"activation": "relu", "hyperplanes": "bisector", "target": "all"},
 }

@@ -209,7 +209,7 @@ def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
 
 
 @pytest.mark.parametrize("width", ["adaptive", 60])
-@pytest.mark.parametrize("law", [law for law in LAWS if law != "local"])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("target", [None, "all"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_same_network_for_any_threads_dense_or_sparse(problem, target, law, width):

@@ -184,7 +184,7 @@ def test_adaptive_width_always_interpolates(
 
 
 def test_a_link_brings_everything_back(tab: Any, address: str, browser: Any) -> None:
-    opened(tab, address, "data=circles&classes=3&width=77&law=near-bisector&order=rows&margin=10&seed=5")
+    opened(tab, address, "data=circles&classes=3&width=77&law=bisector&order=rows&margin=10&seed=5")
     click_at(tab, 0.1, 0.1)
     tab.fill("#seed", "123")
     settled(tab)

@@ -103,17 +103,16 @@ def _check_kinds(options: Options) -> None:
 
 def _check_image_shape(options: Options) -> None:
     shape = options.image_shape
-    if (shape is None) == (options.hyperplanes == "local"):
-        raise ParameterError(
-            f"image_shape goes with hyperplanes='local' and with nothing else, "
-            f"got {shown(shape)} and hyperplanes={options.hyperplanes!r}"
-        )
     whole = shape is None or (
         isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
     )
     if not whole:
         raise ParameterError(
             f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
+        )
+    if shape is not None and options.hyperplanes != "sparse":  # the law of images
+        raise ParameterError(
+            f"image_shape={shown(shape)} has no meaning for hyperplanes={options.hyperplanes!r}: leave it out"
         )
 
 
