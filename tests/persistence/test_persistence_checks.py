@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from forgeries import Forge, add_one, drop, forged, put, swap, table_file
 from saved_models import NETWORKS, fitted, labels, points
 
-from exactfit import save
+from exactfit import Certificate, save
+from exactfit.certificate.record import Arithmetic, Method, Proof, RadiusMethod
 from exactfit.construct import Construction, Trace
 from exactfit.outcome import Outcome
+from exactfit.persistence.checks import RECORDS
 
 W0, W1, W2 = (f"network.layers.{k}.weights." for k in range(3))
 
@@ -157,6 +160,20 @@ FORGERIES: dict[str, Forge] = {
     "negative errors": swap("certificate.errors", lambda rows: [-1]),
     "short errors": swap("certificate.errors", lambda rows: rows.astype(np.int32)),
 }
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_every_field_of_a_record_is_checked(record: Any) -> None:
+    assert list(RECORDS[record]) == [field.name for field in fields(record)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("arithmetic", Arithmetic), ("proof", Proof), ("method", Method), ("radius_method", RadiusMethod)],
+)
+def test_every_word_that_a_certificate_can_hold_is_allowed(name: str, words: Any) -> None:
+    assert all(RECORDS[Certificate][name](word) for word in get_args(words))
+    assert not RECORDS[Certificate][name]("guess")
 
 
 @pytest.mark.parametrize("name", FORGERIES)
