@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from constructors import OWN
 from numpy.typing import NDArray
@@ -114,6 +113,7 @@ def model_file(path: Path) -> bytes:
 
 def table_file(path: Path) -> bytes:
     """The bytes of a small table model's file."""
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "c": ["u", "v", "u"], "y": ["a", "b", "ö"]})
     save(TableModel(InterpolatingClassifier(random_state=0)).fit(frame, label="y"), path)
     return path.read_bytes()

@@ -13,6 +13,7 @@ from threading import Thread
 
 import pytest
 from command_line import SOURCE, Capture, error_of
+from processes import started
 
 from exactfit.cli import main
 from exactfit.exceptions import ParameterError
@@ -136,7 +137,7 @@ def test_a_port_that_cannot_be_is_refused(capsys: Capture) -> None:
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "exactfit", "playground", "--no-browser"]
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    with started(command, env=environment, stdout=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("http://127.0.0.1:")
