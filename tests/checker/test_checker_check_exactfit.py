@@ -47,7 +47,7 @@ def small_problem() -> tuple[np.ndarray, np.ndarray]:
 
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = CHECKER.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 450
     names = {
         name
         for node in ast.walk(ast.parse(text))
@@ -188,7 +188,7 @@ def test_damage_and_unknown_formats_are_refused(tmp_path: Path) -> None:
     for key, value in (("format", 99), ("kind", "network")):
         (tmp_path / "bad").write_bytes((tmp_path / "m").read_bytes())
         forge(tmp_path / "bad", lambda header, _, key=key, value=value: header.update({key: value}))
-        assert check(tmp_path / "bad", *data)[0] == (REFUSED if key == "format" else HOLDS)
+        assert check(tmp_path / "bad", *data)[0] == REFUSED
 
 
 def test_rows_given_up_are_left_out(tmp_path: Path) -> None:
