@@ -9,10 +9,9 @@ LABELS  one label a row, NPY or CSV; left out: the last column of a CSV file of 
 
 Every answer is computed again in integers and fractions: nothing is rounded, nothing is shared with the package, and
 nothing is fast. ``docs/format.md`` describes the file. With --margin it also proves, for networks of bits, that every
-row keeps its answer wherever it moves by at most the margin that the file claims. Exit code 0: every row that was
-checked has its label, and there was one at least; 1: some have not, they are listed; 2: nothing can be said, and one
-line on standard error says why. Files may be hostile: only ordinary ones are opened, and what they declare is compared
-with their size before anything is made of it.
+row keeps its answer wherever it moves by at most the margin that the file claims. Exit code 0: every row checked has
+its label, and there was one; 1: some have not, they are listed; 2: nothing can be said, and one line says why. Files
+may be hostile: only ordinary ones are read, and what they declare is compared with their size first.
 """
 
 import argparse
@@ -29,7 +28,7 @@ from array import array
 from fractions import Fraction
 from itertools import pairwise
 
-FORMATS = (1, 2)  # of the file
+FORMATS = ("1", "2")  # of the file
 LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the last of a header
 LARGEST_SIZE = 2**31  # of what is counted: features, units, classes
 LARGEST_LIMIT, LARGEST_WEIGHTED = 2**60, 2**23  # biases and inputs of integer layers: the package counts in int64
@@ -86,8 +85,7 @@ def read_model(path):
     outer = json.loads(octets.decode())
     text = outer.pop("__metadata__")["exactfit"]
     header = json.loads(text)
-    number = header["format"]
-    refuse_unless(type(number) is int and number in FORMATS, f"format {number!r} is not known here, only {FORMATS}")
+    refuse_unless(repr(header["format"]) in FORMATS, f"format {header['format']!r} is not known here, only {FORMATS}")
     layout = {"__metadata__": {"exactfit": text}, **outer}  # a key may not come twice, nor a number be written oddly
     layout = json.dumps(layout, separators=(",", ":"), ensure_ascii=False).encode()
     sealed = octets == layout + b" " * (-len(layout) % 8) and text == canonical(header)
@@ -289,7 +287,7 @@ class Model:
     def read_classes(self, dtype, values):
         """Labels with their class index, all of which the network has to decide between."""
         letter = re.fullmatch(r"[<>|]([biuf][1248]|U[0-9]{1,5}|O)", dtype)[1][0]
-        same = all(type(name) is LABELS[letter] for name in values)
+        same = type(values) is list and all(type(name) is LABELS[letter] for name in values)
         refuse_unless(same and 2 <= len(set(values)) == len(values), "the labels are of several types, or come twice")
         chain, kind, codes, n = self.behind, self.network.kind, self.network.classes, len(values)
         fine = kind == "one_hot" and max(codes) < n and len(set(codes)) == len(codes)
@@ -312,10 +310,8 @@ class Model:
 
     def is_right(self, row, code, margin=0):
         """Whether all networks give a point its class, wherever it moves by at most the margin."""
-        given = list(self.network.answers(row, margin))
-        if self.behind and given == [None]:
-            given = list(self.behind.answers(row))
-        return all(answer == code for answer in given)
+        given = set(self.network.answers(row, margin))
+        return (set(self.behind.answers(row)) if self.behind and given == {None} else given) == {code}
 
 
 def read_npy(path):
@@ -362,7 +358,7 @@ def read_data(points, labels, kind):
     else:
         table = read_csv(points)
         rows = [array("d", [parsed(text, float) for text in (line if labels else line[:-1])]) for line in table]
-    refuse_unless(table or labels, "labels are missing: name a file of labels")
+    refuse_unless(table or labels, "labels are missing: name their file")
     if labels and labels.endswith(".npy"):
         own, shape, flat = read_npy(labels)
         refuse_unless(own is kind and len(shape) == 1, f"{labels} does not hold labels of the type {kind.__name__}")
@@ -419,8 +415,8 @@ def check(given):
     moved = [row for row in firm if not model.is_right(rows[row], codes[row], margin)]
     kept = set(firm) - set(moved)  # right wherever they move by the margin, so also where they are
     wrong = [row for row in numbers if row not in kept and not model.is_right(rows[row], codes[row])]
-    text = f"data: {'those' if same else 'not those'} that the certificate is about"
-    text += f", {len(out)} rows given up" if out else ""
+    given_up = f", {len(out)} rows given up" if out else ""
+    text = f"data: {'' if same else 'not '}those that the certificate is about{given_up}"
     for name, checked, failed in (("answers", numbers, wrong), *([("margin", firm, moved)] if margin else [])):
         listed = ", ".join(map(str, failed[:20])) + (" ..." if len(failed) > 20 else "")
         text += f"\n{name}: {f'fails for rows {listed}' if failed else 'holds'} ({len(checked)} rows checked)"
