@@ -304,7 +304,7 @@ class Model:
         claimed, network = self.certificate.get("margin"), self.network
         refuse_unless(type(claimed) is float and claimed > 0, "the file claims no margin")
         bits = {layer.activation for layer in network.layers[:-1]} == {"threshold"} and network.map == "identity"
-        fine = bits and network.kind in ("sign", "one_hot") and not (self.rounds or self.behind)
+        fine = bits and network.kind in ("sign", "one_hot") and self.rounds != "float32" and not self.behind
         refuse_unless(fine, "margins are checked for networks of bits in exact arithmetic only")
         return Fraction(claimed)
 
