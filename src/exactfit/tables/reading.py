@@ -20,7 +20,7 @@ from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice
 from .._support.threads import usable_memory
-from ..data import refuse_misshapen
+from ..data import refuse_masked, refuse_misshapen
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .columns import Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
 from .table import MISSING, Choice, Choose, Column, Kind, Missing, Raw, Table, check_parts, place
@@ -281,6 +281,7 @@ def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
 
 def read_matrix(matrix: Any, name: str, choose: Choose, writing: Writing) -> Raw:
     """An array, or what NumPy makes one of; text and objects in it are read as cells of a file are."""
+    refuse_masked(matrix, name)
     try:
         refuse_misshapen(matrix)
         X = check_array(matrix, dtype=None, ensure_all_finite=False, input_name="X")
