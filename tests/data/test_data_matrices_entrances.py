@@ -146,7 +146,7 @@ def test_a_sum_of_bytes_that_fits_is_taken() -> None:
 
 
 def test_a_message_says_which_row_and_column() -> None:
-    with pytest.raises(DataError, match="row 7 of X stores several entries in column 1, whose sum is .* int8"):
+    with pytest.raises(DataError, match=r"row 7 of X stores several entries in column 1, whose sum is .* int8"):
         MODEL.predict(with_two(100, 100, np.int8))
 
 
