@@ -18,7 +18,7 @@ from exactfit.demo import DATA
 
 MODELS = {
     "the defaults": InterpolatingClassifier(),
-    '`detectors="weighted"`': InterpolatingClassifier(detectors="weighted"),
+    '`detectors="mask"`': InterpolatingClassifier(detectors="mask"),
     "`min_width=0`": InterpolatingClassifier(min_width=0),
     "`InterpolatingClassifier.paper()`": InterpolatingClassifier.paper(),
 }

@@ -100,8 +100,7 @@ class Options:
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
     detectors : {"mask", "weighted", "auto"}, default="mask"
         What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
-        fewer of them. ``"auto"``: weights for at most 1,024 rows, where they take little time, if the width is
-        adaptive and ``activation`` allows them; else masks.
+        fewer of them. ``"auto"``: weights where the activation is a threshold, else masks.
     target : label, "all" or None, default=None
         Two classes only: the class that gets detectors. None: the rarer one, the last of
         the sorted labels on a tie. ``"all"``: both.

@@ -255,7 +255,7 @@ def test_training_data_are_read_with_the_options_given(capsys: Capture) -> None:
 
 def test_weighted_detectors_from_fit_to_info_and_explain(capsys: Capture) -> None:
     write("t.csv", "x,z,y\n" + "".join(f"{k},{k * k % 7},{'abc'[k % 3]}\n" for k in range(30)))
-    options = ["--detectors", "weighted", "--width", "200", "--seed", "0"]
+    options = ["--detectors", "weighted", "--seed", "0"]
     output_of(["fit", "t.csv", "--label", "y", "-o", "m", *options], capsys)
     fitted = exactfit.load("m").classifier_
     out, _ = output_of(["info", "m"], capsys)

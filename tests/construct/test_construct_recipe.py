@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from exactfit import InterpolatingClassifier, Recipe, adaptive_width, fixed_width
-from exactfit.construct.recipe import FEW_ROWS, settled
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -185,24 +184,22 @@ def test_other_seeds_give_other_networks():
 
 
 @pytest.mark.parametrize(
-    ("options", "n_rows", "detectors"),
+    ("options", "is_weighted"),
     [
-        ({}, FEW_ROWS, "weighted"),
-        ({}, FEW_ROWS + 1, "mask"),
-        ({"width": 100}, FEW_ROWS, "mask"),
-        ({"activation": "relu"}, FEW_ROWS, "mask"),
-        ({"detectors": "weighted"}, FEW_ROWS + 1, "weighted"),
-        ({"detectors": "mask"}, 4, "mask"),
+        ({}, True),
+        ({"width": 100}, True),
+        ({"activation": "relu"}, False),
+        ({"detectors": "weighted"}, True),
+        ({"detectors": "mask"}, False),
     ],
 )
-def test_auto_stands_for_what_suits_the_rows_and_the_other_options(options, n_rows, detectors):
-    made = settled(Recipe(**{"detectors": "auto"} | options), n_rows)
-    assert made.detectors == detectors
+def test_auto_means_weights_where_they_count_bits(options, is_weighted):
+    assert Recipe(**{"detectors": "auto"} | options).is_weighted == is_weighted
 
 
 def test_the_estimator_builds_what_auto_stands_for():
-    X, y = np.random.default_rng(0).standard_normal((FEW_ROWS + 1, 3)), np.arange(FEW_ROWS + 1) % 2
-    for n_rows, detectors in ((FEW_ROWS, "weighted"), (FEW_ROWS + 1, "mask")):
-        own = InterpolatingClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
-        told = InterpolatingClassifier(random_state=0, detectors=detectors)
-        assert own.network_.digest == told.fit(X[:n_rows], y[:n_rows]).network_.digest
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
+    for activation, detectors in (("threshold", "weighted"), ("relu", "mask")):
+        own = InterpolatingClassifier(activation=activation, random_state=0).fit(X, y)
+        told = InterpolatingClassifier(activation=activation, random_state=0, detectors=detectors)
+        assert own.network_.digest == told.fit(X, y).network_.digest

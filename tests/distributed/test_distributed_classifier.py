@@ -294,9 +294,9 @@ def moons(n: int = 1500):
 @pytest.mark.parametrize(
     ("options", "small"),
     [
-        ({"width": 300}, 10_000),
-        ({"width": 20}, 3000),
-        ({"width": 200, "n_jobs": 2}, 10_000),
+        ({"width": 300, "detectors": "mask"}, 10_000),
+        ({"width": 20, "detectors": "mask"}, 3000),
+        ({"width": 200, "detectors": "mask", "n_jobs": 2}, 10_000),
     ],
     ids=str,
 )

@@ -176,7 +176,7 @@ def test_versions_and_metadata():
 
 def test_masks_are_packed():
     X, y = load_digits(return_X_y=True)
-    model = InterpolatingClassifier(2000, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(2000, detectors="mask", random_state=0).fit(X, y)
     constants = to_onnx(model, "float32").graph.initializer
     masks = max(constants, key=lambda constant: np.prod(constant.dims) if constant.data_type == 2 else 0)
     assert list(masks.dims) == [model.n_detectors_, 250, 1]

@@ -18,14 +18,7 @@ from .construction import Construction, assemble
 from .cover import cover_classes, cover_distinct, gather_evidence
 from .distinct import ClassOrder, Cover, candidates_of
 from .evidence import Counts
-from .hyperplanes import (
-    Given,
-    Hyperplanes,
-    Law,
-    Source,
-    law_of,
-    stream,
-)
+from .hyperplanes import Given, Hyperplanes, Law, Source, law_of, stream
 from .patterns import FORMATS, Line, Patterns, SurePairs, patterns_of
 from .recipe import Recipe, Widths
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors

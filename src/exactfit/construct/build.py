@@ -21,7 +21,7 @@ from .hyperplanes import Given
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Recipe, recipe_of, settled
+from .recipe import Recipe, recipe_of
 from .rescue import margin_of
 
 NOBODY = np.empty(0, dtype=np.int64)
@@ -140,7 +140,7 @@ def build(
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    recipe = settled(recipe_of(options), len(data.codes))
+    recipe = recipe_of(options)
     root = seed_sequence(random_state)
     whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
     with Threads(recipe.n_jobs) as threads:

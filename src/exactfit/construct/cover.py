@@ -44,16 +44,15 @@ def cover_classes(
     """
     candidates = candidates_of(order, targets, turns)
     # Equal patterns are one column, except where points are few: then grouping them costs more than it saves.
-    if isinstance(evidence, Counts) and (options.detectors == "weighted" or evidence.patterns.words.size > SMALL):
+    if isinstance(evidence, Counts) and (options.is_weighted or evidence.patterns.words.size > SMALL):
         return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
     return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
 
 def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
     """One cover for every target class, in points."""
-    weighted = options.detectors == "weighted"
-    cover = weighted_covers(distinct) if weighted else _mask_covers(distinct, progress)
-    anchors = distinct.order.rows if weighted else distinct.leaders
+    cover = weighted_covers(distinct) if options.is_weighted else _mask_covers(distinct, progress)
+    anchors = distinct.order.rows if options.is_weighted else distinct.leaders
     covers = cover_each(distinct.evidence, distinct.shares, cover, progress)
     return [distinct.in_points(one, anchors) for one in covers]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from copy import copy
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any
 
@@ -22,7 +21,7 @@ WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still
 # rows, which have twice as many (docs/accuracy.md).
 AUTO_WIDTH = 2048
 AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows have few bisectors
-FEW_ROWS = 1024  # rows up to which weighted detectors are found in a second or so, and answer better than masks
+FEW_ROWS = 1024
 
 
 @dataclass(unsafe_hash=True)
@@ -39,6 +38,8 @@ class Recipe(Options):
         Whether the width is found, not given.
     has_margin : bool
         Whether points are to keep their answers when they move.
+    is_weighted : bool
+        Whether detectors count with weights: ``detectors="auto"`` means so where they count bits.
     has_open_bits : bool
         Whether a bit may be open: surely neither on nor off.
 
@@ -59,6 +60,7 @@ class Recipe(Options):
         _check_noise(self.noise)
         self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
         self.has_open_bits = self.exact_in is not None or self.has_margin
+        self.is_weighted = self.detectors == "weighted" or (self.detectors == "auto" and self.s.is_threshold)
         _check_agreement(self)
         self._is_written = True
 
@@ -74,17 +76,6 @@ def recipe_of(options: Options) -> Recipe:
     if isinstance(options, Recipe):
         return options
     return Recipe(**{option.name: getattr(options, option.name) for option in fields(Options)})
-
-
-def settled(recipe: Recipe, n_rows: int) -> Recipe:
-    """The recipe for so many rows: what its detectors count with."""
-    detectors = recipe.detectors
-    if detectors == "auto":
-        suits = recipe.is_adaptive and recipe.s.is_threshold
-        detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
-    made = copy(recipe)  # with what was checked already
-    vars(made).update(detectors=detectors)
-    return made
 
 
 def _check_kinds(options: Options) -> None:
@@ -154,8 +145,8 @@ def _check_agreement(recipe: Recipe) -> None:
     smallest, largest = recipe.min_width, recipe.max_width
     if largest is not None and not isinstance(smallest, str) and largest < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
-    activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
-    if weighted and not activation.is_threshold:
+    activation, exact_in = recipe.s, recipe.exact_in
+    if recipe.is_weighted and not activation.is_threshold:
         raise ParameterError(
             'detectors="weighted" counts bits: use activation="threshold", '
             f'or detectors="mask" with {activation.name!r}'
@@ -204,7 +195,7 @@ class Memory:
         there, n_here = (X.memory, 0) if parted else (usable_memory(), int(X.shape[0]))
         if options is None:
             return cls(there, X.shape, n_here)
-        return cls(there, X.shape, n_here, options.has_open_bits, options.detectors == "weighted")
+        return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted)
 
     def taken_by(self, width: int) -> int:
         """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.

@@ -283,7 +283,7 @@ class Calibrator:
 
     def _limit_forecast(self, nearest: Nearest) -> int:
         """Detectors at great width: those of the limit, or with weights one for each target class."""
-        if self.recipe.detectors == "weighted":
+        if self.recipe.is_weighted:
             return len(self.targets)
         work = Work(self.work.threads)
         return cover_in_the_limit(self.problem, self.targets, nearest, self.root, work).n_detectors

@@ -299,7 +299,7 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     yield {"calibration": calibration}
     if not recipe.s.is_threshold:
         yield {"weighted": None}
-    elif recipe.detectors == "weighted":
+    elif recipe.is_weighted:
         yield {"weighted": calibration}
     else:  # of half as many networks, whose number varies less
         yield {"weighted": replace(calibrator, n_repeats=calibrator.n_repeats // 2).calibrate_weights(calibration)}
