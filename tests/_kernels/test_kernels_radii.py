@@ -90,7 +90,7 @@ def test_nothing_turns_a_bit_within_its_distance(held: Callable[..., Any], form:
             assert w == 0
             continue
         units = (int((W[j] != 0).sum()) + 5) * Fraction(form.unit)
-        share, gap, far, b = units / (1 - units), Fraction(float(gaps[i, j])), Fraction(float(t)), abs(Fraction(bias[j]))
+        share, gap, far, b = units / (1 - units), *(Fraction(float(v)) for v in (gaps[i, j], t, abs(bias[j])))
         error = share * (size + w * far + b + Fraction(form.pad) * (w + x + far + 1))
         assert t == 0 or gap - far * w - error > 0
         assert gap - far * w - error <= gap / 2**30, "it could be further"
