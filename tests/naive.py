@@ -137,7 +137,84 @@ def local_block(rng, X, y, targets, recipe):
     return [planes[i] for i in range(64)]
 
 
-BLOCKS = {"bisector": bisector_block, "near-bisector": near_bisector_block, "local": local_block}
+def sparse_block(rng, X, y, targets, recipe):
+    """A few features in which two rows differ, integer weights, and a threshold between the sums at both rows."""
+    pairs = [(a, b) for a, [b] in draw_pairs(rng, y, targets, 64, 1)]
+    differ = [np.flatnonzero(X[a] != X[b]) for a, b in pairs]
+    low, high = recipe.feature_range
+    counts = rng.integers(low, high + 1, 64)
+    keys = [dict(zip(features, rng.random(len(features)), strict=True)) for features in differ]
+    exponents = np.zeros(X.shape[1], dtype=int) if recipe.image_shape else typical_exponents(X)
+    if recipe.image_shape:
+        keys = in_windows(rng, keys, recipe.image_shape)
+    signs, places = 2 * rng.integers(0, 2, (64, high)) - 1, rng.random(64)
+    planes = []
+    for (a, b), own, count, sign, place in zip(pairs, keys, counts, signs, places, strict=True):
+        features = sorted(own, key=own.get)[:count]
+        scaled = [min(e - min(exponents[features]), 60) for e in exponents[features]]
+        first = [int(s) * 2 ** int(e) for s, e in zip(sign, scaled, strict=False)]
+        lone = features[:1], [int(sign[0])]
+        for some, weights in ((features, first), (features, [*first[:-1], -first[-1]]), lone):
+            sums = sorted(sum(w * Fraction(float(X[r, j])) for j, w in zip(some, weights, strict=True)) for r in (a, b))
+            threshold = number_between(*sums, place, recipe.exact_in)
+            if threshold is not None:
+                break
+        line = np.zeros(X.shape[1], dtype=np.float32)
+        line[some] = weights
+        planes.append((line, -threshold))
+    return planes
+
+
+def typical_exponents(X):
+    """The power of two that brings the median difference of a feature near 1."""
+    n = min(1024, len(X))
+    rows = np.linspace(0, len(X) - 1, n).astype(int)
+    step = math.ceil(3 * n / 8)
+    while math.gcd(step, n) > 1:
+        step += 1
+    exponents = []
+    for column in X.T:
+        sizes = sorted(abs(float(column[rows[i]]) - float(column[rows[i - step]])) for i in range(n))
+        sizes = [size for size in sizes if size]
+        middle = min(sizes[len(sizes) // 2], np.finfo(float).max) if sizes else 1.0
+        exponents.append(1 - math.frexp(middle)[1])
+    return np.array(exponents)
+
+
+def in_windows(rng, keys, shape):
+    """Of each pair's features those in a random square around the one of smallest key."""
+    height, width, n_channels = (*shape, 1)[:3]
+    short = min(height, width)
+    sides = rng.integers(max(1, 2 * short // 14), max(1, 7 * short // 14) + 1, 64)
+    kept = keys
+    for extent, line in ((height, lambda j: j // n_channels // width), (width, lambda j: j // n_channels % width)):
+        middles = [line(min(own, key=own.get)) for own in keys]
+        lows = [max(0, m - s + 1) for m, s in zip(middles, sides, strict=True)]
+        corners = rng.integers(lows, [min(m, extent - s) + 1 for m, s in zip(middles, sides, strict=True)])
+        kept = [
+            {j: key for j, key in own.items() if corner <= line(j) < corner + side}
+            for own, corner, side in zip(kept, corners, sides, strict=True)
+        ]
+    return kept
+
+
+def number_between(low, high, place, exact_in):
+    """A number of the format, at least ``low`` and below ``high``, at a place of the way; None if there is none."""
+    number = np.float32 if exact_in == "float32" else np.float64
+    first, last = number(float(low)), number(float(high))
+    while Fraction(float(first)) < low:
+        first = np.nextafter(first, number(np.inf))
+    while Fraction(float(last)) >= high:
+        last = np.nextafter(last, number(-np.inf))
+    if first > last:
+        return None
+    middle = float(number((1.0 - place) * float(first) + place * float(last)))
+    return min(max(middle, float(first)), float(last))
+
+
+BLOCKS = {
+    "bisector": bisector_block, "near-bisector": near_bisector_block, "local": local_block, "sparse": sparse_block,
+}  # fmt: skip
 
 
 def open_bisector_block(rng, X, y, targets, is_open):

@@ -22,12 +22,13 @@ TINY = float(np.nextafter(0.0, 1.0))
 
 
 def assert_exact(X, W, B, **options):
-    """By kernels and, where the compiler would have to be loaded, without them."""
+    """By kernels for dense and sparse weights and, where the compiler would have to be loaded, without them."""
     biases, expected = np.asarray(B, dtype=np.float64), naive.sides(X, W, B)
-    np.testing.assert_array_equal(sides(X, W, biases, **options).to_bool(), expected)
-    few = plain_sides(dense_rows(X, slice(None)), W, biases)
-    if few is not None and "rows" not in options:
-        np.testing.assert_array_equal(few, expected)
+    for weights in (W, sp.csr_array(W)):
+        np.testing.assert_array_equal(sides(X, weights, biases, **options).to_bool(), expected)
+        few = plain_sides(dense_rows(X, slice(None)), weights, biases)
+        if few is not None and "rows" not in options:
+            np.testing.assert_array_equal(few, expected)
 
 
 def of_size(rng, exponent, shape):

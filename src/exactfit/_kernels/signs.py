@@ -183,17 +183,12 @@ def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
 
 
 class SparsePlanes(NamedTuple):
-    """Hyperplanes with few weights each, as the rows of a CSR matrix, and what an entry may err by.
-
-    ``features`` are places among the columns that are gathered; an entry is in doubt as in ``decide_low``.
-    """
+    """Hyperplanes with few weights each, as the rows of a CSR matrix over the columns that are gathered."""
 
     starts: NDArray[np.int64]
     features: NDArray[np.int64]
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    doubts: NDArray[np.float64]
 
 
 @compiled
@@ -209,10 +204,38 @@ def gather(rows, columns, points, sizes):
 
 
 @compiled
+def decide_sparse_few(rows, columns, planes, start, words, open_bits):
+    """As ``decide_sparse``, point by point: faster where there are too few of them to fill vectors."""
+    for r in range(rows.shape[0]):
+        x, largest = rows[r], 0.0
+        for j in range(columns.shape[0]):
+            largest = max(largest, abs(x[columns[j]]))
+        for i in range(planes.biases.shape[0]):
+            first, last = planes.starts[i], planes.starts[i + 1]
+            value, weight = planes.biases[i], 0.0
+            for k in range(first, last):
+                value += x[columns[planes.features[k]]] * planes.weights[k]
+                weight += abs(planes.weights[k])
+            bound = sparse_share(last - first) * (largest * weight + abs(planes.biases[i])) + TINY
+            bit = np.uint64(1) << np.uint64(i & 63)
+            if value > 0.0:
+                words[i >> 6, start + r] |= bit
+            if not (abs(value) > bound and abs(value) <= LARGEST):
+                open_bits[i >> 6, r] |= bit
+
+
+@compiled
+def sparse_share(n_terms):
+    """Share of max |x_j| sum |w_j| + |b| that a sum of so many products and a bias may err by, rounded up."""
+    return (n_terms + 3) * 1.13e-16
+
+
+@compiled
 def decide_sparse(rows, columns, planes, start, words, open_bits):
     """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64.
 
-    Works as ``decide_low`` does, but adds up only the features that a hyperplane looks at.
+    Works as ``decide_low`` does, but adds up only the k features that a hyperplane looks at: so with k products and
+    k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
     """
     n_rows, n_columns = rows.shape[0], columns.shape[0]
     # The gathered columns of a piece stay within the second cache, however many there are.
@@ -225,11 +248,16 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
         for i in range(planes.biases.shape[0]):
             first, last = planes.starts[i], planes.starts[i + 1]
             values[:count] = planes.biases[i]
+            weight = 0.0
             for k in range(first, last):
                 x, w = points[planes.features[k]], planes.weights[k]
+                weight += abs(w)
                 for r in range(count):
                     values[r] += x[r] * w
-            bound = largest * planes.slopes[i] + planes.doubts[i] + TINY
+            share = sparse_share(last - first)
+            # A product may underflow; the least number on top makes it an upper bound again.
+            slope, doubt_of_bias = share * weight + 5e-324, share * abs(planes.biases[i])
+            bound = largest * slope + doubt_of_bias + TINY
             bit = np.uint64(i & 63)
             on = words[i >> 6, start + low : start + low + count]
             unsure = np.int64(0)
@@ -240,7 +268,7 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
                 doubt = open_bits[i >> 6, low : low + count]
                 for r in range(count):
                     size = abs(values[r])
-                    sure = (size > sizes[r] * planes.slopes[i] + planes.doubts[i] + TINY) & (size <= LARGEST)
+                    sure = (size > sizes[r] * slope + doubt_of_bias + TINY) & (size <= LARGEST)
                     doubt[r] |= np.uint64(not sure) << bit
 
 

@@ -368,6 +368,8 @@ class Given:
 
 def _as_hyperplanes(pair: Any) -> Hyperplanes:
     """Weights and biases as they will be stored: float32 weights where these are exact."""
+    weights: Any
+    biases: Any
     try:
         weights, biases = pair
         weights = sp.csr_array(weights, dtype=np.float64) if sp.issparse(weights) else np.asarray(weights, np.float64)

@@ -157,11 +157,12 @@ def spread_exponents(X: Matrix) -> Ints:
     Typical is the median of what differs at all, among rows from all over the data: so a few huge values, or many
     zeros, do not matter.
     """
-    n_pairs = min(SPREAD_ROWS, X.shape[0]) // 2
-    if not n_pairs:
-        return np.zeros(X.shape[1], dtype=np.int64)
-    rows = np.linspace(0, X.shape[0] - 1, 2 * n_pairs).astype(np.intp)
-    found = differences(X, rows[:n_pairs], rows[n_pairs:])
+    count = min(SPREAD_ROWS, X.shape[0])
+    rows = np.linspace(0, X.shape[0] - 1, count).astype(np.intp)
+    # Each row beside one far from it; steps without a common divisor go through all rows, so that
+    # whatever varies among them differs somewhere.
+    step = next(step for step in range(-(-3 * count // 8), count + 2) if math.gcd(step, count) == 1)
+    found = differences(X, rows, np.roll(rows, step))
     order = np.argsort(found.features, kind="stable")
     with np.errstate(over="ignore"):
         sizes = np.abs(found.here - found.there)[order]
@@ -211,7 +212,8 @@ def _at_least(terms: Sequence[float], dtype: Any) -> float:
     if math.fsum([*terms, -total]) > 0:
         total = math.nextafter(total, math.inf)
     rounded = dtype(total)
-    return float(rounded if rounded >= total else np.nextafter(rounded, dtype(np.inf)))
+    # As Python numbers: NumPy would compare in the shorter format.
+    return float(rounded if float(rounded) >= total else np.nextafter(rounded, dtype(np.inf)))
 
 
 def _below(terms: Sequence[float], dtype: Any) -> float:
@@ -220,4 +222,4 @@ def _below(terms: Sequence[float], dtype: Any) -> float:
     if math.fsum([*terms, -total]) <= 0:
         total = math.nextafter(total, -math.inf)
     rounded = dtype(total)
-    return float(rounded if rounded <= total else np.nextafter(rounded, dtype(-np.inf)))
+    return float(rounded if float(rounded) <= total else np.nextafter(rounded, dtype(-np.inf)))

@@ -136,14 +136,14 @@ class Detectors:
         """Whether every detector speaks for exactly one output."""
         return np.array_equal(self.numbers, np.arange(self.n_detectors))
 
-    @property
+    @cached_property
     def floors(self) -> NDArray[Any]:
         """The lowest count that there can be: the sum of the negative weights, of which a mask has none."""
         if isinstance(self.weights, WeightedMasks):
             return np.asarray(np.minimum(self.weights.values, 0).sum(axis=1, dtype=np.int64))
         return np.zeros_like(self.limits)
 
-    @property
+    @cached_property
     def spans(self) -> Floats:
         """What slack is relative to, limit - floor: so it is 1 at most."""
         return np.asarray(self.limits - self.floors, dtype=np.float64)
