@@ -105,7 +105,7 @@ class FirstLayer:
 
     def __init__(self, weights: Any, bias: NDArray[Any]) -> None:
         self.n_features, bias = weights.shape[1], bias.astype(np.float64)
-        rows = sp.csr_array(weights, copy=True) if sp.issparse(weights) else np.ascontiguousarray(weights)
+        rows: Any = sp.csr_array(weights, copy=True) if sp.issparse(weights) else np.ascontiguousarray(weights)
         starts, features, numbers = self.n_features * np.arange(len(bias) + 1), np.arange(0), rows
         if sp.issparse(rows):
             rows.eliminate_zeros()
