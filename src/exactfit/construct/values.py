@@ -141,9 +141,8 @@ class Values:
         exact, norms, biases = ~self._rough, self._plane_norms, np.abs(self.planes.biases)
         with np.errstate(over="ignore", invalid="ignore"):
             rough = _norms(points) * norms[~exact].max(initial=0.0) + biases[~exact].max(initial=0.0)
-            products = np.abs(
-                points[:, self._cut_columns[exact]] * self._cut_weights[exact]
-            )  # of one weight each: no sum
+            # Of one weight each: no sum.
+            products = np.abs(points[:, self._cut_columns[exact]] * self._cut_weights[exact])
             together = values.sum(axis=0) * (1.0 + self.share) + errors
             largest = [norms, _norms(points), 1.001 * rough, biases, products, 4.0 * together]
         if not all((numbers < huge).all() for numbers in largest):
