@@ -112,7 +112,7 @@ def add_one(array: NDArray[Any]) -> NDArray[Any]:
 
 def model_file(path: Path) -> bytes:
     """The bytes of a small classifier's file."""
-    save(fitted(np.array([[0.0], [1.0], [2.0]]), ["a", "b", "ö"], width=3), path)
+    save(fitted(np.array([[0.0], [1.0], [2.0]]), ["a", "b", "ö"], width=3, hyperplanes="gaussian"), path)
     return path.read_bytes()
 
 
