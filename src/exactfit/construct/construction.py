@@ -20,6 +20,8 @@ from .distinct import ClassOrder, Cover, Distinct
 from .hyperplanes import Hyperplanes
 
 _no_rows = np.empty(0, dtype=np.int64).copy
+_no_numbers = np.empty(0, dtype=np.float32).copy
+_no_counts = np.empty(0, dtype=np.uint8).copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,12 @@ class Trace:
         Several networks in one only: where the hyperplanes and detectors of each begin, and the end of the last.
     narrow : ndarray of int64
         Rows that are right, but without the margin.
+    importances : ndarray of float32, shape (n_features,)
+        How much each feature matters, see ``InterpolatingClassifier.feature_importances_``.
+    spreads : ndarray of float32, shape (n_features,)
+        How much two training rows that differ in a feature typically differ in it.
+    on_counts : ndarray of uint8, shape (n_hyperplanes,)
+        On how many of 255 training rows each hyperplane is on. Like those before it from some rows alone.
     margin : float
         How far every other row may move, by construction.
     n_rejected : int
@@ -76,6 +84,9 @@ class Trace:
     hyperplane_starts: Rows = field(default_factory=_no_rows)
     detector_starts: Rows = field(default_factory=_no_rows)
     narrow: Rows = field(default_factory=_no_rows)
+    importances: NDArray[np.float32] = field(default_factory=_no_numbers)
+    spreads: NDArray[np.float32] = field(default_factory=_no_numbers)
+    on_counts: NDArray[np.uint8] = field(default_factory=_no_counts)
     margin: float = 0.0
     n_rejected: int = 0
     n_drawn: int = 0

@@ -57,8 +57,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, part) for part in parts)
     if origin is tuple:
         return isinstance(value, tuple) and all(_fits(element, parts[0]) for element in value)
-    if origin is np.ndarray:  # rows and counts: the only arrays that records have
-        return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == 1
+    if origin is np.ndarray:  # rows, counts and numbers: the only arrays that records have
+        return isinstance(value, np.ndarray) and value.dtype == get_args(parts[1])[0] and value.ndim == 1
     return type(value) is hint
 
 
@@ -117,6 +117,13 @@ def check_trace(trace: Trace, network: Network) -> None:
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
+    profile = (
+        (trace.importances, network.n_features),
+        (trace.spreads, network.n_features),
+        (trace.on_counts, network.widths[0]),
+    )
+    fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in profile)
+    refuse_unless(fits, "its trace does not say of each feature and hyperplane what it says of one")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
     refuse_unless(_are_parts(trace, network), "its trace does not say which of its networks has which detectors")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()

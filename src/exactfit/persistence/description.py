@@ -68,6 +68,7 @@ LATER: dict[str, Header] = {
 }
 SUPPORT = ("support", "shares", "support_starts")
 STARTS = ("hyperplane_starts", "detector_starts")
+PROFILE = ("importances", "spreads", "on_counts")  # older files have none
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
@@ -139,8 +140,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     for names in (SUPPORT, STARTS):  # masks rest on their anchors alone; one network needs no starts
         if not len(getattr(made.trace, names[-1])):
             arrays = {name: part for name, part in arrays.items() if name not in names}
-    if not len(made.trace.narrow):
-        del arrays["narrow"]
+    for name in ("narrow", *PROFILE):
+        if not len(arrays[name]):
+            del arrays[name]
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
