@@ -174,8 +174,8 @@ class Model:
         self.certificate = header.get("certificate", {})
         self.given_up = set(tensors.get("certificate.given_up", (None, []))[1])
         self.narrow = set(tensors.get("certificate.narrow", (None, []))[1])
-        starts = tensors.get("trace.detector_starts", (None, []))[1]
-        self.parts = list(pairwise(starts)) or [None]  # networks that vote
+        if "trace.detector_starts" in tensors:
+            raise Refused("it holds several networks that answer by the mean of their scores, of an earlier version")
 
     def point(self, row):
         """A point as the network sees it: whole numbers over a power of two."""
@@ -190,17 +190,13 @@ class Model:
         power = max([0, *(value.denominator.bit_length() - 1 for value in exact)])
         return [value.numerator << (power - value.denominator.bit_length() + 1) for value in exact], power
 
-    def answers(self, row):
-        """The class index of a point, None for none: one for each network that votes."""
-        values, power = passed(self.layers[:-1], *self.point(row))
-        last = self.layers[-1]
-        for part in self.parts:
-            heard = values if part is None else [v if part[0] <= j < part[1] else 0 for j, v in enumerate(values)]
-            answer = self.decode(*last(heard, power))
-            if answer is None and self.behind:  # its largest output answers, the first of equals
-                outputs, _ = passed(self.behind, *self.point(row))
-                answer = outputs.index(max(outputs))
-            yield answer
+    def answer(self, row):
+        """The class index of a point, None for none."""
+        answer = self.decode(*passed(self.layers, *self.point(row)))
+        if answer is None and self.behind:  # its largest output answers, the first of equals
+            outputs, _ = passed(self.behind, *self.point(row))
+            answer = outputs.index(max(outputs))
+        return answer
 
     def decode(self, outputs, power):
         """The class index that outputs stand for."""
@@ -232,7 +228,7 @@ class Model:
     # ---- Margins ---------------------------------------------------------------------------------------
 
     def keeps(self, row, code, margin):
-        """Whether every network of bits keeps its answer wherever the point moves by at most the margin."""
+        """Whether a network of bits keeps its answer wherever the point moves by at most the margin."""
         first, second, last = self.layers
         values, power = self.point(row)
         room = Fraction(margin) ** 2
@@ -247,12 +243,9 @@ class Model:
             fixed = limit + sum(weight for j, weight in weights if sure[j])
             lows.append(fixed + sum(min(weight, 0) for j, weight in weights if open_bits[j]))
             highs.append(fixed + sum(max(weight, 0) for j, weight in weights if open_bits[j]))
-        return all(self.is_kept(part or (0, len(lows)), code, lows, highs, last) for part in self.parts)
-
-    def is_kept(self, part, code, lows, highs, last):
-        """Whether one network's own class surely claims the point, and no other can."""
+        # The point's own class surely claims it, and no other can.
         position = self.decoder["classes"].index(code)
-        speaks = [{j for j, _ in row if part[0] <= j < part[1]} for row in last.rows]
+        speaks = [{j for j, _ in row} for row in last.rows]
         if self.decoder["kind"] == "sign":
             return any(lows[j] > 0 for j in speaks[0]) if position == 0 else all(highs[j] <= 0 for j in speaks[0])
         others = {j for k, own in enumerate(speaks) if k != position for j in own}
@@ -362,7 +355,7 @@ def check(arguments):
     wrong, moved, numbers = [], [], [row for row in chosen(arguments.rows, len(rows)) if row not in out]
     for row in numbers:
         code = model.code(labels[row])
-        if code is None or any(answer != code for answer in model.answers(rows[row])):
+        if code is None or model.answer(rows[row]) != code:
             wrong.append(row)
         elif margin and not (same and row in model.narrow) and not model.keeps(rows[row], code, margin):
             moved.append(row)

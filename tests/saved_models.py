@@ -29,7 +29,7 @@ def labels(*names: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
-    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    options = {"random_state": 0, "detectors": "mask"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exactfit.ExactfitWarning)
         return InterpolatingClassifier(**options).fit(X, y)
@@ -44,18 +44,15 @@ def as_given(model: InterpolatingClassifier, X: NDArray[Any]) -> Any:
 FRAME = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
 FIVEFOLD = np.repeat(points(8), 5, axis=0)
 CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
-    "one-sided": lambda: fitted(points(), labels(0, 1)),
+    "one-sided": lambda: fitted(points(), labels(0, 1), target=None),
     "target": lambda: fitted(points(), labels("no", "yes"), target="no"),
     "numpy target": lambda: fitted(points(), labels(3, 5), target=np.int64(3), min_width=np.int32(100)),
-    "both classes": lambda: fitted(points(), labels(0, 1), target="all", selection="greedy"),
+    "both classes": lambda: fitted(points(), labels(0, 1), target="all"),
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
-    "images": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="local", image_shape=(1, 3)),
-    "near bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="near-bisector", detectors="weighted"),
-    "networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=3),
-    "one-sided networks": lambda: fitted(points(), labels("a", "b"), n_networks=2, hyperplanes="bisector", width=70),
-    "weighted networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=2, detectors="weighted"),
+    "weighted bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="bisector", detectors="weighted"),
+    "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
     "own function": lambda: fitted(points(), labels(0, 1), activation=squared_relu),
     "own activation": lambda: fitted(points(), labels(0, 1, 2), activation=OWN),
     "bool labels": lambda: fitted(points(), labels(True, False)),

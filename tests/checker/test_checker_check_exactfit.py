@@ -86,11 +86,9 @@ def test_it_agrees_about_every_published_construction(name: str, tmp_path: Path)
 MODELS = {
     "plain": {},
     "weighted": {"detectors": "weighted"},
-    "votes": {"n_networks": 3},
     "float32": {"exact_in": "float32"},
     "margin": {"margin": "40%"},
     "weighted margin": {"margin": "40%", "detectors": "weighted", "target": "all"},
-    "votes margin": {"margin": "20%", "n_networks": 2},
 }
 
 

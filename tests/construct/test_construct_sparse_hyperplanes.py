@@ -35,7 +35,7 @@ def pairs_of_block(y, seed, block=0):
     """The rows that a block of hyperplanes comes from."""
     pairs = RandomPairs.of(y, tuple(range(y.max() + 1)))
     here, there = pairs.draw(stream(seed_sequence(seed), HYPERPLANES, block), 64)
-    return here, there[:, 0]
+    return here, there
 
 
 def exact_sums(planes, X, rows):
@@ -218,3 +218,56 @@ def test_images_of_another_shape_are_refused():
 def test_numbers_of_features_that_make_no_sense_are_refused(value):
     with pytest.raises(ParameterError, match="max_features must be a whole number >= 1 or a pair"):
         Recipe(hyperplanes="sparse", max_features=value)
+
+
+# ---- How likely two points are separated (docs/sparse.md) ------------------------------------------------
+
+
+def l1_distance(X, y, x, z):
+    """The probability that a hyperplane with one feature separates two points, by its definition: over all pairs."""
+    pairs = [(a, b) for a in range(len(y)) for b in range(len(y)) if y[a] != y[b]]
+    total = 0.0
+    for a, b in pairs:
+        differ = np.flatnonzero(X[a] != X[b])
+        for j in differ:
+            low, high = sorted((X[a, j], X[b, j]))
+            shared = min(max(x[j], z[j]), high) - max(min(x[j], z[j]), low)
+            total += max(shared, 0.0) / (high - low) / len(differ)
+    return total / len(pairs)
+
+
+@pytest.fixture(scope="module")
+def some_rows():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.standard_normal(12), 1000 * rng.integers(0, 4, 12), rng.random(12) < 0.3]).astype(float)
+    return X, np.arange(12) % 3
+
+
+def frequencies(X, y, points, max_features, count):
+    """Of pairs of points: how often a hyperplane is off at the first and on at the second."""
+    planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=max_features), 5, count)
+    on = sides(points, planes.weights, planes.biases).to_bool()
+    return np.array([[np.mean(~first & second) for second in on] for first in on])
+
+
+def test_one_feature_separates_with_the_probability_of_the_l1_distance(some_rows):
+    X, y = some_rows
+    points = np.vstack([X, X[:6] + 0.25])  # new points too
+    count = 64_000
+    found = frequencies(X, y, points, 1, count)
+    expected = np.array([[l1_distance(X, y, x, z) for z in points] for x in points]) / 2
+    deviation = np.sqrt(expected * (1 - expected) / count) + 1e-9
+    assert expected.max() > 0.2
+    assert (np.abs(found - expected) < 5 * deviation + 1e-12).all()
+
+
+def test_more_features_separate_every_pair_at_least_so_often(some_rows):
+    X, y = some_rows
+    count = 64_000
+    found = frequencies(X, y, X, 4, count)
+    n_pairs = np.count_nonzero(y[:, None] != y[None, :])
+    for a, b in itertools.permutations(range(len(y)), 2):
+        least = l1_distance(X, y, X[a], X[b]) / 8
+        if y[a] != y[b]:
+            least = max(least, 1 / n_pairs)
+        assert found[a, b] > least - 5 * np.sqrt(least / count)

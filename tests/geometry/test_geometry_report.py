@@ -128,7 +128,7 @@ def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_classes_sparse_short_floats_and_other_options() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[np.r_[:100, 110:140]], np.array(["a", "b", "c"])[y[np.r_[:100, 110:140]]]
-    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(selection="greedy"), n_jobs=2)
+    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(hyperplanes="bisector"), n_jobs=2)
     assert found.targets == ("a", "b", "c")
     assert found.sizes == {"a": 50, "b": 50, "c": 30}
     assert found.radius == radius(X, center=True)

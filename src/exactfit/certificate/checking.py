@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -25,10 +24,10 @@ from ..exceptions import ParameterError
 from ..network import Network
 from ..network.detectors import by_slack
 from ..network.parts import SwitchedNetwork
-from .chains import answers_digest, gathered, prove_chain, prove_switched
+from .chains import answers_digest, prove_chain, prove_switched
 from .paper_form import prove_relu, prove_threshold
 from .radius import attack as smallest_attack
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,6 @@ class Subject:
     y: Any  # None if none were given
     classes: Any = None  # labels by class index; None where labels are class indices themselves
     exact_in: str | None = None  # the format that points are rounded to first
-    networks: tuple[Network, ...] = ()  # those that it holds side by side, each of which is to be proved
     margin: float = 0.0  # what the construction claims
     rows: Codes | None = None  # what the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
     answers: Any = None  # of patches before a model that is no chain of layers: what the model answers
@@ -51,10 +49,11 @@ class Subject:
         if isinstance(model, Network | SwitchedNetwork):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
-            return cls(model.network, X, y, networks=getattr(model, "networks", ()), margin=_margin(model, "trace"))
+            return cls(model.network, X, y, margin=_margin(model, "trace"))
         if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
-            networks, margin = getattr(model, "networks_", ()), _margin(model, "trace_")
-            found = cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
+            found = cls(
+                model.network_, X, y, model.classes_, getattr(model, "exact_in", None), _margin(model, "trace_")
+            )
             return replace(found, answers=model.given_answers(X, y)) if hasattr(model, "given_answers") else found
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             points, labels, rows = model.points_and_labels(X, y)
@@ -101,8 +100,7 @@ def certify(
     Parameters
     ----------
     model : InterpolatingClassifier, RepairedClassifier, TableModel, Pipeline (fitted), Construction or Network
-        Of a scikit-learn pipeline its last step, and the points that this sees. Of several networks that
-        answer by the mean of their scores, each is proved: then the mean is right too.
+        Of a scikit-learn pipeline its last step, and the points that this sees.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
         Rounded first to the format that a classifier is exact in, if it has one. For a table's model:
         Table, path or frame. For a ``DaskInterpolatingClassifier`` also a Dask collection, which stays where it is.
@@ -224,24 +222,17 @@ class Case:
         return self.seen.take(self.kept) if len(self.left_out) else self.seen
 
     @property
-    def networks(self) -> tuple[Network, ...]:
-        """Each network that is to be proved; none for patches before a model."""
-        network = self.subject.network
-        return () if isinstance(network, SwitchedNetwork) else self.subject.networks or (network,)
-
-    @property
     def answers(self) -> Codes | None:
         """What a model behind patches answers, if it is no chain of layers."""
         return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
-        """By the sharpest proof that there is for the network's form; of several networks, each."""
+        """By the sharpest proof that there is for the network's form."""
         network, part, codes = self.subject.network, self.part.checked(), self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
             return prove_switched(network, part, codes, effort, exact_operations, given)
-        verdicts = [_prove(one, part, codes, effort, exact_operations) for one in self.networks]
-        return verdicts[0] if len(verdicts) == 1 else gathered(len(codes), [(slice(None), one) for one in verdicts])
+        return _prove(network, part, codes, effort, exact_operations)
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
         """What was proved, in an arithmetic."""
@@ -265,10 +256,10 @@ class Case:
             float32_safe=verdict.is_safe("float32"),
             data_digest=data_digest(self.points, self.labels),
             network_digest=self.subject.network.digest,
-            note=joint_note(max(1, len(self.networks)), verdict.note, arithmetic),
+            note=verdict.note,
             given_up=self.left_out,
             overruled=overruled,
-            mispredicted=_mispredicted(self.networks, self.seen, self.codes, errors, n_jobs),
+            mispredicted=_mispredicted(self.subject.network, self.seen, self.codes, errors, n_jobs),
             answers_digest=None if answers is None else answers_digest(answers),
         )
 
@@ -281,18 +272,17 @@ class Case:
 
 
 def _mispredicted(
-    networks: Sequence[Network], points: Points, codes: Codes, errors: Codes, n_jobs: int | None
+    network: Network | SwitchedNetwork, points: Points, codes: Codes, errors: Codes, n_jobs: int | None
 ) -> Codes | None:
     """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors.
 
     Nor has it a meaning where a limit is not above its floor, which no classifier has: slack is relative to that.
-    No other row can be: where each network's own output is right, so is the sign of its slack for every class.
+    No other row can be: where the network's own output is right, so is the sign of its slack for every class.
     """
-    detectors = [network.detectors for network in networks]
-    if not detectors or not all(found is not None and (found.spans > 0).all() for found in detectors):
+    if isinstance(network, SwitchedNetwork) or network.detectors is None or not (network.detectors.spans > 0).all():
         return None
     doubt = points.take(errors)
-    tiles = [by_slack(networks, doubt.tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
+    tiles = [by_slack(network, doubt.tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
     return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != codes[errors]])
 
 

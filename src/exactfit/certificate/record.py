@@ -31,13 +31,6 @@ STREAM_ALONE = "about streamed points alone, without the training data"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
 
-def joint_note(n_networks: int, note: str, arithmetic: str) -> str:
-    """What a certificate says beside the rest: that each of several networks was proved, and so their mean."""
-    if n_networks == 1:
-        return note
-    return f"{note or f'{arithmetic} arithmetic'}, in each of {n_networks} networks"
-
-
 def method_of(activation: Activation) -> Method:
     """What a proof by construction rests on."""
     if activation.is_own:

@@ -126,27 +126,25 @@ class _Cover:
         self.hot = support.columns[support.shares < 0]
 
     def at_once(self) -> None:
-        """Claim the whole class with one detector where that is likely to go well; else leave it as it is.
+        """Claim as much of the class with one detector as it can without being hard on anyone.
 
-        By Cover's theorem patterns in general position are likely to be linearly separable up to 2 n of them.
-        Where there are more, one detector is trusted if it claims nearly all without being hard on anyone.
+        A class of which such a detector claims too little is left as it is, unless a hard one claims all of it: by
+        Cover's theorem patterns in general position are likely to be linearly separable up to 2 n of them.
         """
         pool = self.open_columns()
         if not len(pool):
             return
-        if self.cube.n_columns <= 2 * self.cube.n_bits:
-            found = self._fit(self._machine(pool, HARD_TARGET))
-            if found[0].coverage == self._left():
-                return self.accept(*found)
         machine = self._machine(pool, self.effort.soft)
-        found = self._fit(machine)
-        if 100 * found[0].coverage < self.effort.enough * self._left():
-            return None
-        if found[0].coverage < self._left():
+        found, left = self._fit(machine), self._left()
+        if self.effort.clean * left <= 100 * found[0].coverage < 100 * left:
             machine.set_softness(self.effort.firm)
             firmer = self._fit(machine)
-            found = firmer if firmer[0].coverage == self._left() else found
-        return self.accept(*found)
+            found = firmer if firmer[0].coverage == left else found
+        elif 100 * found[0].coverage < self.effort.enough * left and self.cube.n_columns <= 2 * self.cube.n_bits:
+            harder = self._fit(self._machine(pool, HARD_TARGET))
+            found = harder if harder[0].coverage == left else found
+        if 100 * found[0].coverage >= self.effort.enough * left:
+            self.accept(*found)
 
     def around(self, column: int) -> None:
         """A detector from the neighbours of a column, or else from its mask; or the column is given up."""

@@ -281,10 +281,6 @@ class PartedPoints(ABC):
         """Rows by their number, in the given order."""
 
     @abstractmethod
-    def nearest(self, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
-        """For each of some points the nearest of its candidates, one line of rows each; the least on a tie."""
-
-    @abstractmethod
     def mean(self) -> Floats:
         """See :func:`exactfit.data.mean`."""
 

@@ -21,7 +21,7 @@ from .._support.threads import SERIAL, Work
 from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.evidence import Columns, Pace, Pieces, masks_of
-from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
+from ..construct.hyperplanes import Hyperplanes, largest_distance
 from ..construct.patterns import Patterns, patterns_of
 from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
@@ -146,15 +146,6 @@ def rows_of_chunk(chunk: Any, rows: NDArray[np.intp]) -> Floats:
     return dense_rows(checked(chunk), rows)
 
 
-def nearest_of_chunk(chunk: Any, points: Floats, candidates: list[NDArray[np.intp]]) -> list[tuple[float, int]]:
-    """For each point the nearest of those candidates that are its rows, with its square; row -1 without any."""
-    matrix = checked(chunk)
-    return [
-        nearest_row(matrix, point, rows) if len(rows) else (np.inf, -1)
-        for point, rows in zip(points, candidates, strict=True)
-    ]
-
-
 def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
     """Digests of its rows with their labels."""
     points = Points(as_matrix(chunk))
@@ -227,7 +218,7 @@ class KeptCounts:
     runner : Runner
     """
 
-    exact, pace, threads = True, THERE, SERIAL
+    pace, threads = THERE, SERIAL
 
     def __init__(self, parts: Sequence[Any], n_bits: int, runner: Runner) -> None:
         self.parts, self.n_bits, self.runner = parts, n_bits, runner

@@ -70,6 +70,7 @@ WIDE = 256  # from so many hyperplanes on, looking for columns in which all poin
 SHARE_ALIKE = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
 SMALL_WORK = 2**30  # products of numbers: a fifth of a second of NumPy's, where loading the compiler takes half of one
+FEW_POINTS = 8  # points whose sides of sparse hyperplanes are decided one after the other
 FEW_IN_DOUBT = 2048  # sides that fractions decide, each in 0.1 ms or less: less than loading the compiler takes
 U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
@@ -234,7 +235,10 @@ class _SparseWeights(_Filter):
             tile, columns = tile[:, columns], np.arange(len(columns))
         tile = dense_rows(tile, slice(None))
         open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
-        kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
+        if len(tile) < FEW_POINTS:
+            kernels.decide_sparse_few(tile, columns, self.planes, start, self.words, open_bits)
+        else:
+            kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
         if open_bits.any():
             kernels.settle_sparse(tile, columns, self.planes, start, self.words, open_bits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import fields
 from functools import cache
 from types import UnionType
@@ -21,7 +22,8 @@ from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
-from ..network.parts import SwitchedNetwork, are_apart
+from ..network.parts import SwitchedNetwork
+from ..options import LAWS
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
@@ -33,6 +35,7 @@ NUMBERS = (*FLOATS, np.dtype(np.int64))
 LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
 LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and no file can hold a unit for it
 LARGEST_ROWS = 2**48  # training points: as many numbers fill the largest disks, and int64 has room for all their sums
+REMOVED_LAWS = ("near-bisector", "local")  # of hyperplanes, which older versions drew
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
@@ -125,22 +128,8 @@ def check_trace(trace: Trace, network: Network) -> None:
     fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in profile)
     refuse_unless(fits, "its trace does not say of each feature and hyperplane what it says of one")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
-    refuse_unless(_are_parts(trace, network), "its trace does not say which of its networks has which detectors")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
-
-
-def _are_parts(trace: Trace, network: Network) -> bool:
-    """Whether the network is one, or several side by side as the trace says."""
-    planes, detectors = trace.hyperplane_starts, trace.detector_starts
-    if not len(planes) and not len(detectors):
-        return True
-    if network.detectors is None or len(planes) != len(detectors) or len(planes) < 3:
-        return False
-    ends = [0, *network.widths[:1]], [0, *network.widths[1:2]]
-    whole = all([starts[0], starts[-1]] == end for starts, end in zip((planes, detectors), ends, strict=True))
-    rising = bool((np.diff(planes) > 0).all() and (np.diff(detectors) >= 0).all())
-    return whole and rising and are_apart(network, planes, detectors)
 
 
 def check_rows(made: Construction) -> None:
@@ -165,9 +154,21 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     check_certificate(model.certificate_, model.network_)
     _check_told(model.trace_, model.network_.widths[1], model.certificate_)
     check_feature_names(model)
-    recipe_of(model)
+    _check_options(model)
     check_random_state(model.random_state)
     target_code(model.target, model.classes_)
+
+
+def _check_options(model: InterpolatingClassifier) -> None:
+    """Refuse options that cannot be.
+
+    A law of hyperplanes that is gone is kept as text: the model answers, proves and is saved as ever, and only ``fit``
+    refuses it, as an unknown one.
+    """
+    options = copy(model)
+    if options.hyperplanes in REMOVED_LAWS:
+        options.hyperplanes, options.image_shape = LAWS[0], None
+    recipe_of(options)
 
 
 def check_feature_names(model: Any) -> None:
