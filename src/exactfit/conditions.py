@@ -89,7 +89,7 @@ class Condition:
     near: bool = False
 
     def __str__(self) -> str:
-        here = [f"{self.here}, by {self.distance:.3g} {self.unit}".rstrip()] if self.here else []
+        here = [f"{self.here}, by {self.away}"] if self.here else []
         rate = [] if self.rate is None else [f"in {self.rate:.0%} of rows"]
         return f"{self.text} ({'; '.join([*here, *rate, f'slack {self.slack:.3g}'])})"
 
@@ -97,6 +97,11 @@ class Condition:
     def distance(self) -> float:
         """How far the value is from the threshold."""
         return abs(self.value - self.threshold)
+
+    @property
+    def away(self) -> str:
+        """The distance as text, with its unit."""
+        return f"{shown(rounded(self.distance, 3))} {self.unit}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -202,8 +207,9 @@ class Conditions:
     def of(self, row: int, detector: int, sense: int) -> tuple[Condition, ...]:
         """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1).
 
-        First come those that add most to the detector's slack compared with a random training row, which is what
-        a condition's failing would cost times the share of the rows for which it fails; then those that hold only just.
+        First come those that add most to the detector's slack compared with a random training row, which is what a
+        condition's failing would cost times the share of the rows for which it fails; then those that hold only just,
+        by what failing would cost. Both are per feature that they look at: short ones come first.
         """
         is_long = self.detectors.planes.shape[1] > LONGEST and not sp.issparse(self.detectors.planes)
         if is_long or not self.detectors.activation.is_threshold:
@@ -214,10 +220,11 @@ class Conditions:
         own = self.detectors.take(np.array([detector]), self.detectors.limits[[detector]])
         slack = sense * np.where(on, -1, 1) * own.lines[0] / own.spans[0]
         rates = np.where(on, self.on_counts, FULL - self.on_counts) / FULL if len(self.on_counts) else np.zeros(len(on))
-        sayable = np.flatnonzero((slack > 0) & (np.diff(self._planes.indptr) <= LONGEST))
-        most = sayable[np.argsort(-(slack * (1 - rates))[sayable], kind="stable")]
+        sizes = np.diff(self._planes.indptr)
+        sayable = np.flatnonzero((slack > 0) & (sizes > 0) & (sizes <= LONGEST))
+        most = sayable[np.argsort(-(slack * (1 - rates) / np.maximum(sizes, 1))[sayable], kind="stable")]
         near = self._near(point[0], sayable)
-        just = near[np.argsort(-slack[near], kind="stable")]
+        just = near[np.argsort(-(slack / np.maximum(sizes, 1))[near], kind="stable")]
         seen: set[Any] = set()
         known = len(self.on_counts) > 0
         found = [

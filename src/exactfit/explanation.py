@@ -357,7 +357,7 @@ class Explanations(Sequence[Explanation]):
 def conditions_table(one: Explanation) -> Markup:
     """Return the conditions of an explanation as an HTML table; nothing if it has none."""
     lines = [
-        (found.text, found.here, f"{found.distance:.3g} {found.unit}".rstrip() if found.here else "",
+        (found.text, found.here, found.away if found.here else "",
          "" if found.rate is None else f"{found.rate:.0%}", f"{found.slack:.3g}")
         for found in one.conditions
     ]  # fmt: skip
