@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pytest
 import scipy.sparse as sp
 from constructors import OWN, squared_relu
 from numpy.typing import NDArray
@@ -38,10 +38,15 @@ def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
 def as_given(model: InterpolatingClassifier, X: NDArray[Any]) -> Any:
     """Points for a model as it was fitted to them: in a frame, if its features have names."""
     names = getattr(model, "feature_names_in_", None)
-    return X if names is None else pd.DataFrame(X, columns=names)
+    return X if names is None else pytest.importorskip("pandas").DataFrame(X, columns=names)
 
 
-FRAME = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
+def fitted_to_frame() -> InterpolatingClassifier:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
+    return fitted(frame, pd.Series(labels("x", "y")))
+
+
 FIVEFOLD = np.repeat(points(8), 5, axis=0)
 CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "one-sided": lambda: fitted(points(), labels(0, 1), target=None),
@@ -62,7 +67,7 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "big-endian labels": lambda: fitted(points(), labels(1, -2, dtype=">i2")),
     "wide labels": lambda: fitted(points(), labels("é", "\ud800", dtype="U30")),
     "object labels": lambda: fitted(points(), labels("x", "y", "", dtype=object)),
-    "frame": lambda: fitted(FRAME, pd.Series(labels("x", "y"))),
+    "frame": fitted_to_frame,
     "sparse": lambda: fitted(sp.csr_array(points() * (points(seed=1) > -1)), labels(0, 1)),
     "float32": lambda: fitted(points().astype(np.float32), labels(0, 1)),
     "points missed": lambda: fitted(points(), labels(0, 1), width=2),

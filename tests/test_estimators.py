@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from dask_cluster import dask_cluster
+from processes import started
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_moons
@@ -565,13 +566,12 @@ def test_fits_in_dask_workers(tmp_path):
 
 
 LONG_FIT = """
-import signal, sys
+import sys
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from exactfit import InterpolatingClassifier
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever was inherited
 rng = np.random.default_rng(0)
 n, d, width = (20_000, 200, 4000) if sys.argv[2] == "mask" else (8_000, 50, 500)
 X, y = rng.standard_normal((n, d)), rng.integers(0, 3, n)
@@ -594,7 +594,7 @@ except NotFittedError:
 @pytest.mark.parametrize(("n_jobs", "detectors"), [(1, "mask"), (2, "mask"), (2, "weighted")])
 def test_ctrl_c_returns_at_once_and_leaves_the_estimator_unfitted(n_jobs, detectors):
     command = [sys.executable, "-c", LONG_FIT, str(n_jobs), detectors]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "fitting\n"

@@ -190,7 +190,8 @@ def options_text(defaults: Mapping[str, Any]) -> str:
     >>> options_text({"width": 7}).splitlines()[0]
     'width : "adaptive" or int, default=7'
     """
-    text = (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
+    # Under ``python -OO`` there are no docstrings, and nothing to fill in.
+    text = (Options.__doc__ or "").partition("----------\n")[2].strip("\n ")
     for name, default in defaults.items():
         text = re.sub(rf"(?m)^( *{name} : .*default=).*$", rf"\g<1>{json.dumps(default)}", text)
     return text

@@ -147,8 +147,10 @@ def test_spreads_and_shares_of_hyperplanes_are_those_of_the_rows() -> None:
 def test_a_network_without_detectors_has_none() -> None:
     X = np.zeros((4, 2)) + np.arange(4)[:, None]
     made = fixed_width(X, np.array([0, 1, 0, 1]), hyperplanes=(np.ones((1, 2)), [100.0]))
-    if not len(made.trace.anchors):
-        assert not len(made.trace.importances)
+    assert not len(made.trace.anchors)
+    assert not len(made.trace.importances)
+    lost = fitted(X, np.array([0, 1, 0, 1]), width=1, hyperplanes="gaussian", random_state=1)
+    assert lost.feature_importances_.shape == (2,)
     with pytest.raises(NotFittedError):
         _ = InterpolatingClassifier().feature_importances_
     assert adaptive_width(X, np.array([0, 0, 1, 1]), random_state=0).trace.importances.sum() == pytest.approx(1)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,7 +27,6 @@ from exactfit.geometry import (
 )
 from exactfit.plots import plot_description
 
-matplotlib.use("Agg")
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 
 

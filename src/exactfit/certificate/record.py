@@ -48,7 +48,8 @@ class Certificate:
         Whether every point is right, those given up aside.
     n_samples, n_errors : int
     errors : ndarray of int64
-        The rows that are not right, ascending, without those given up.
+        The rows that are not right, ascending, without those given up; and those that are right in the given arithmetic
+        while ``predict``, which evaluates in float64, answers otherwise: the note then says how many.
     slack : float
         How close it was: the smallest distance between limit - 1/2 and count that decides a point; for real-valued
         activations the smallest proved distance between limit and value. NaN if not examined.

@@ -27,7 +27,7 @@ from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.equal import hashes_of
 from ..data.labelled import DIGEST_BYTES
-from ..data.matrices import dense_rows
+from ..data.matrices import canonical, dense_rows, refuse_masked
 from ..data.pairs import closest_pair
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import sides
@@ -73,7 +73,7 @@ def checked(chunk: Any) -> Matrix:
 
 def survey_chunk(chunk: Any, with_hashes: bool) -> Survey:
     """Shape, sum and perhaps hashes of a chunk, if its numbers are finite."""
-    matrix = as_matrix(chunk)
+    matrix = as_matrix(chunk, "a chunk of X")
     n_rows, d = matrix.shape
     bad = _first_not_finite(matrix)
     if bad >= 0:
@@ -102,7 +102,9 @@ def joined_rows(parts: Sequence[Any]) -> Any:
     if hasattr(parts[0], "iloc"):
         return dask_module("pandas").concat(parts)
     if hasattr(parts[0], "tocsr"):
-        return sp.vstack(parts, format="csr")
+        return sp.vstack([canonical(part, "a chunk of X") for part in parts], format="csr")
+    for part in parts:  # NumPy would forget the mask
+        refuse_masked(part, "a chunk")
     return np.concatenate(parts)
 
 

@@ -254,7 +254,7 @@ class Calibrator:
         """The target classes."""
         targets = self.problem.targets(self.target, one_of_many=True)
         if len(self.problem.classes) > 2 and len(targets) == 1:
-            raise ParameterError(f"target={self.target!r} needs a problem of two classes, this one has more")
+            raise ParameterError(f"target={shown(self.target)} needs a problem of two classes, this one has more")
         return targets
 
     def _built(self, width: Literal["adaptive"] | int, *key: int) -> Construction:

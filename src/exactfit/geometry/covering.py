@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence, shown
 from .._support.threads import Work, at_work
 from ..construct.distinct import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
@@ -302,12 +302,12 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     least = radius_of(X, center)
     if isinstance(max_bias, str):
         if max_bias != "radius":
-            raise ParameterError(f"max_bias must be 'radius' or a number, got {max_bias!r}")
+            raise ParameterError(f"max_bias must be 'radius' or a number, got {shown(max_bias)}")
         return check_number("the radius of the data", least, above=0.0)
     reach = check_number("max_bias", max_bias, above=0.0)
     if reach < least:
         raise ParameterError(
-            f"max_bias={reach!r} is below the radius of the data, {least!r}: "
+            f"max_bias={shown(reach)} is below the radius of the data, {shown(least)}: "
             "the theorem needs it at least as large, or max_bias='radius'"
         )
     return reach

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.console import Progress
 from .._support.html import facts
-from .._support.parameters import Seed, check_number, seed_sequence
+from .._support.parameters import Seed, check_number, seed_sequence, shown
 from .._support.threads import Work, at_work
 from ..construct import Recipe
 from ..data import Labelled, Rows, refuse_conflicts
@@ -227,7 +227,9 @@ def describe(
     reach, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
     targets = problem.targets(target, one_of_many=True)
     if len(problem.classes) > 2 and len(targets) == 1:
-        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(problem.classes)}")
+        raise ParameterError(
+            f"target={shown(target)} needs a problem of two classes, this one has {len(problem.classes)}"
+        )
     if time_limit is not None:
         time_limit = check_number("time_limit", time_limit, above=0.0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit

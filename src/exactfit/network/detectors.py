@@ -13,16 +13,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.compile import is_loaded
-from .._kernels.counting import best_slack_counts, best_slack_sums, best_slack_weights, count_all, masked_sums
+from .._kernels.counting import best_slack_counts, best_slack_weights, count_all, masked_sums
+from .._kernels.signs import settle_ramps
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
-from .sides import is_small, sides
+from .sides import U64, is_small, sides
 from .weights import Dense, Masks, Sparse, WeightedMasks, weigh_words
 
 Matrix = Any
@@ -31,7 +33,9 @@ Codes = NDArray[np.int64]
 
 # The slack of an output without detectors: below that of any detector, and JSON and float64 arithmetic can hold it.
 LOWEST = float(np.finfo(np.float64).min)
-SMALLEST = 5e-324  # the least positive float64: a value at its limit has slack -SMALLEST, since it does not fire
+# The least size of a slack, so that none is zero: a value at its limit has slack -SMALLEST, since it does not fire. The
+# least normal number, so that the share of one among several networks is not zero either.
+SMALLEST = float(np.finfo(np.float64).tiny)
 UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the network has not, of none at all
 LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
 WIDEST, EXACT_FLOAT32 = 128, 2**24  # the largest weight; float32 holds all whole numbers up to this one
@@ -202,10 +206,50 @@ class Detectors:
         lines = self.weights.values if isinstance(self.weights, WeightedMasks) else self.weights.bits.to_bool()
         return lines.astype(np.float32)
 
+    def gaps(self, points: Floats) -> Floats:
+        """limit - half - height of every row, shape (n_rows, n_points): never zero, and of the exact sign.
+
+        For ReLU the sign is that of exact arithmetic on the stored numbers. Let S be the sum of |w_ij x_j| and |b_i|
+        over all n hyperplanes and d features. In float64 their values err by at most gamma_(d+1) S together, and a
+        masked sum V of them by gamma_n V more; what underflows is less than 5e-324 for each product. The bound below is
+        twice that, which pays for its own rounding; closer calls are decided exactly. While S is below 1e300, nothing
+        overflows.
+        """
+        heights = self.heights(points)
+        gaps = np.asarray(self.limits.astype(np.float64)[:, None] - self.half - heights)
+        if self.activation.is_relu:
+            (n, d), (weights, biases) = self.planes.shape, self._sizes
+            with np.errstate(over="ignore", invalid="ignore"):
+                sizes = np.abs(points) @ weights + biases
+                bounds = 2.0 * U64 * ((d + 2) * sizes + (n + 4) * heights) + 2 * n * (d + 2) * 5e-324
+                rows, places = np.nonzero(~((np.abs(gaps) > bounds) & (sizes < 1e300)))
+            fires = np.empty(len(rows), dtype=bool)
+            lines = self.planes.toarray() if sp.issparse(self.planes) else self.planes
+            planes, offsets = (np.require(part, requirements=["C", "W"]) for part in (lines, self.first.bias))
+            limits = self.limits.astype(np.float64)
+            settle_ramps(points, planes, offsets.astype(np.float64), self.counters, limits, rows, places, fires)
+            close = gaps[rows, places]
+            gaps[rows, places] = np.where(fires, np.fmax(close, SMALLEST), np.fmin(close, -SMALLEST))
+        return np.where(gaps == 0.0, -SMALLEST, gaps)
+
+    @cached_property
+    def _sizes(self) -> tuple[Floats, float]:
+        """Sums of absolute weights, feature by feature, and of absolute biases."""
+        with np.errstate(over="ignore"):
+            biases = np.abs(self.first.bias.astype(np.float64)).sum()
+            return np.asarray(abs(self.planes.astype(np.float64)).sum(axis=0)), float(biases)
+
     def slack(self, points: Floats) -> Floats:
         """Relative slack (limit - half - height) / span of every row, shape (n_rows, n_points): never zero."""
-        slack = (self.limits.astype(np.float64)[:, None] - self.half - self.heights(points)) / self.spans[:, None]
-        return np.where(slack == 0.0, -SMALLEST, slack)
+        gaps = self.gaps(points)
+        with np.errstate(over="ignore"):
+            slack = gaps / self.spans[:, None]
+        return np.where(np.abs(slack) < SMALLEST, np.copysign(SMALLEST, gaps), slack)
+
+    def claims(self, points: Floats) -> NDArray[np.bool_]:
+        """Which outputs a detector fires for, shape (n_points, n_outputs)."""
+        fires = self.gaps(points) > 0
+        return np.array([fires[self.of_output(k)].any(axis=0) for k in range(len(self.classes))], dtype=bool).T
 
 
 def read_detectors(network: Network) -> Detectors | None:
@@ -315,8 +359,8 @@ def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads)
     def work(low: int) -> None:
         high = min(low + TILE_ROWS, n)
         if not is_threshold:
-            values = detectors.values(dense_rows(X, slice(rows.start + low, rows.start + high)))
-            best_slack_sums(values, counters, *facts, out[:, low:high])
+            points = dense_rows(X, slice(rows.start + low, rows.start + high))
+            np.maximum.at(out[:, low:high], detectors.owners, detectors.slack(points))
         elif isinstance(weights, WeightedMasks):
             best_slack_weights(words, low, high, weights.planes, *facts, out)
         else:
@@ -329,8 +373,10 @@ def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads)
     return out
 
 
-def by_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Codes:
+def by_slack(network: Network, X: Matrix, *, n_classes: int | None = None, n_jobs: int | None = None) -> Codes:
     """The class of each point by the rule of ``predict``: the one whose detectors claim it most clearly.
+
+    The first of equals; a classifier has ``n_classes``, also those without an output.
 
     Examples
     --------
@@ -344,6 +390,9 @@ def by_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Codes
     slack = class_slack(network, X, n_jobs=n_jobs)
     classes = np.asarray(network.decoder.classes, dtype=np.int64)
     if slack.shape[1] == 1:
-        return np.asarray(np.where(slack[:, 0] > 0, classes[0], classes[1]))
-    order = np.argsort(classes)  # the lower class on a tie, as predict has it
-    return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])
+        score = slack[:, 0] if classes[0] > classes[1] else -slack[:, 0]
+        return np.asarray(np.where(score > 0, classes.max(), classes.min()))
+    every = np.sort(classes) if n_classes is None else np.arange(n_classes)
+    scores = np.full((len(slack), len(every)), LOWEST)
+    scores[:, np.searchsorted(every, classes)] = slack
+    return np.asarray(every[scores.argmax(axis=1)])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,8 @@ from ..tables.encoding import SCALINGS, Encoding, Field
 from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
 
+Check = Callable[[Any], bool]
+
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
 LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
@@ -39,37 +40,121 @@ REMOVED_LAWS = ("near-bisector", "local")  # of hyperplanes, which older version
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
+def _is(*kinds: type) -> Check:
+    # Exact types: a bool is no count, and a NumPy number would not survive JSON.
+    return lambda value: type(value) in kinds
+
+
+def _one_of(*words: str) -> Check:
+    return lambda value: type(value) is str and value in words
+
+
+def _tuple_of(kind: type) -> Check:
+    return lambda value: type(value) is tuple and all(type(element) is kind for element in value)
+
+
+def _optional(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _is_vector_of(dtype: Any) -> Check:
+    return lambda value: isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == 1
+
+
+_is_integer_vector = _is_vector_of(np.int64)
+_is_bool, _is_int, _is_float, _is_text = _is(bool), _is(int), _is(float), _is(str)
+
+# What every field of the records in a file may hold. Type hints are not taken apart: NumPy changes what its own are.
+RECORDS: dict[type, dict[str, Check]] = {
+    Decoder: {
+        "kind": _one_of("sign", "one_hot", "nearest", "argmax"),
+        "classes": _tuple_of(int),
+        "levels": _tuple_of(float),
+    },
+    Trace: {
+        "anchors": _is_integer_vector,
+        "witnesses": _is_integer_vector,
+        "coverage": _is_integer_vector,
+        "detector_classes": _is_integer_vector,
+        "uncovered": _is_integer_vector,
+        "support": _is_integer_vector,
+        "shares": _is_integer_vector,
+        "support_starts": _is_integer_vector,
+        "narrow": _is_integer_vector,
+        "importances": _is_vector_of(np.float32),
+        "spreads": _is_vector_of(np.float32),
+        "on_counts": _is_vector_of(np.uint8),
+        "margin": _is_float,
+        "n_rejected": _is_int,
+        "n_drawn": _is_int,
+        "n_rescued": _is_int,
+    },
+    Certificate: {
+        "holds": _is_bool,
+        "n_samples": _is_int,
+        "n_errors": _is_int,
+        "errors": _is_integer_vector,
+        "slack": _is_float,
+        "robust_radius": _optional(_is_float),
+        "arithmetic": _one_of("exact", "float64", "float32"),
+        "proof": _one_of("construction", "recomputed"),
+        "method": _optional(
+            _one_of("counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation")
+        ),
+        "radius_method": _optional(
+            _one_of("slack of detectors", "nearest hyperplane", "nearest sphere", "Lipschitz bound")
+        ),
+        "float64_safe": _optional(_is_bool),
+        "float32_safe": _optional(_is_bool),
+        "data_digest": _is_text,
+        "network_digest": _is_text,
+        "note": _is_text,
+        "given_up": _is_integer_vector,
+        "overruled": _is_integer_vector,
+        "mispredicted": _optional(_is_integer_vector),
+        "radii": _is_none,  # one number per row would make the file as large as the data
+        "radius_row": _optional(_is_int),
+        "radius_detector": _optional(_is_int),
+        "radius_upper": _optional(_is_float),
+        "margin": _optional(_is_float),
+        "narrow": _is_integer_vector,
+        "answers_digest": _optional(_is_text),
+    },
+    Field: {
+        "name": _is_text,
+        "position": _is_int,
+        "categories": _optional(_tuple_of(str)),
+        "dates": _optional(_is_text),
+        "parts": _tuple_of(str),
+        "fill": _optional(_is(float, str)),
+        "indicator": _is_bool,
+    },
+    Change: {
+        "first_row": _is_int,
+        "n_rows": _is_int,
+        "added": _tuple_of(int),
+        "lowered": _tuple_of(int),
+        "dropped": _tuple_of(int),
+    },
+}
+
+
 def check_types(record: Any) -> None:
-    """Refuse a dataclass with a value of another type than its annotation says."""
-    kind: Any = type(record)
-    for name, hint in _hints(kind).items():
-        refuse_unless(_fits(getattr(record, name), hint), f"{kind.__name__}.{name} has the wrong type or value")
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """By field: reading annotations takes longer than all other checks of a small file."""
-    return get_type_hints(kind)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return value in parts
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(element, parts[0]) for element in value)
-    if origin is np.ndarray:  # rows, counts and numbers: the only arrays that records have
-        return isinstance(value, np.ndarray) and value.dtype == get_args(parts[1])[0] and value.ndim == 1
-    return type(value) is hint
+    """Refuse a record with a value that ``RECORDS`` does not allow."""
+    kind = type(record)
+    for name, fits in RECORDS[kind].items():
+        refuse_unless(fits(getattr(record, name)), f"{kind.__name__}.{name} has the wrong type or value")
 
 
 def check_network(network: Network) -> None:
     """Refuse a network that could not be evaluated, or not as it was."""
     refuse_unless(len(network.layers) > 0 and network.n_features > 0, "its network takes no features")
     refuse_unless(network.n_features <= LARGEST_INPUTS, "its network takes more features than a point can have")
-    refuse_unless(_fits(network.input_map, InputMap), f"its input map {network.input_map!r} is unknown")
+    refuse_unless(network.input_map in get_args(InputMap), f"its input map {network.input_map!r} is unknown")
     for index, layer in enumerate(network.layers):
         refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
     check_types(network.decoder)
@@ -120,13 +205,10 @@ def check_trace(trace: Trace, network: Network) -> None:
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
-    profile = (
-        (trace.importances, network.n_features),
-        (trace.spreads, network.n_features),
-        (trace.on_counts, network.widths[0]),
-    )
-    fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in profile)
-    refuse_unless(fits, "its trace does not say of each feature and hyperplane what it says of one")
+    d, n = network.n_features, network.widths[0]
+    sizes = (trace.importances, d), (trace.spreads, d), (trace.on_counts, n)
+    fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in sizes)
+    refuse_unless(fits, "its trace does not say the same about all features and hyperplanes")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
