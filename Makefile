@@ -8,7 +8,8 @@
 # make bench  measure speed and memory beside a dense NumPy form; MNIST and CIFAR-10 from DATA=folder
 # make bench-dask  the same fits from Dask chunks on two worker processes; MNIST from DATA=folder. CASE=larger: a hundred
 #             million points and two million images on disk, or SIZE of each
-# make fuzz   changed model files, tables, sweeps, stores and ONNX models for SECONDS=600 seconds: any crash or hang is a finding
+# make fuzz   changed model files, tables, sweeps, stores and ONNX models, and what the stand-alone checker reads, for
+#             SECONDS=600 seconds: any crash, hang or wrong verdict is a finding
 # make bench-weighted   the same for weighted detectors beside masks
 #
 # All set up .venv on the first run, and again when pyproject.toml or the version has changed.

@@ -56,8 +56,6 @@ OWN: dict[str, InterpolatingClassifier] = {
 SETTINGS: dict[str, InterpolatingClassifier] = {
     "masks": ours(detectors="mask"),
     "weights": ours(detectors="weighted"),
-    "one network": ours(n_networks=1),
-    "ten networks": ours(n_networks=10),
     "width 0": ours(min_width=0),
     "width 256": ours(min_width=256),
     "width 1024": ours(min_width=1024),
@@ -66,12 +64,6 @@ SETTINGS: dict[str, InterpolatingClassifier] = {
     "one class": ours(target=None),
     "margin 10%": ours(margin="10%"),
     "margin 25%": ours(margin="25%"),
-    "alone, width 0": ours(n_networks=1, detectors="mask", min_width=0),
-    "alone, width 512": ours(n_networks=1, detectors="mask", min_width=512),
-    "alone, width 1024": ours(n_networks=1, detectors="mask", min_width=1024),
-    "alone, width auto": ours(n_networks=1, detectors="mask"),
-    "alone, width 4096": ours(n_networks=1, detectors="mask", min_width=4096),
-    "alone, greedy": ours(n_networks=1, detectors="mask", selection="greedy"),
 }
 OTHERS: dict[str, Any] = {
     BASE: KNeighborsClassifier(1),
@@ -177,8 +169,6 @@ def noisy_settings(share: float) -> dict[str, Any]:
     return {
         "default": ours(),
         "noise": ours(noise=share),
-        "noise, 20 networks": ours(noise=share, n_networks=20),
-        "20 networks": ours(n_networks=20),
     }
 
 
@@ -194,7 +184,7 @@ def times(options: Options) -> list[Row]:
     X = StandardScaler().fit_transform(X)
     rows, seconds = list[Row](), dict[str, list[float]]()
     models = dict(OWN)
-    models |= {name: SETTINGS[name] for name in ("masks", "weights", "one network")}
+    models |= {name: SETTINGS[name] for name in ("masks", "weights")}
     for round_ in range(REPEATS + 1):
         for name, model in models.items():
             began = time.perf_counter()

@@ -55,7 +55,7 @@ class Fit:
     load: Callable[[str | None], Data]
     width: int
     max_bias: float
-    against: Literal["dense", "fixed", "random", "neighbours"] = "dense"
+    against: Literal["dense", "fixed", "neighbours"] = "dense"
     needs_data: bool = False
     target: str = ""
 
@@ -70,7 +70,6 @@ FITS = [
     Fit("two-moons 1,000,000, n=2000", lambda _: moons(1_000_000), 2000, 1.0, target=">= 10 x, < 1 GB"),
     Fit("adaptive, mnist 70,000", lambda f: images("mnist", 70_000, f), 0, 0.5, "fixed", True, "<= 2 x fixed"),
     Fit("adaptive, two-moons 1,000,000", lambda _: moons(1_000_000), 0, 1.0, "fixed", target="< 2 min, < 2 GB"),
-    Fit("greedy, mnist 70,000, n=2000", lambda f: images("mnist", 70_000, f), 2000, 0.5, "random", True, "<= 10 x"),
     Fit("predict 10,000, mnist, n=5000", lambda f: images("mnist", 70_000, f), 5000, 0.5, "neighbours", True, "> 1 x"),
 ]
 
@@ -85,8 +84,7 @@ def warm_up(X: np.ndarray, y: np.ndarray, case: Fit) -> None:
     rows = np.concatenate([np.flatnonzero(y == k)[:20] for k in np.unique(y)])
     usual = cover.SMALL, evidence.WORTHWHILE
     for cover.SMALL, evidence.WORTHWHILE in ((0, usual[1]), (0, 0), usual):
-        for selection in ("random", "greedy"):
-            made = fixed_width(X[rows], y[rows], 100, recipe(case, selection=selection), SEED)
+        made = fixed_width(X[rows], y[rows], 100, recipe(case), SEED)
     adaptive_width(X[rows], y[rows], recipe(case), SEED)
     class_slack(made.network, X[rows], n_jobs=THREADS)
 
@@ -109,13 +107,12 @@ def fingerprint(detectors: list[tuple[int, int]]) -> dict[str, Any]:
     return {"digest": digest(detectors), "prefixes": {str(k): digest(detectors[:k]) for k in PREFIXES}}
 
 
-def told(made: Construction, y: np.ndarray, seconds: float, all_limits: bool = False) -> dict[str, Any]:
-    """What the parent process needs to know of a construction; greedy selection needs every point's limit."""
+def told(made: Construction, y: np.ndarray, seconds: float) -> dict[str, Any]:
+    """What the parent process needs to know of a construction."""
     limits, trace = made.network.layers[1].bias, made.trace
     detectors = [(int(row), int(limit)) for row, limit in zip(trace.anchors, limits, strict=True)]
     sizes, n_words = np.bincount(y), -(-made.network.widths[0] // 64)
-    limits_of = sizes * (len(y) - sizes) if all_limits else len(y) - sizes[trace.detector_classes]
-    must_count = n_words * int(limits_of.sum() + trace.coverage.sum())
+    must_count = n_words * int((len(y) - sizes[trace.detector_classes]).sum() + trace.coverage.sum())
     return {
         "seconds": seconds,
         "width": made.network.widths[0],
@@ -133,11 +130,10 @@ def run_exactfit(case: Fit, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     if case.width == 0:
         made, seconds = repeated(lambda: adaptive_width(X, y, recipe(case), seed_sequence(SEED)))
     else:
-        selection = "greedy" if case.against == "random" else "random"
-        made, seconds = repeated(lambda: fixed_width(X, y, case.width, recipe(case, selection=selection), SEED))
+        made, seconds = repeated(lambda: fixed_width(X, y, case.width, recipe(case), SEED))
     if case.against == "neighbours":
         return {**told(made, y, 0.0), "seconds": _predict_seconds(made, X)}
-    return told(made, y, seconds, all_limits=case.against == "random")
+    return told(made, y, seconds)
 
 
 def repeated(fit: Callable[[], Construction]) -> tuple[Construction, float]:
@@ -355,7 +351,6 @@ SHORT = (
     "two-moons-1000000",
     "adaptive-mnist",
     "adaptive-two-moons",
-    "greedy-mnist",
     "predict-mnist",
 )
 CASES = [

@@ -36,7 +36,7 @@ SUMS = 10**7  # in a case, unless --size says more
 ENTRIES = 2**22  # products of a tile: 32 MB
 ON_PLANES = 20  # hyperplanes that a point is put on: sides are hardest to tell there
 EXACT_BITS = 53  # of a whole number that float64 holds
-LAWS = ("gaussian", "bisector", "near-bisector")
+LAWS = ("gaussian", "bisector")
 Points = np.ndarray
 
 
@@ -151,7 +151,7 @@ def answers_of(network: Network, on: np.ndarray) -> np.ndarray:
 
 def some_network(data: tuple[Points, np.ndarray], rng: np.random.Generator) -> Network:
     """Of a few hundred hyperplanes, of any law and kind of detectors."""
-    recipe = Recipe(hyperplanes=LAWS[rng.integers(3)], detectors=("mask", "weighted")[rng.integers(2)])
+    recipe = Recipe(hyperplanes=LAWS[rng.integers(len(LAWS))], detectors=("mask", "weighted")[rng.integers(2)])
     return fixed_width(*data, int(rng.integers(64, 513)), recipe, int(rng.integers(2**31))).network
 
 

@@ -65,11 +65,9 @@ def lines(n: int, distance: float, options: Options) -> tuple[Data, None]:
 
 
 PAPER: dict[str, Any] = {"max_bias": 0.5, "center": False}
-LOCAL: dict[str, Any] = {"width": 4000, "hyperplanes": "local", "image_shape": (28, 28)}
 COMPARISONS = [
     Comparison("mnist 20,000, n=2000", partial(mnist, 20_000), PAPER | {"width": 2000}, needs_data=True),
     Comparison("mnist 60,000, n=2000", partial(mnist, 60_000), PAPER | {"width": 2000}, needs_data=True),
-    Comparison("mnist 60,000, local, n=4000", partial(mnist, 60_000), LOCAL, needs_data=True),
     Comparison("mnist 48,000, adaptive", partial(mnist, 48_000), {}, needs_data=True),
     Comparison("cifar-10 60,000, n=2000", cifar, PAPER | {"width": 2000}, needs_data=True, only_weighted=True),
     Comparison("random labels 2,000 x 50, n=500", random_labels, {"width": 500}),

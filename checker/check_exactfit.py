@@ -7,148 +7,250 @@ MODEL   a file that ``exactfit fit`` or ``exactfit.save`` wrote
 POINTS  one point a row: NPY, or CSV without a header; for a table's model see ``exactfit encode``
 LABELS  one label a row, NPY or CSV; left out: the last column of a CSV file of points
 
-Every answer is computed again in whole numbers and fractions: nothing is rounded, nothing is shared with
-the package, and nothing is fast. ``docs/format.md`` describes the file. Ends with 0 if every row has its label,
-1 if some have not (they are listed), 2 if the file cannot be checked. With --margin it also proves, for networks
-of bits, that every row keeps its answer wherever it moves by at most the margin that the file claims.
+Every answer is computed again in integers and fractions: nothing is rounded, nothing is shared with the package, and
+nothing is fast. ``docs/format.md`` describes the file. With --margin it also proves, for networks of bits, that every
+row keeps its answer wherever it moves by at most the margin that the file claims. Exit code 0: every row checked has
+its label, and there was one; 1: some have not, they are listed; 2: nothing can be said, and one line says why. Files
+may be hostile: only ordinary ones are read, and what they declare is compared with their size first.
 """
 
 import argparse
-import ast
 import csv
 import hashlib
+import io
 import json
 import math
+import os
+import re
 import struct
 import sys
+from array import array
 from fractions import Fraction
 from itertools import pairwise
 
-FORMATS = (1, 2)  # of the file
-CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "I16": "h", "I8": "b", "U64": "Q", "U32": "I", "U16": "H",
-         "U8": "B", "BOOL": "?"}  # fmt: skip
-NUMPY = {name[0].lower() + str(struct.calcsize("<" + code)): code for name, code in CODES.items()}
+FORMATS = ("1", "2")  # of the file
+LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the last of a header
+LARGEST_SIZE = 2**31  # of what is counted: features, units, classes
+LARGEST_LIMIT, LARGEST_WEIGHTED = 2**60, 2**23  # biases and inputs of integer layers: the package counts in int64
+# Types of tensors as NumPy writes them, of biases as files name them, of numbers as the array module does.
+TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I8": "|i1", "U8": "|u1"}
+BIASES = {"float64": "F64", "float32": "F32", "int64": "I64", "integers": "U8"}
+CODES = {"f4": "f", "f8": "d", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
+         "b1": "B"}  # fmt: skip
+LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by the first letter of NumPy's type
+TEXTS = {bool: "True|False", int: r"\s*[+-]?[0-9]+\s*", str: "(?s:.*)",  # what CSV files hold
+         float: r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"}  # fmt: skip
+NPY = r"\{'descr': '([<>|])([a-zA-Z])([0-9]{1,9})', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*"
+KINDS = ("network", "construction", "classifier", "table", "repaired")  # of files; those after the second hold labels
 
 
 class Refused(Exception):  # noqa: N818  (a verdict, not a mistake)
     """The file cannot be checked; the text says why."""
 
 
-# ---- The model file ------------------------------------------------------------------------------------
+def refuse_unless(fine, reason):
+    """Refuse what is not as it must be."""
+    if not fine:
+        raise Refused(reason)
+
+
+def read_bytes(path):
+    """The content of an ordinary file: a pipe or a device might never end."""
+    refuse_unless(os.path.isfile(path) or not os.path.exists(path), f"{path} is not an ordinary file")
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        refuse_unless(size <= LARGEST_FILE, f"{path} takes {size:,} bytes, more than the {LARGEST_FILE:,} read here")
+        return file.read(size)
+
+
+def unpacked(octets, code, order="<"):
+    """Numbers as they lie in a file."""
+    numbers = array(code, bytes(octets))
+    if (order == ">") != (sys.byteorder == "big"):
+        numbers.byteswap()
+    return numbers
+
+
+def canonical(plain):
+    """The one text that JSON is written as."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def read_model(path):
-    """Header (a dict) and tensors, by name as (shape, flat list of numbers), of a file that is as it was written."""
-    with open(path, "rb") as file:
-        octets = file.read()
-    try:
-        size = int.from_bytes(octets[:8], "little")
-        outer = json.loads(octets[8 : 8 + size])
-        text = outer.pop("__metadata__")["exactfit"]
-        header = json.loads(text)
-    except (ValueError, KeyError, TypeError) as error:
-        raise Refused("this is not a model that exactfit saved") from error
-    if header.get("format") not in FORMATS:
-        raise Refused(f"format {header.get('format')!r} is not known here")
-    digest = header.pop("digest", None)
-    sealed = json.dumps(header, sort_keys=True, separators=(",", ":"))
-    if hashlib.sha256(sealed.encode()).hexdigest() != digest:
-        raise Refused("the header does not match its digest: it was damaged or edited")
-    if set(outer) != set(header["tensors"]):
-        raise Refused("the file does not hold the tensors that it lists")
-    data, tensors = octets[8 + size :], {}
-    for name, part in outer.items():
-        start, stop = part["data_offsets"]
-        if hashlib.sha256(data[start:stop]).hexdigest() != header["tensors"][name]["sha256"]:
-            raise Refused(f"tensor {name!r} is damaged")
-        if part["dtype"] not in CODES:
-            raise Refused(f"tensor {name!r} has the unknown type {part['dtype']}")
-        code = CODES[part["dtype"]]
-        count = (stop - start) // struct.calcsize("<" + code)
-        tensors[name] = part["shape"], list(struct.unpack(f"<{count}{code}", data[start:stop]))
+    """Header (a dict) and tensors, by name as (type, shape, bytes), of a file that is as it was written."""
+    content = read_bytes(path)
+    size = int.from_bytes(content[:8], "little")
+    refuse_unless(size <= min(LARGEST_HEADER, len(content) - 8), f"{path} is no model file, or is cut off")
+    octets, data = content[8 : 8 + size], memoryview(content)[8 + size :]
+    outer = json.loads(octets.decode())
+    text = outer.pop("__metadata__")["exactfit"]
+    header = json.loads(text)
+    refuse_unless(repr(header["format"]) in FORMATS, f"format {header['format']!r} is not known here, only {FORMATS}")
+    layout = {"__metadata__": {"exactfit": text}, **outer}  # a key may not come twice, nor a number be written oddly
+    layout = json.dumps(layout, separators=(",", ":"), ensure_ascii=False).encode()
+    sealed = octets == layout + b" " * (-len(layout) % 8) and text == canonical(header)
+    sealed = sealed and header.pop("digest") == hashlib.sha256(canonical(header).encode()).hexdigest()
+    refuse_unless(sealed, "the header does not match its digest: it was damaged or edited")
+    tensors, end = {}, 0
+    for name, part in sorted(outer.items(), key=lambda item: item[1]["data_offsets"]):
+        refuse_unless(part.keys() == {"dtype", "shape", "data_offsets"}, f"tensor {name!r} is not described")
+        shape, (start, stop), dtype = part["shape"], part["data_offsets"], TYPES[part["dtype"]]
+        sizes = len(shape) in (1, 2) and all(type(n) is int and 0 <= n <= LARGEST_SIZE for n in (*shape, start, stop))
+        fits = sizes and start == end and stop - start == math.prod(shape) * int(dtype[2:])
+        refuse_unless(fits, f"tensor {name!r} is not where or as large as it must be")
+        facts = {"dtype": dtype, "shape": shape, "sha256": hashlib.sha256(data[start:stop]).hexdigest()}
+        refuse_unless(canonical(header["tensors"].pop(name)) == canonical(facts), f"tensor {name!r} is damaged")
+        tensors[name], end = (part["dtype"], shape, data[start:stop]), stop
+    refuse_unless(end == len(data) and not header["tensors"], "the file does not hold the tensors that it lists")
     return header, tensors
 
 
-def dyadic(number):
-    """A number as (whole, power): whole / 2^power, exactly."""
-    numerator, denominator = Fraction(number).numerator, Fraction(number).denominator
-    return numerator, denominator.bit_length() - 1
+def take(tensors, name, *types, n_dims=1):
+    """Shape and numbers of a tensor, which leaves the others: what is left over has no meaning."""
+    kind, shape, octets = tensors.pop(name, (None, [], b""))
+    refuse_unless(kind in types and len(shape) == n_dims, f"tensor {name!r} is missing, or of another type or shape")
+    numbers = unpacked(octets, CODES[TYPES[kind][1:]])
+    refuse_unless(kind[0] != "F" or all(map(math.isfinite, numbers)), f"tensor {name!r} is not finite")
+    return shape, numbers
 
 
-def whole_rows(rows, constants):
-    """Rows of numbers and constants as whole numbers over one power of two: rows, constants, power."""
-    pairs = [[(j, dyadic(value)) for j, value in row if value] for row in rows]
-    ends = [dyadic(value) for value in constants]
-    power = max([0, *(p for row in pairs for _, (_, p) in row), *(p for _, p in ends)])
-    whole = [[(j, n << (power - p)) for j, (n, p) in row] for row in pairs]
-    return whole, [n << (power - p) for n, p in ends], power
+def scaled(numbers):
+    """Numbers as integers over a power of two, exactly."""
+    ratios = [number.as_integer_ratio() for number in numbers]
+    power = max((under.bit_length() - 1 for _, under in ratios), default=0)
+    return [over << (power - under.bit_length() + 1) for over, under in ratios], power
+
+
+def hexadecimal(octets):
+    """Integers of any size, written as text."""
+    text = bytes(octets).decode("ascii")
+    numbers = [int(part, 16) for part in text.split()]
+    refuse_unless(text == " ".join(f"{number:x}" for number in numbers), "integers are not written as they must be")
+    return numbers
+
+
+# Nothing is made here for units that are only declared: a layer has biases to be compared with.
+def read_weights(kind, own):
+    """Units, inputs, row(u) for the weights of unit u as pairs (input, integer), the power of two they are over."""
+    if kind == "masks":
+        (n_words, units), words = own("words", "U64", n_dims=2)
+        n_bits, sign = own("bits_sign", "I64")[1]
+        rest = n_bits - 64 * (n_words - 1)  # bits in the last word
+        fine = 1 <= rest <= 64 and all(word >> rest == 0 for word in words[len(words) - units :])
+        refuse_unless(sign in (-1, 1) and (fine or n_bits == n_words == 0), "masks have other bits than they say")
+        mask = lambda u: b"".join(word.to_bytes(8, "little") for word in words[u::units])  # noqa: E731
+        bits = lambda u: enumerate(reversed(f"{int.from_bytes(mask(u), 'little'):b}"))  # noqa: E731
+        return units, n_bits, lambda u: ((i, sign) for i, bit in bits(u) if bit == "1"), 0
+    if kind == "sparse":
+        (_, data), (_, indices) = own("data", "F64", "F32"), own("indices", "I64")
+        (_, starts), (_, (units, inputs)) = own("indptr", "I64"), own("shape", "I64")
+        follow = len(starts) == units + 1 and starts[0] == 0 and starts[-1] == len(indices) == len(data)
+        refuse_unless(follow and list(starts) == sorted(starts), "the rows of a sparse layer do not follow one another")
+        lines, (data, power) = [indices[start:stop] for start, stop in pairwise(starts)], scaled(data)
+        once = all(a < b for line in lines for a, b in pairwise([-1, *line, inputs]))
+        refuse_unless(once, "a sparse layer has weights twice, out of order or outside its shape")
+        return units, inputs, lambda u: zip(lines[u], data[starts[u] : starts[u + 1]], strict=True), power
+    if kind == "dense":
+        (units, inputs), values = own("values", "F64", "F32", n_dims=2)
+        values, power = scaled(values)
+    elif kind == "weighted":
+        (units, inputs), values = own("values", "I8", n_dims=2)
+        (sign,), power = own("sign", "I64")[1], 0
+        refuse_unless(sign in (-1, 1) and inputs <= LARGEST_WEIGHTED, "integer weights are not as they must be")
+        values = [sign * value for value in values]
+    else:
+        refuse_unless(kind == "integers", f"weights of the unknown kind {kind!r}")
+        values, (units, inputs), power = hexadecimal(own("text", "U8")[1]), own("shape", "I64")[1], 0
+        refuse_unless(min(units, inputs) >= 0 and units * inputs == len(values), "integers do not fill their shape")
+    return units, inputs, lambda u: enumerate(values[u * inputs : (u + 1) * inputs]), power
 
 
 class Layer:
-    """Weights as rows of (input, whole number), biases as whole numbers, all over 2^power; and an activation."""
+    """Weights, a bias for every unit over a power of two of its own, and an activation."""
 
     def __init__(self, about, tensors, prefix):
-        self.kind, self.activation = about["weights"], about["activation"]
+        refuse_unless(about.keys() == {"weights", "activation", "bias"}, "a layer is not described as it must be")
+        kind, self.activation, dtype = about["weights"], about["activation"], about["bias"]
         if self.activation not in (None, "threshold", "relu"):
             raise Refused(f"the activation {self.activation!r} is the user's own: what it computes is not in the file")
-        own = {name[len(prefix) + 8 :]: part for name, part in tensors.items() if name.startswith(prefix + "weights.")}
-        _, bias = tensors[prefix + "bias"]
-        if about["bias"] == "integers":
-            bias = [int(part, 16) for part in bytes(bias).decode("ascii").split()]
-        rows = self.rows_of(own)
-        if len(rows) != len(bias):
-            raise Refused("a layer does not have a bias for every unit")
-        self.rows, self.bias, self.power = whole_rows(rows, bias)
+        own = lambda name, *types, **form: take(tensors, f"{prefix}weights.{name}", *types, **form)  # noqa: E731
+        self.units, self.inputs, self.row, self.power = read_weights(kind, own)
+        _, bias = take(tensors, prefix + "bias", BIASES[dtype])
+        refuse_unless((dtype == "integers") == (kind == "integers"), "a layer is of integers in part only")
+        bias = hexadecimal(bias) if dtype == "integers" else bias
+        small = dtype != "int64" or all(-LARGEST_LIMIT <= number <= LARGEST_LIMIT for number in bias)
+        refuse_unless(len(bias) == self.units and small, "a layer does not have a bias for every unit")
+        self.bias, self.bias_power = scaled(bias)
+        self.squares = [sum(weight * weight for _, weight in self.row(u)) for u in range(self.units)]
 
-    def rows_of(self, own):
-        """Every unit's weights as (input, number)."""
-        if self.kind == "dense":
-            (units, inputs), values = own["values"]
-            return [list(enumerate(values[u * inputs : (u + 1) * inputs])) for u in range(units)]
-        if self.kind == "masks":
-            (_, units), values = own["words"]
-            n_bits, sign = own["bits_sign"][1]
-            return [
-                [(i, sign) for i in range(n_bits) if values[(i // 64) * units + u] >> (i % 64) & 1]
-                for u in range(units)
-            ]
-        if self.kind == "weighted":
-            (units, inputs), values = own["values"]
-            (sign,) = own["sign"][1]
-            return [[(i, sign * values[u * inputs + i]) for i in range(inputs)] for u in range(units)]
-        if self.kind == "sparse":
-            data, indices, starts = (own[name][1] for name in ("data", "indices", "indptr"))
-            return [list(zip(indices[a:b], data[a:b], strict=True)) for a, b in pairwise(starts)]
-        if self.kind == "integers":
-            units, inputs = own["shape"][1]
-            values = [int(part, 16) for part in bytes(own["text"][1]).decode("ascii").split()]
-            return [list(enumerate(values[u * inputs : (u + 1) * inputs])) for u in range(units)]
-        raise Refused(f"weights of the unknown kind {self.kind!r}")
-
-    def __call__(self, values, power):
-        """Outputs for inputs values / 2^power, in the same form."""
-        total = self.power + power
+    def __call__(self, lows, highs, power, margin=0):
+        """Least and greatest outputs for inputs from lows to highs, over 2^power, or at most the margin from there."""
+        inner = self.power + power
+        total = max(inner, self.bias_power)
+        ends = [(lows, highs), (highs, lows)] if lows != highs else [(lows, highs)]
         sums = [
-            sum(weight * values[j] for j, weight in row) + (constant << power)
-            for row, constant in zip(self.rows, self.bias, strict=True)
+            [
+                (sum(weight * (low if weight > 0 else high)[j] for j, weight in self.row(u)) << (total - inner))
+                + (constant << (total - self.bias_power))
+                for u, constant in enumerate(self.bias)
+            ]
+            for low, high in ends
         ]
-        if self.activation == "threshold":
-            return [int(value > 0) for value in sums], 0
+        least, most = sums[0], sums[-1]
+        if self.activation == "threshold":  # a side is open where the squared distance is at most the margin's square
+            scale = margin**2 * 4 ** (total - self.power)
+            reach = [scale * square if margin else -1 for square in self.squares]
+            least = [int(value > 0 and value**2 > far) for value, far in zip(least, reach, strict=True)]
+            return least, [int(value > 0 or value**2 <= far) for value, far in zip(most, reach, strict=True)], 0
         if self.activation == "relu":
-            return [max(value, 0) for value in sums], total
-        return sums, total
+            return [max(value, 0) for value in least], [max(value, 0) for value in most], total
+        return least, most, total
 
 
-def layers_of(network, tensors, prefix):
-    """From the input on."""
-    return [Layer(about, tensors, f"{prefix}layers.{index}.") for index, about in enumerate(network["layers"])]
+class Network:
+    """A chain of layers, and what its outputs stand for."""
 
+    def __init__(self, about, tensors, prefix):
+        refuse_unless(about.keys() == {"input_map", "decoder", "layers"}, "a network is not described as it must be")
+        self.layers = [Layer(part, tensors, f"{prefix}layers.{k}.") for k, part in enumerate(about["layers"])]
+        decoder, last, self.map = about["decoder"], self.layers[-1], about["input_map"]
+        refuse_unless(self.map in ("identity", "append_squared_norm"), f"the input map {self.map!r} is not known here")
+        self.n_features = self.layers[0].inputs - (self.map != "identity")
+        follow = all(a.units == b.inputs for a, b in pairwise(self.layers)) and last.activation is None
+        refuse_unless(follow and 0 < self.n_features <= LARGEST_SIZE, "layers do not follow one another, to a sum")
+        self.kind, self.classes = decoder["kind"], decoder["classes"]
+        self.levels = [Fraction(float.fromhex(level)) for level in decoder["levels"]]  # refuses infinity and NaN
+        n, levels = len(self.classes), [float(level).hex() for level in self.levels]
+        known = decoder == {"kind": self.kind, "classes": self.classes, "levels": levels} and n > 0
+        known = known and all(type(code) is int and 0 <= code < LARGEST_SIZE for code in self.classes)
+        sizes = {"sign": (1, 2, 0), "one_hot": (n, n, 0), "argmax": (n, n, 0), "nearest": (1, n, n)}.get(self.kind)
+        refuse_unless(known and sizes == (last.units, n, len(levels)), "the decoder does not fit the last layer")
+        self.parts = [(0, last.inputs)]  # of the last layer's inputs: one for each network that votes
 
-def passed(layers, values, power):
-    """A signal behind some layers."""
-    for layer in layers:
-        values, power = layer(values, power)
-    return values, power
+    def answers(self, row, margin=0):
+        """The class index of a point for each network that votes; None for none, or for several within the margin."""
+        lows, power = scaled(row)
+        if self.map == "append_squared_norm":
+            lows, power = [*(v << power for v in lows), sum(v * v for v in lows)], 2 * power
+        highs = lows
+        for layer in self.layers[:-1]:
+            lows, highs, power = layer(lows, highs, power, margin)
+            margin = 0  # it is a distance of points
+        for start, stop in self.parts:  # nothing of the others is heard
+            heard = [[v if start <= j < stop else 0 for j, v in enumerate(values)] for values in (lows, highs)]
+            yield self.decide(*self.layers[-1](*heard, power))
+
+    def decide(self, least, most, power):
+        """The class index that all outputs between these stand for, None for none."""
+        if self.kind == "sign":
+            return self.classes[0] if most[0] < 0 else self.classes[1] if least[0] >= 0 else None
+        if self.kind == "one_hot":
+            claims = [k for k, value in enumerate(most) if value > 0]
+            return self.classes[claims[0]] if len(claims) == 1 and least[claims[0]] > 0 else None
+        if self.kind == "argmax":
+            return self.classes[least.index(max(least))]
+        gaps = [abs(Fraction(least[0], 1 << power) - level) for level in self.levels]
+        return self.classes[gaps.index(min(gaps))]
 
 
 class Model:
@@ -156,237 +258,183 @@ class Model:
 
     def __init__(self, path):
         header, tensors = read_model(path)
-        network, prefix, self.behind = header["network"], "network.", []
-        if header["kind"] == "repaired":  # patches before a chain, whose largest output answers where they do not
-            if "model" not in network:
-                raise Refused("the model behind its patches is not in the file: what it answers cannot be checked")
-            self.behind = layers_of(network["model"], tensors, "network.model.")
-            network, prefix = network["patches"], "network.patches."
-        if network["input_map"] not in ("identity", "append_squared_norm"):
-            raise Refused(f"the input map {network['input_map']!r} is not known here")
-        self.squares = network["input_map"] == "append_squared_norm"
-        self.layers = layers_of(network, tensors, prefix)
-        self.decoder = network["decoder"]
-        if self.decoder["kind"] not in ("sign", "one_hot", "nearest"):
-            raise Refused(f"the decoder {self.decoder['kind']!r} is not known here")
-        self.classes = header.get("classes", {}).get("values")
-        self.short = header.get("parameters", {}).get("exact_in") == "float32"
-        self.certificate = header.get("certificate", {})
-        self.given_up = set(tensors.get("certificate.given_up", (None, []))[1])
-        self.narrow = set(tensors.get("certificate.narrow", (None, []))[1])
-        starts = tensors.get("trace.detector_starts", (None, []))[1]
-        self.parts = list(pairwise(starts)) or [None]  # networks that vote
+        kind, about, prefix, self.behind = header["kind"], header["network"], "network.", None
+        refuse_unless(
+            (KINDS.index(kind) > 1) == ("certificate" in header), "the file does not hold what a file of its kind does"
+        )
+        if kind == "repaired":  # patches before a chain, which answers where they do not
+            held = header["model"] == "chain" and about.keys() == {"patches", "model"}
+            refuse_unless(held, "the model behind its patches is not in the file as a chain: exactfit has to check it")
+            self.behind = Network(about["model"], tensors, "network.model.")
+            about, prefix = about["patches"], "network.patches."
+        self.network, self.classes = Network(about, tensors, prefix), None
+        self.certificate, self.rounds = header.get("certificate", {}), header.get("parameters", {}).get("exact_in")
+        refuse_unless(self.rounds in (None, "float64", "float32"), f"exact_in={self.rounds!r} is not known here")
+        if "certificate" in header:
+            self.read_classes(**header["classes"])
+        rows = {name[12:]: take(tensors, name, "I64")[1] for name in list(tensors) if name.startswith("certificate.")}
+        self.given_up, self.narrow = set(rows.get("given_up", ())), set(rows.get("narrow", ()))
+        several = "trace.detector_starts" in tensors
+        refuse_unless(not several, "it holds several networks that answer together, as an earlier version made them")
+        left = [name for name in tensors if name.split(".")[0] not in {"trace", "construction", "table", "repair"}]
+        refuse_unless(not left, f"the file holds tensors that mean nothing: {left[:3]}")
 
-    def point(self, row):
-        """A point as the network sees it: whole numbers over a power of two."""
-        if self.short:
-            try:
-                row = [struct.unpack("<f", struct.pack("<f", value))[0] for value in row]
-            except OverflowError as error:
-                raise Refused("a point holds numbers that are too large for float32") from error
-        exact = [Fraction(value) for value in row]
-        if self.squares:
-            exact.append(sum((value * value for value in exact), Fraction(0)))
-        power = max([0, *(value.denominator.bit_length() - 1 for value in exact)])
-        return [value.numerator << (power - value.denominator.bit_length() + 1) for value in exact], power
-
-    def answers(self, row):
-        """The class index of a point, None for none: one for each network that votes."""
-        values, power = passed(self.layers[:-1], *self.point(row))
-        last = self.layers[-1]
-        for part in self.parts:
-            heard = values if part is None else [v if part[0] <= j < part[1] else 0 for j, v in enumerate(values)]
-            answer = self.decode(*last(heard, power))
-            if answer is None and self.behind:  # its largest output answers, the first of equals
-                outputs, _ = passed(self.behind, *self.point(row))
-                answer = outputs.index(max(outputs))
-            yield answer
-
-    def decode(self, outputs, power):
-        """The class index that outputs stand for."""
-        classes = self.decoder["classes"]
-        if self.decoder["kind"] == "sign":
-            return classes[0] if outputs[0] < 0 else classes[1]
-        if self.decoder["kind"] == "one_hot":
-            claims = [k for k, value in enumerate(outputs) if value > 0]
-            return classes[claims[0]] if len(claims) == 1 else None
-        levels = [Fraction(float.fromhex(level)) for level in self.decoder["levels"]]
-        gaps = [abs(Fraction(outputs[0], 1 << power) - level) for level in levels]
-        return classes[gaps.index(min(gaps))]
-
-    def code(self, label):
-        """The class index of a label, None if there is none."""
-        if self.classes is None:
-            return int(float(label))
-        for index, name in enumerate(self.classes):
-            same = str(label) == str(name)
-            if not same and isinstance(name, (int, float)) and not isinstance(name, bool):
-                try:
-                    same = float(label) == name
-                except ValueError:
-                    same = False
-            if same:
-                return index
-        return None
-
-    # ---- Margins ---------------------------------------------------------------------------------------
-
-    def keeps(self, row, code, margin):
-        """Whether every network of bits keeps its answer wherever the point moves by at most the margin."""
-        first, second, last = self.layers
-        values, power = self.point(row)
-        room = Fraction(margin) ** 2
-        sure, open_bits = [], []
-        for weights, bias in zip(first.rows, first.bias, strict=True):
-            total = sum(weight * values[j] for j, weight in weights) + (bias << power)
-            near = Fraction(total, 1 << power) ** 2 <= room * sum(weight * weight for _, weight in weights)
-            sure.append(int(total > 0 and not near))
-            open_bits.append(near)
-        lows, highs = [], []  # of limit - count
-        for weights, limit in zip(second.rows, second.bias, strict=True):
-            fixed = limit + sum(weight for j, weight in weights if sure[j])
-            lows.append(fixed + sum(min(weight, 0) for j, weight in weights if open_bits[j]))
-            highs.append(fixed + sum(max(weight, 0) for j, weight in weights if open_bits[j]))
-        return all(self.is_kept(part or (0, len(lows)), code, lows, highs, last) for part in self.parts)
-
-    def is_kept(self, part, code, lows, highs, last):
-        """Whether one network's own class surely claims the point, and no other can."""
-        position = self.decoder["classes"].index(code)
-        speaks = [{j for j, _ in row if part[0] <= j < part[1]} for row in last.rows]
-        if self.decoder["kind"] == "sign":
-            return any(lows[j] > 0 for j in speaks[0]) if position == 0 else all(highs[j] <= 0 for j in speaks[0])
-        others = {j for k, own in enumerate(speaks) if k != position for j in own}
-        return any(lows[j] > 0 for j in speaks[position]) and all(highs[j] <= 0 for j in others)
+    def read_classes(self, dtype, values):
+        """Labels with their class index, all of which the network has to decide between."""
+        letter = re.fullmatch(r"[<>|]([biuf][1248]|U[0-9]{1,5}|O)", dtype)[1][0]
+        same = type(values) is list and all(type(name) is LABELS[letter] for name in values)
+        refuse_unless(same and 2 <= len(set(values)) == len(values), "the labels are of several types, or come twice")
+        chain, kind, codes, n = self.behind, self.network.kind, self.network.classes, len(values)
+        fine = kind == "one_hot" and max(codes) < n and len(set(codes)) == len(codes)
+        if chain:
+            fine = fine and codes == chain.classes == list(range(n)) and chain.kind == "argmax"
+            fine = fine and chain.n_features == self.network.n_features
+        elif n == 2:
+            fine = codes == [0, 1] if kind == "one_hot" else kind == "sign" and sorted(codes) == [0, 1]
+        refuse_unless(fine, "the network does not decide between the labels of the file")
+        self.classes = {name: code for code, name in enumerate(values)}
 
     def margin(self):
         """The margin that the file claims; refuses networks of another form."""
-        claimed = self.certificate.get("margin")
-        if not claimed:
-            raise Refused("the file claims no margin")
-        bits = [layer.activation for layer in self.layers] == ["threshold", "threshold", None]
-        counts = bits and self.layers[1].kind in ("masks", "weighted") and self.layers[2].kind == "masks"
-        if not counts or self.squares or self.decoder["kind"] == "nearest" or self.short:
-            raise Refused("margins are checked for networks of bits in exact arithmetic only")
-        return claimed
+        claimed, network = self.certificate.get("margin"), self.network
+        refuse_unless(type(claimed) is float and claimed > 0, "the file claims no margin")
+        bits = {layer.activation for layer in network.layers[:-1]} == {"threshold"} and network.map == "identity"
+        fine = bits and network.kind in ("sign", "one_hot") and self.rounds != "float32" and not self.behind
+        refuse_unless(fine, "margins are checked for networks of bits in exact arithmetic only")
+        return Fraction(claimed)
 
-
-# ---- Points and labels ---------------------------------------------------------------------------------
+    def is_right(self, row, code, margin=0):
+        """Whether all networks give a point its class, wherever it moves by at most the margin."""
+        given = set(self.network.answers(row, margin))
+        return (set(self.behind.answers(row)) if self.behind and given == {None} else given) == {code}
 
 
 def read_npy(path):
-    """Shape and flat list of an NPY file of numbers or text."""
-    with open(path, "rb") as file:
-        octets = file.read()
-    if octets[:6] != b"\x93NUMPY":
-        raise Refused(f"{path} is not an NPY file")
-    wide = octets[6] > 1
-    size = int.from_bytes(octets[8 : 12 if wide else 10], "little")
-    start = 12 if wide else 10
-    about = ast.literal_eval(octets[start : start + size].decode("latin1"))
-    order, kind, shape = about["descr"][0], about["descr"][1:], about["shape"]
-    count = math.prod(shape)
-    data, order = octets[start + size :], ">" if order == ">" else "<"
-    if kind[0] == "U":
-        step = 4 * int(kind[1:])
-        name = "utf-32-be" if order == ">" else "utf-32-le"
-        flat = [data[k * step : (k + 1) * step].decode(name).rstrip("\0") for k in range(count)]
-    elif kind in NUMPY:
-        flat = list(struct.unpack(f"{order}{count}{NUMPY[kind]}", data[: count * struct.calcsize(order + NUMPY[kind])]))
-    else:
-        raise Refused(f"{path} holds {about['descr']}, not numbers or text")
-    if about["fortran_order"] and len(shape) == 2:
-        flat = [flat[j * shape[0] + i] for i in range(shape[0]) for j in range(shape[1])]
-    return shape, flat
+    """Type, shape and flat numbers or texts of an NPY file."""
+    octets = read_bytes(path)
+    start = 12 if octets[6:7] > b"\1" else 10
+    stop = start + int.from_bytes(octets[8:start], "little")
+    about = re.fullmatch(NPY, octets[start : min(stop, LARGEST_NPY)].decode("latin1"))
+    refuse_unless(octets[:6] == b"\x93NUMPY" and about, f"{path} is no NPY file of numbers or text")
+    order, letter, size, fortran, sizes = about.groups()
+    shape, data = [int(size) for size in sizes.split(",") if size.strip()], octets[stop:]
+    step, form = int(size) * (4 if letter == "U" else 1), "utf-32-be" if order == ">" else "utf-32-le"
+    refuse_unless(step and math.prod(shape) * step == len(data), f"{path} does not hold as much as it says")
+    if letter == "U":
+        texts = (data[k : k + step].decode(form, "surrogatepass") for k in range(0, len(data), step))
+        return str, shape, [text.rstrip("\0") for text in texts]
+    refuse_unless(letter + size in CODES, f"{path} holds numbers of the unknown type {letter + size}")
+    flat = unpacked(data, CODES[letter + size], order)
+    refuse_unless(letter != "b" or set(flat) <= {0, 1}, f"{path} holds truth values that are neither")
+    if fortran == "True" and len(shape) == 2:
+        flat = array(flat.typecode, (value for k in range(shape[0]) for value in flat[k :: shape[0]]))
+    return LABELS[letter], shape, flat
 
 
 def read_csv(path):
     """Rows of text."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        return [row for row in csv.reader(file) if row]
+    return [row for row in csv.reader(io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")) if row]
 
 
-def read_data(points, labels):
-    """Rows of floats, and their labels."""
-    if str(points).endswith(".npy"):
-        shape, flat = read_npy(points)
-        if len(shape) != 2:
-            raise Refused(f"{points} does not hold rows of points")
-        rows = [[float(v) for v in flat[k * shape[1] : (k + 1) * shape[1]]] for k in range(shape[0])]
-        told = None
+def parsed(text, kind):
+    """A text of a CSV file as a value of a type."""
+    refuse_unless(re.fullmatch(TEXTS[kind], text), f"{text!r} is not of the type {kind.__name__}")
+    return text == "True" if kind is bool else kind(text)
+
+
+def read_data(points, labels, kind):
+    """Rows of float64 numbers, and labels of the type that the model's have."""
+    if points.endswith(".npy"):
+        own, shape, flat = read_npy(points)
+        refuse_unless(own is not str and len(shape) == 2, f"{points} does not hold rows of numbers")
+        numbers, (count, n), table = array("d", flat), shape, None
+        refuse_unless(all(a == b for a, b in zip(flat, numbers, strict=True)), "a point is not of float64 numbers")
+        rows = [numbers[k * n : (k + 1) * n] for k in range(count if n else 0)]
     else:
         table = read_csv(points)
-        told = [row[-1] for row in table] if labels is None else None
-        rows = [[float(v) for v in (row if labels else row[:-1])] for row in table]
-    if labels is not None:
-        told = read_npy(labels)[1] if str(labels).endswith(".npy") else [row[0] for row in read_csv(labels)]
-    if told is None or len(told) != len(rows):
-        raise Refused("there must be one label for every point")
-    return rows, told
+        rows = [array("d", [parsed(text, float) for text in (line if labels else line[:-1])]) for line in table]
+    refuse_unless(table or labels, "labels are missing: name their file")
+    if labels and labels.endswith(".npy"):
+        own, shape, flat = read_npy(labels)
+        refuse_unless(own is kind and len(shape) == 1, f"{labels} does not hold labels of the type {kind.__name__}")
+        found = list(map(kind, flat))
+    else:
+        texts = [text for (text,) in read_csv(labels)] if labels else [line[-1] for line in table]
+        found = [parsed(text, kind) for text in texts]
+    numbers = (value for row in [*rows, found if kind is float else ()] for value in row)
+    refuse_unless(all(map(math.isfinite, numbers)), "a point or a label is not finite")
+    refuse_unless(len(found) == len(rows), f"there are {len(found)} labels for {len(rows)} points")
+    return rows, found
 
 
 def data_digests(rows, labels):
     """The data as certificates name them, now (a digest of the digests of rows with labels) and in format 1."""
-    shape = json.dumps({"shape": [len(rows), len(rows[0]) if rows else 0]}).encode()
+    shape = json.dumps({"shape": [len(rows), len(rows[0])]}).encode()
     now, before, names = hashlib.sha256(shape), hashlib.sha256(shape), [str(label) for label in labels]
     for row, name in zip(rows, names, strict=True):
         octets = struct.pack(f"<{len(row)}d", *(value + 0.0 for value in row))
         now.update(hashlib.sha256(octets + name.encode("utf-8", "surrogatepass")).digest())
         before.update(octets)
-    before.update(hashlib.sha256(struct.pack(f"<{len(names)}q", *map(len, names))).digest())
-    before.update(hashlib.sha256("".join(names).encode("utf-8", "surrogatepass")).digest())
+    for octets in (struct.pack(f"<{len(names)}q", *map(len, names)), "".join(names).encode("utf-8", "surrogatepass")):
+        before.update(hashlib.sha256(octets).digest())
     return now.hexdigest(), before.hexdigest()
 
 
 def chosen(text, count):
-    """Row numbers: ``3,5`` or ``0:100``; all without a text."""
-    if text is None:
-        return range(count)
-    rows = []
-    for part in text.split(","):
-        start, colon, stop = part.partition(":")
-        rows += range(int(start or 0), int(stop or count)) if colon else [int(start)]
-    return [row for row in rows if 0 <= row < count]
+    """Row numbers: 3,5 or 0:100; all without a text."""
+    rows = set()
+    for part in (text or "0:").split(","):
+        form = re.fullmatch(r"([0-9]{1,18})(:?)([0-9]{0,18})", part) or [None, count, "", ""]
+        start = int(form[1])
+        stop = int(form[3] or count) if form[2] else start + 1
+        refuse_unless(start < stop <= count, f"--rows takes numbers of the {count} rows, as in 3,5 or 0:100")
+        rows.update(range(start, stop))
+    return sorted(rows)
 
 
-def check(arguments):
-    """Check a file; the exit code."""
-    model = Model(arguments.model)
-    rows, labels = read_data(arguments.points, arguments.labels)
-    width = len(model.point(rows[0])[0]) if rows else 0
-    inputs = max((j + 1 for row in model.layers[0].rows for j, _ in row), default=0)
-    if width < inputs or any(len(row) != len(rows[0]) for row in rows):
-        raise Refused(f"points have {width} numbers, the network takes at least {inputs}")
+def check(given):
+    """What is to be said, and the exit code."""
+    model = Model(given.model)
+    kind = int if model.classes is None else type(next(iter(model.classes)))
+    rows, labels = read_data(given.points, given.labels, kind)
+    n, margin = model.network.n_features, model.margin() if given.margin else None
+    refuse_unless(rows and all(len(row) == n for row in rows), f"there must be points, of {n} numbers each")
     same = model.certificate.get("data_digest") in data_digests(rows, labels)
-    margin = model.margin() if arguments.margin else None
-    out = model.given_up if same else set()
-    wrong, moved, numbers = [], [], [row for row in chosen(arguments.rows, len(rows)) if row not in out]
-    for row in numbers:
-        code = model.code(labels[row])
-        if code is None or any(answer != code for answer in model.answers(rows[row])):
-            wrong.append(row)
-        elif margin and not (same and row in model.narrow) and not model.keeps(rows[row], code, margin):
-            moved.append(row)
-    print(f"data: {'those' if same else 'not those'} that the certificate is about", end="")
-    print(f", {len(out)} rows given up" if out else "")
-    for name, failed in (("answers", wrong), *([("margin", moved)] if margin else [])):
+    out, narrow = (model.given_up, model.narrow) if same else (set(), set())
+    numbers = [row for row in chosen(given.rows, len(rows)) if row not in out]
+    firm = [row for row in numbers if row not in narrow] if margin else []
+    refuse_unless(numbers and (firm or not margin), "no row is left to be checked: the file excepts them all")
+    if model.rounds == "float32":
+        rows = [struct.unpack(f"<{n}f", struct.pack(f"<{n}f", *row)) for row in rows]
+    codes = labels if model.classes is None else [model.classes.get(label, -1) for label in labels]
+    moved = [row for row in firm if not model.is_right(rows[row], codes[row], margin)]
+    kept = set(firm) - set(moved)  # right wherever they move by the margin, so also where they are
+    wrong = [row for row in numbers if row not in kept and not model.is_right(rows[row], codes[row])]
+    given_up = f", {len(out)} rows given up" if out else ""
+    text = f"data: {'' if same else 'not '}those that the certificate is about{given_up}"
+    for name, checked, failed in (("answers", numbers, wrong), *([("margin", firm, moved)] if margin else [])):
         listed = ", ".join(map(str, failed[:20])) + (" ..." if len(failed) > 20 else "")
-        print(f"{name}: {f'fails for rows {listed}' if failed else 'holds'} ({len(numbers)} rows checked)")
-    return 1 if wrong or moved else 0
+        text += f"\n{name}: {f'fails for rows {listed}' if failed else 'holds'} ({len(checked)} rows checked)"
+    text += f", {len(numbers) - len(firm)} rows are without it" if margin and len(firm) < len(numbers) else ""
+    return text, 1 if wrong or moved else 0
 
 
 def main(given=None):
-    """Read the command line and check."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("points")
-    parser.add_argument("labels", nargs="?")
-    parser.add_argument("--rows", help="only these: 3,5 or 0:100")
-    parser.add_argument("--margin", action="store_true", help="also prove the margin that the file claims")
+    """Read the command line and check; the exit code."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)  # help would end with 0
+    parser.error = lambda reason: refuse_unless(False, f"{reason}; usage: {__doc__.splitlines()[2].strip()}")
+    for name, options in {"model": {}, "points": {}, "labels": {"nargs": "?"}, "--rows": {}}.items():
+        parser.add_argument(name, **options)
+    parser.add_argument("--margin", action="store_true")
     try:
-        return check(parser.parse_args(given))
-    except (Refused, OSError) as error:
-        print(f"cannot check: {error}", file=sys.stderr)
+        text, code = check(parser.parse_args(given))
+        print(text, flush=True)
+    except Exception as error:  # whatever it is, it must not look like a verdict
+        known = isinstance(error, (Refused, OSError))
+        text = str(error) if known else f"what the files hold does not fit together ({type(error).__name__}: {error})"
+        print(f"cannot check: {''.join(c if c.isprintable() else ' ' for c in text[:400])}", file=sys.stderr)
         return 2
+    return code
 
 
 if __name__ == "__main__":

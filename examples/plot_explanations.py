@@ -19,7 +19,7 @@ from exactfit import InterpolatingClassifier
 from exactfit.plots import plot_anchors, plot_explanation, style
 
 X, y = load_digits(return_X_y=True)
-one = {"n_networks": 1, "detectors": "mask", "random_state": 0}
+one = {"detectors": "mask", "random_state": 0}
 model = InterpolatingClassifier(**one).fit(X[:1500], y[:1500])
 unseen = X[1500:1797:60]
 explained = model.explain(unseen)

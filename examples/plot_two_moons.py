@@ -21,7 +21,7 @@ from exactfit.plots import plot_regions, style
 
 X, y = two_moons()
 narrow = InterpolatingClassifier.paper(center=True, random_state=0).fit(X, y)
-wide = InterpolatingClassifier.paper(center=True, min_width=2000, selection="greedy", random_state=0).fit(X, y)
+wide = InterpolatingClassifier.paper(center=True, min_width=2000, random_state=0).fit(X, y)
 
 with style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.9))

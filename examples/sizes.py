@@ -18,19 +18,17 @@ from exactfit.demo import DATA
 
 MODELS = {
     "the defaults": InterpolatingClassifier(),
-    '`selection="greedy"`': InterpolatingClassifier(selection="greedy"),
-    '`detectors="weighted"`': InterpolatingClassifier(detectors="weighted"),
-    "`n_networks=1`": InterpolatingClassifier(n_networks=1),
-    "`n_networks=1, min_width=0`": InterpolatingClassifier(n_networks=1, min_width=0),
+    '`detectors="mask"`': InterpolatingClassifier(detectors="mask"),
+    "`min_width=0`": InterpolatingClassifier(min_width=0),
     "`InterpolatingClassifier.paper()`": InterpolatingClassifier.paper(),
 }
 
 
 def sizes(X, y, seed, model):
-    """Hyperplanes, detectors and parameters of all networks of a model that fits every point."""
+    """Hyperplanes, detectors and parameters of a model that fits every point."""
     model.set_params(random_state=seed).fit(X, y)
     assert model.interpolates_
-    return model.width_, model.n_detectors_, sum(network.n_parameters for network in model.networks_)
+    return model.width_, model.n_detectors_, model.network_.n_parameters
 
 
 runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numba  # noqa: F401  (small work does without kernels until it is loaded: here kernels are tested)
 import pytest
@@ -15,6 +18,44 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("exactfit"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "exactfit"))
+
+# Tests that need one of these are skipped by its name where it is not installed.
+OPTIONAL = (
+    *("dask", "distributed", "IPython", "matplotlib", "nbclient", "onnx", "onnxruntime", "pandas", "PIL"),
+    *("playwright", "polars", "pyarrow", "skl2onnx", "torch", "yaml"),
+)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out helper modules: they hold no tests, and may import what is not installed."""
+    is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
+    return True if is_helper else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Skip a test module that imports an optional package which is not installed."""
+    report: Any = yield
+    error = report.call.excinfo.value.__cause__ if report.failed and report.call.excinfo else None
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package in OPTIONAL:
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {package} is not installed")
+    return report
+
+
+def pytest_configure() -> None:
+    """Answer Ctrl-C, whoever started the tests: a background job of a script inherits that it is ignored."""
+    # Children inherit an ignored signal, and the default action where a handler is set here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def answer_ctrl_c() -> None:
+    """Set Python's own handler again: importing Polars installs one that does not wake who waits for a lock."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+os.environ["MPLBACKEND"] = "agg"  # no windows, here and in processes that tests start
 
 FRUIT = "weight,colour,fruit\n182,red,apple\n118,yellow,banana\n171,green,apple\n120,yellow,pear\n90,red,pear\n"
 

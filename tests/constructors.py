@@ -28,8 +28,8 @@ Problem = Callable[[], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 
 def plain(*args: Any, **options: Any) -> InterpolatingClassifier:
-    """A classifier whose defaults are those of a recipe: one network, as few hyperplanes as it takes, masks."""
-    defaults = {"min_width": 0, "hyperplanes": "gaussian", "target": None, "detectors": "mask", "n_networks": 1}
+    """A classifier whose defaults are those of a recipe: as few hyperplanes as it takes, masks."""
+    defaults = {"min_width": 0, "hyperplanes": "gaussian", "target": None, "detectors": "mask"}
     return InterpolatingClassifier(*args, **defaults | options)
 
 
@@ -50,38 +50,32 @@ def _adaptive(recipe: Recipe, min_width: int, X: NDArray[Any], y: NDArray[Any], 
     return adaptive_width(X, y, replace(recipe, min_width=min_width), rng)
 
 
-def _make(activation: str | Activation, width: str, selection: str, law: str, target: str) -> tuple[str, Build]:
+def _make(activation: str | Activation, width: str, law: str, target: str) -> tuple[str, Build]:
     name = activation if isinstance(activation, str) else "own"
     one_or_all: Any = "all" if target == "all" else None
-    recipe = Recipe(activation=activation, selection=selection, hyperplanes=law, target=one_or_all)
+    recipe = Recipe(activation=activation, hyperplanes=law, target=one_or_all)
     build = partial(_fixed, recipe, WIDTH) if width == "fixed" else partial(_adaptive, recipe, 0)
-    return f"{name}-{width}-{selection}-{law}-{target}", build
+    return f"{name}-{width}-{law}-{target}", build
 
 
 CONSTRUCTORS: dict[str, Build] = dict(
     [
-        _make("threshold", "fixed", "random", "gaussian", "one"),
-        _make("threshold", "fixed", "greedy", "bisector", "all"),
-        _make("threshold", "adaptive", "random", "gaussian", "all"),
-        _make("threshold", "adaptive", "greedy", "bisector", "one"),
-        _make("relu", "fixed", "random", "bisector", "all"),
-        _make("relu", "fixed", "greedy", "gaussian", "one"),
-        _make("relu", "adaptive", "random", "bisector", "one"),
-        _make("relu", "adaptive", "greedy", "gaussian", "all"),
-        _make(OWN, "fixed", "random", "gaussian", "all"),
-        _make(OWN, "fixed", "greedy", "bisector", "one"),
-        _make(OWN, "adaptive", "random", "gaussian", "one"),
-        _make(OWN, "adaptive", "greedy", "bisector", "all"),
+        _make("threshold", "fixed", "gaussian", "one"),
+        _make("threshold", "fixed", "bisector", "all"),
+        _make("threshold", "adaptive", "gaussian", "all"),
+        _make("threshold", "adaptive", "bisector", "one"),
+        _make("relu", "fixed", "bisector", "all"),
+        _make("relu", "fixed", "gaussian", "one"),
+        _make("relu", "adaptive", "bisector", "one"),
+        _make("relu", "adaptive", "gaussian", "all"),
+        _make(OWN, "fixed", "gaussian", "all"),
+        _make(OWN, "fixed", "bisector", "one"),
+        _make(OWN, "adaptive", "gaussian", "one"),
+        _make(OWN, "adaptive", "bisector", "all"),
     ]
 )
 CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Recipe(detectors="weighted", target="all"), WIDTH)
 CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Recipe(detectors="weighted", hyperplanes="bisector"), 0)
-CONSTRUCTORS["weighted-near-bisector"] = partial(
-    _fixed, Recipe(detectors="weighted", hyperplanes="near-bisector"), WIDTH
-)
-CONSTRUCTORS["three-networks"] = partial(_adaptive, Recipe(n_networks=3), 0)
-CONSTRUCTORS["two-relu-networks"] = partial(_adaptive, Recipe(n_networks=2, activation="relu", target="all"), 0)
-CONSTRUCTORS["three-weighted-networks"] = partial(_fixed, Recipe(detectors="weighted", n_networks=3), WIDTH)
 CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Recipe(detectors="weighted"), 2)
 CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
 CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)

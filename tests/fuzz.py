@@ -1,4 +1,4 @@
-"""Changed model files, tables, sweeps, stores and ONNX graphs until the time is up: ``make fuzz SECONDS=600``.
+"""Changed model files, tables, sweeps, stores, ONNX graphs and checks until the time is up: ``make fuzz SECONDS=600``.
 
 Cases run in processes of their own, :data:`BATCH` in each, with limits on the time of a case and on memory. A case
 may be answered, or refused with an error that exactfit documents; a crash, a hang or any other exception is a finding,

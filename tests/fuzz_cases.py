@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import safetensors.numpy
+from checker_runs import REFUSED, is_sound, loaded, run_alone, run_here
 from constructors import OWN
 from forgeries import model_file, network_digest, table_file
 from onnx_graphs import two_layers
@@ -413,10 +414,145 @@ def repair_graph(octets: bytes, folder: Path) -> None:
     exactfit.to_onnx(repaired)
 
 
+# ---- The stand-alone checker ----------------------------------------------------------------------------------
+
+ALONE = 32  # of so many cases one runs as a program of its own
+CHECKS = [[], [], [], ["--margin"], ["--rows", "0:3"], ["--rows", "3,5,0:100"], ["--rows", "1000:2000"], ["--more"]]
+WORDS = [b"True", b"False", b"|O", b">f8", b"<f2", b"<U0", b"<U999999999", b"(0, 4)", b"(99999999999,)", b"(10, 0)"]
+# Of other parts of a file the checker does not say whether they fit.
+JUDGED = ("format", "kind", "network")
+
+
+@dataclass(frozen=True)
+class CheckBase:
+    """A model file, and points that it answers as they are labelled."""
+
+    model: ModelBase
+    X: Any
+    y: Any
+    octets: bytes
+    is_network: bool
+
+
+def checks(folder: Path) -> tuple[Any, list[CheckBase]]:
+    """Files of every kind of model, with data."""
+    path, X = folder / "m", points(12)
+    kept: list[Any] = [make() for name, make in NETWORKS.items() if name != "own"]
+    kept += [adaptive_width(points(), labels(0, 1), random_state=0)]
+    options = (
+        {},
+        {"detectors": "weighted"},
+        {"activation": "relu"},
+        {"margin": "30%"},
+        {"n_networks": 3},
+        {"noise": 0.2},
+    )
+    kept += [fitted(points(), labels("a", "b", "ö"), **some) for some in options]
+    kept += [fitted(points(), labels(2**53, 2**53 + 1)), fitted(points(), labels(0, 1), exact_in="float32")]
+    linear = LogisticRegression().fit(points(), labels(0, 1, 2))
+    kept += [
+        exactfit.repair(linear, points(), labels(0, 1, 2), patches=kind, random_state=0) for kind in ("ball", "mask")
+    ]
+    bases = []
+    for model in kept:
+        exactfit.save(model, path)
+        network = getattr(model, "network", model)
+        own = points(40)[:12] if hasattr(model, "predict") else X[:, : network.n_features]
+        y = model.predict(own) if hasattr(model, "predict") else network.decide(own)
+        exactfit.certify(model, own, y)  # loads compiled code once, for all children
+        bases.append(CheckBase(ModelBase.of(path), own, y, path.read_bytes(), not hasattr(model, "predict")))
+    return loaded(), bases
+
+
+def fuzz_check(given: tuple[Any, list[CheckBase]], rng: Rng, folder: Path) -> None:
+    """A changed model, points, labels or arguments; what the checker says of them, beside what exactfit does."""
+    program, bases = given
+    base = bases[rng.integers(len(bases))]
+    octets, judged, what = base.octets, True, rng.integers(8)
+    if what < 4:
+        header, tensors = json.loads(base.model.header), dict(base.model.tensors)
+        for _ in range(rng.integers(1, 4)):
+            if rng.random() < 0.4:
+                change_header(header, rng)
+            else:
+                change_tensors(tensors, rng)
+        before = json.loads(base.model.header)
+        touched = {key for key in before.keys() | header.keys() if before.get(key) != header.get(key)}
+        judged = base.is_network and touched <= {*JUDGED} and "format" in header
+        judged = judged and all(name.startswith("network.") for name in tensors)
+        try:
+            octets = base.model.sealed(header, tensors)
+        except Exception:  # nothing that a file could hold
+            return
+    elif what == 4:
+        octets = changed_octets(octets, rng)
+    files = data_files(base, rng, folder)
+    if what in (5, 6):
+        path = files[rng.integers(len(files))]
+        path.write_bytes(changed_data(path.read_bytes(), rng))
+    arguments = [*CHECKS[rng.integers(len(CHECKS))]] if what > 3 else []
+    (folder / "m").write_bytes(octets)
+    code, out, err = run_here(program, folder / "m", *files, *arguments)
+    assert is_sound(code, out, err), (code, out, err)
+    if rng.integers(ALONE) == 0:
+        assert run_alone(folder / "m", *files, *arguments, seconds=10) == (code, out, err)
+    if what < 5 and not arguments:
+        compare(base, code, out, judged, folder)
+
+
+def data_files(base: CheckBase, rng: Rng, folder: Path) -> list[Path]:
+    """The points and labels in one of the ways that files hold them."""
+    points_file, labels_file = folder / "X.npy", folder / "y.npy"
+    X = [base.X, np.asfortranarray(base.X), base.X.astype(">f8")][rng.integers(3)]
+    np.save(points_file, X)
+    np.save(labels_file, base.y)
+    way = rng.integers(4)
+    if way == 0:
+        both = folder / "both.csv"
+        rows = zip(base.X.tolist(), base.y.tolist(), strict=True)
+        both.write_text("".join(",".join(map(repr, row)) + f",{label}\n" for row, label in rows), encoding="utf-8")
+        return [both]
+    if way == 1:
+        labels_file = folder / "y.csv"
+        labels_file.write_text("".join(f"{label}\n" for label in base.y.tolist()), encoding="utf-8")
+    return [points_file, labels_file]
+
+
+def changed_data(octets: bytes, rng: Rng) -> bytes:
+    """Damaged, or a file that says of itself what is not so."""
+    if rng.random() < 0.5:
+        return changed_octets(octets, rng)
+    found = [word for word in (b"False", b"<f8", b"<i8", b"(12, 3)", b"(12,)", b"(12, 1)", b"<U1") if word in octets]
+    word = found[rng.integers(len(found))] if found else octets[:3]
+    return octets.replace(word, WORDS[rng.integers(len(WORDS))], 1)
+
+
+def compare(base: CheckBase, code: int, out: str, judged: bool, folder: Path) -> None:
+    """Whether a verdict is the one that the package proves, and none is given on what the package refuses."""
+    model = None
+    with contextlib.suppress(exactfit.ModelFileError):
+        model = exactfit.load(folder / "m")
+    assert model is not None or code == REFUSED or not judged, "a verdict on what load refuses"
+    if model is None or code == REFUSED:
+        return
+    try:
+        proved = exactfit.certify(model, base.X, base.y)
+    except (exactfit.ExactfitError, ValueError):  # other data than it takes, or layers that would round
+        return
+    given_up = set(getattr(getattr(model, "certificate_", None), "given_up", ()))
+    if "not those" in out:
+        given_up = set()
+    if "evaluation" not in (proved.method or "") and not proved.note.startswith("not"):
+        wrong = [row for row in proved.errors.tolist() if row not in given_up]
+        listed = out.partition("fails for rows ")[2].partition(" (")[0]
+        assert listed == ", ".join(map(str, wrong)), f"rows {wrong} are wrong, not {listed}"
+
+
 KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, Rng, Path], None]]] = {
     "model": (models, fuzz_model),
     "table": (tables, fuzz_table),
     "sweep": (sweeps, fuzz_sweep),
     "store": (stores, fuzz_store),
     "graph": (graphs, fuzz_graph),
+    "check": (checks, fuzz_check),
 }

@@ -94,15 +94,15 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 # Every option of the estimator written out: a new default does not change what these build.
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
-    "hyperplanes": "gaussian", "rescue": True, "activation": "threshold", "selection": "random",
-    "detectors": "mask", "n_networks": 1, "margin": 0.0, "image_shape": None,
-    "greedy_memory": 2**28, "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
+    "hyperplanes": "gaussian", "rescue": True, "activation": "threshold",
+    "detectors": "mask", "margin": 0.0, "image_shape": None,
+    "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
 }  # fmt: skip
 
 # The estimator's defaults, written out as well.
 ACCURATE: dict[str, Any] = {
-    "min_width": "auto", "hyperplanes": "near-bisector", "detectors": "auto", "n_networks": "auto", "target": "all",
+    "min_width": "auto", "hyperplanes": "bisector", "detectors": "auto", "target": "all",
 }  # fmt: skip
 
 
@@ -214,15 +214,11 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("fixed", "moons", {"width": 200}),
         ("fixed-too-narrow", "iris", {"width": 3}),
         ("fixed-center-false", "digits", {"width": 300, "center": False, "max_bias": 5.0}),
-        ("greedy", "digits", {"selection": "greedy"}),
-        ("greedy-little-memory", "moons", {"selection": "greedy", "greedy_memory": 64}),
         ("bisector", "digits", {"hyperplanes": "bisector"}),
-        ("bisector-greedy-fixed", "cancer", {"hyperplanes": "bisector", "selection": "greedy", "width": 150}),
         ("target-all", "moons", {"target": "all"}),
         ("target-0", "moons", {"target": 0}),
         ("relu", "moons", {"activation": "relu"}),
         ("relu-center-false", "iris", {"activation": "relu", "center": False, "width": 150}),
-        ("relu-greedy", "iris", {"activation": "relu", "selection": "greedy", "target": "all"}),
         ("float32", "digits", {"exact_in": "float32"}),
         ("float64", "moons", {"exact_in": "float64"}),
         ("float32-center-false", "moons", {"exact_in": "float32", "center": False, "width": 200}),
@@ -235,19 +231,9 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("weighted", "digits", {"detectors": "weighted"}),
         ("weighted-fixed", "moons", {"detectors": "weighted", "width": 300, "target": "all"}),
         ("weighted-float32", "iris", {"detectors": "weighted", "exact_in": "float32"}),
-        ("near-bisector", "digits", {"hyperplanes": "near-bisector", "min_width": 200}),
-        ("near-bisector-fixed", "cancer", {"hyperplanes": "near-bisector", "width": 150}),
-        ("local", "digits", {"hyperplanes": "local", "image_shape": (8, 8)}),
         ("margin", "digits", {"margin": "10%", "hyperplanes": "bisector"}),
         ("margin-fixed", "cancer", {"margin": 0.2, "width": 300}),
         ("margin-weighted", "moons", {"margin": "5%", "detectors": "weighted", "target": "all"}),
-        ("networks", "iris", {"n_networks": 3}),
-        ("networks-fixed", "digits", {"n_networks": 2, "width": 150}),
-        ("networks-margin", "cancer", {"n_networks": 2, "margin": "5%", "exact_in": "float32"}),
-        ("networks-relu", "iris", {"n_networks": 2, "activation": "relu"}),
-        ("accurate-moons", "moons", ACCURATE),
-        ("accurate-digits", "digits", ACCURATE),
-        ("accurate-noise", "noisy", ACCURATE | {"noise": 0.1}),
     ]
 }
 CASES: dict[str, Callable[[], Built]] = {

@@ -86,15 +86,15 @@ def gaussian_block(rng, X, recipe):
     return weights, [b - dot(w, origin) if recipe.center else b for w, b in zip(weights, biases, strict=True)]
 
 
-def draw_pairs(rng, y, targets, count, n_others):
-    """Rows of random points of target classes, and for each rows of random points of other classes."""
+def draw_pairs(rng, y, targets, count):
+    """Rows of random points of target classes, and for each the row of a random point of another class."""
     members = {k: np.flatnonzero(y == k) for k in set(y.tolist())}
     others = {k: np.concatenate([members[j] for j in sorted(members) if j != k]) for k in targets}
     n_pairs = np.array([len(members[k]) * len(others[k]) for k in targets], dtype=float)
     classes = [targets[c] for c in rng.choice(len(targets), count, p=n_pairs / n_pairs.sum())]
     here = rng.integers(0, [len(members[k]) for k in classes])
-    there = rng.integers(0, [[len(others[k])] * n_others for k in classes])
-    return [(members[k][h], [others[k][t] for t in ts]) for k, h, ts in zip(classes, here, there, strict=True)]
+    there = rng.integers(0, [len(others[k]) for k in classes])
+    return [(members[k][h], others[k][t]) for k, h, t in zip(classes, here, there, strict=True)]
 
 
 def halfway(a, normal):
@@ -104,42 +104,14 @@ def halfway(a, normal):
     return weights, -dot(weights, a + normal / 2)
 
 
-def bisector_block(rng, X, y, targets, _recipe):
+def bisector_block(rng, X, y, targets):
     """Halfway between a random point of a target class and a random one of another class."""
-    return [halfway(X[a], X[b] - X[a]) for a, [b] in draw_pairs(rng, y, targets, 64, 1)]
-
-
-def near_bisector_block(rng, X, y, targets, _recipe):
-    """Halfway between a random point of a target class and the nearest of some random ones of other classes."""
-    planes, fewest = [], min(np.count_nonzero(y != k) for k in targets)
-    for a, others in draw_pairs(rng, y, targets, 64, min(256, max(1, fewest // 8))):
-        _, b = min((ordered_sum((xj - aj) * (xj - aj) for xj, aj in zip(X[b], X[a], strict=True)), b) for b in others)
-        planes.append(halfway(X[a], X[b] - X[a]))
-    return planes
-
-
-def local_block(rng, X, y, targets, recipe):
-    """Differences of random pairs inside a random window, drawn again where there is none."""
-    height, width, n_channels = (*recipe.image_shape, 1)[:3]
-    short = min(height, width)
-    planes = {}
-    while len(planes) < 64:
-        left = [i for i in range(64) if i not in planes]
-        pairs = draw_pairs(rng, y, targets, len(left), 1)
-        sides = rng.integers(max(1, 2 * short // 7), max(1, 4 * short // 7) + 1, len(left))
-        tops, lefts = rng.integers(0, [height - s + 1 for s in sides]), rng.integers(0, [width - s + 1 for s in sides])
-        for i, (a, [b]), s, top, start in zip(left, pairs, sides, tops, lefts, strict=True):
-            normal = np.zeros((height, width, n_channels))
-            window = (slice(top, top + s), slice(start, start + s))
-            normal[window] = (X[b] - X[a]).reshape(normal.shape)[window]
-            if normal.any():
-                planes[i] = halfway(X[a], normal.ravel())
-    return [planes[i] for i in range(64)]
+    return [halfway(X[a], X[b] - X[a]) for a, b in draw_pairs(rng, y, targets, 64)]
 
 
 def sparse_block(rng, X, y, targets, recipe):
     """A few features in which two rows differ, integer weights, and a threshold between the sums at both rows."""
-    pairs = [(a, b) for a, [b] in draw_pairs(rng, y, targets, 64, 1)]
+    pairs = draw_pairs(rng, y, targets, 64)
     differ = [np.flatnonzero(X[a] != X[b]) for a, b in pairs]
     low, high = recipe.feature_range
     counts = rng.integers(low, high + 1, 64)
@@ -212,34 +184,15 @@ def number_between(low, high, place, exact_in):
     return min(max(middle, float(first)), float(last))
 
 
-BLOCKS = {
-    "bisector": bisector_block, "near-bisector": near_bisector_block, "local": local_block, "sparse": sparse_block,
-}  # fmt: skip
-
-
-def open_bisector_block(rng, X, y, targets, is_open):
-    """As near bisectors, of open pairs: their first points in random order, in turn if they are too few."""
-    turn = rng.permutation([row for row in range(len(y)) if y[row] in targets]).tolist()
-    firsts = [a for a in turn if is_open[a].any()][:64]
-    firsts = [firsts[i % len(firsts)] for i in range(64)]
-    seconds = [np.flatnonzero(is_open[a]) for a in firsts]
-    drawn = rng.integers(0, [[len(rows)] * 256 for rows in seconds])
-    planes = []
-    for a, rows, places in zip(firsts, seconds, drawn, strict=True):
-        _, b = min((dot(X[b] - X[a], X[b] - X[a]), b) for b in rows[places])
-        planes.append(halfway(X[a], X[b] - X[a]))
-    return planes
-
-
-def hyperplanes(X, y, targets, recipe, seed, still_open=lambda: None):
-    """Hyperplanes without end, one at a time; near bisectors of pairs that are still open, if any are said to be."""
+def hyperplanes(X, y, targets, recipe, seed):
+    """Hyperplanes without end, one at a time."""
     block = 0
     while True:
-        rng, is_open = stream(seed, HYPERPLANES, block), still_open() if block else None
-        if recipe.hyperplanes == "near-bisector" and is_open is not None and is_open.any():
-            weights, biases = zip(*open_bisector_block(rng, X, y, targets, is_open), strict=True)
-        elif recipe.hyperplanes in BLOCKS:
-            weights, biases = zip(*BLOCKS[recipe.hyperplanes](rng, X, y, targets, recipe), strict=True)
+        rng = stream(seed, HYPERPLANES, block)
+        if recipe.hyperplanes == "bisector":
+            weights, biases = zip(*bisector_block(rng, X, y, targets), strict=True)
+        elif recipe.hyperplanes == "sparse":
+            weights, biases = zip(*sparse_block(rng, X, y, targets, recipe), strict=True)
         else:
             weights, biases = gaussian_block(rng, X, recipe)
         yield from zip(np.asarray(weights).astype(np.float64), biases, strict=True)
@@ -405,10 +358,7 @@ def cover_classes(evidence, y, targets, recipe, seed):
         target = [row for row in by_class if y[row] == k]
         rest = [row for row in by_class if y[row] != k]
         order = [target[place] for place in stream(seed, ORDER, k).permutation(len(target))]
-        if recipe.selection == "greedy":
-            covers.append(greedy_cover(evidence, target, rest, order, recipe.greedy_memory))
-        else:
-            covers.append(random_cover(evidence, target, rest, order))
+        covers.append(random_cover(evidence, target, rest, order))
     return covers
 
 
@@ -463,7 +413,7 @@ def algorithm_2(X, y, width, recipe, seed):
 def algorithm_1(X, y, recipe, seed, min_width=0, rescue=True):
     """One hyperplane at a time until all pairs are separated; coordinate cuts where that stalls."""
     targets = choose_targets(y, recipe.target)
-    source = hyperplanes(X, y, targets, recipe, seed, lambda: is_open)
+    source = hyperplanes(X, y, targets, recipe, seed)
     is_open, were_open = all_pairs(y, targets), {}
     W, B, bits = np.empty((0, X.shape[1])), [], np.empty((len(X), 0), dtype=bool)
     while is_open.any() or len(B) < min_width:

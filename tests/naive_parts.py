@@ -10,7 +10,7 @@ from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Work
 from exactfit.construct.distinct import Distinct, Groups, ranks_of
 from exactfit.construct.evidence import Counts
-from exactfit.construct.hyperplanes import largest_distance, nearest_row
+from exactfit.construct.hyperplanes import largest_distance
 from exactfit.construct.patterns import patterns_of
 from exactfit.data import PartedPoints, mean
 from exactfit.data.equal import hashes_of
@@ -27,11 +27,6 @@ class InParts(PartedPoints):
 
     def __getitem__(self, rows):
         return self.X[rows]
-
-    def nearest(self, points, candidates):
-        return np.array(
-            [nearest_row(self.X, x, np.unique(rows))[1] for x, rows in zip(points, candidates, strict=True)]
-        )
 
     def mean(self):
         return mean(self.X)

@@ -203,19 +203,19 @@ class NaiveCover:
         pool = self.open()
         if not pool:
             return
-        if self.size <= 2 * self.n:
-            found = self.fit(self.start_with(pool), HARD_TARGET)
-            if found[1][3] == self.left():
-                self.accept(*found)
-                return
         state = self.start_with(pool)
         found = self.fit(state, self.effort.soft)
-        if 100 * found[1][3] < self.effort.enough * self.left():
-            return
-        if found[1][3] < self.left():
-            firmer = self.fit(state, self.effort.firm)
-            found = firmer if firmer[1][3] == self.left() else found
-        self.accept(*found)
+        percent = Fraction(100 * found[1][3], self.left())
+        if self.effort.clean <= percent < 100:
+            other = self.fit(state, self.effort.firm)
+        elif percent < self.effort.enough and self.size <= 2 * self.n:
+            other = self.fit(self.start_with(pool), HARD_TARGET)
+        else:
+            other = found
+        if other[1][3] == self.left():
+            found = other
+        if Fraction(100 * found[1][3], self.left()) >= self.effort.enough:
+            self.accept(*found)
 
     def around(self, seed: int) -> None:
         by_distance = sorted(self.open(), key=lambda c: (-agreeing(self.on[seed], self.on[c]), c))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pytest
 import scipy.sparse as sp
 from constructors import OWN, squared_relu
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def labels(*names: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
-    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    options = {"random_state": 0, "detectors": "mask"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exactfit.ExactfitWarning)
         return InterpolatingClassifier(**options).fit(X, y)
@@ -38,27 +38,29 @@ def fitted(X: Any, y: Any, **options: Any) -> InterpolatingClassifier:
 def as_given(model: InterpolatingClassifier, X: NDArray[Any]) -> Any:
     """Points for a model as it was fitted to them: in a frame, if its features have names."""
     names = getattr(model, "feature_names_in_", None)
-    return X if names is None else pd.DataFrame(X, columns=names)
+    return X if names is None else pytest.importorskip("pandas").DataFrame(X, columns=names)
 
 
-FRAME = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
+def fitted_to_frame() -> InterpolatingClassifier:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(points(), columns=["größe", 'quo"te\\', "🦀 crab"])
+    return fitted(frame, pd.Series(labels("x", "y")))
+
+
 FIVEFOLD = np.repeat(points(8), 5, axis=0)
 CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
-    "one-sided": lambda: fitted(points(), labels(0, 1)),
+    "one-sided": lambda: fitted(points(), labels(0, 1), target=None),
     "target": lambda: fitted(points(), labels("no", "yes"), target="no"),
     "numpy target": lambda: fitted(points(), labels(3, 5), target=np.int64(3), min_width=np.int32(100)),
-    "both classes": lambda: fitted(points(), labels(0, 1), target="all", selection="greedy"),
+    "both classes": lambda: fitted(points(), labels(0, 1), target="all"),
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
-    "images": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="local", image_shape=(1, 3)),
-    "near bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="near-bisector", detectors="weighted"),
     "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
     "sparse images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(3, 1), max_features=2),
     "sparse relu": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", activation="relu", width=400),
-    "networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=3),
-    "one-sided networks": lambda: fitted(points(), labels("a", "b"), n_networks=2, hyperplanes="bisector", width=70),
-    "weighted networks": lambda: fitted(points(), labels(0, 1, 2), n_networks=2, detectors="weighted"),
+    "weighted bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="bisector", detectors="weighted"),
+    "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
     "own function": lambda: fitted(points(), labels(0, 1), activation=squared_relu),
     "own activation": lambda: fitted(points(), labels(0, 1, 2), activation=OWN),
     "bool labels": lambda: fitted(points(), labels(True, False)),
@@ -68,7 +70,7 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "big-endian labels": lambda: fitted(points(), labels(1, -2, dtype=">i2")),
     "wide labels": lambda: fitted(points(), labels("é", "\ud800", dtype="U30")),
     "object labels": lambda: fitted(points(), labels("x", "y", "", dtype=object)),
-    "frame": lambda: fitted(FRAME, pd.Series(labels("x", "y"))),
+    "frame": fitted_to_frame,
     "sparse": lambda: fitted(sp.csr_array(points() * (points(seed=1) > -1)), labels(0, 1)),
     "float32": lambda: fitted(points().astype(np.float32), labels(0, 1)),
     "points missed": lambda: fitted(points(), labels(0, 1), width=2),

@@ -34,7 +34,7 @@ MODELS = {
 def fitted(problem: str = "moons", **options):
     X, y = make_moons(80, noise=0.2, random_state=0) if problem == "moons" else PROBLEMS[problem]()
     names = np.array(["nought", "one", "two", "three"])
-    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    options = {"random_state": 0, "detectors": "mask"} | options
     return InterpolatingClassifier(**options).fit(X, names[y]), X, names[y]
 
 

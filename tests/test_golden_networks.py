@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from golden_networks import (
@@ -20,6 +21,7 @@ from golden_networks import (
 )
 
 import exactfit
+from exactfit.exceptions import ModelFileError, ParameterError
 from exactfit.persistence.container import FORMAT, read_container
 
 TABLE = json.loads(FACTS.read_text(encoding="utf-8"))
@@ -45,7 +47,7 @@ def test_there_are_files_of_every_format() -> None:
 
 def test_every_option_that_a_network_depends_on_is_tried() -> None:
     tried = {key for case in ESTIMATORS.values() for key, value in case.keywords.items() if value != OPTIONS[key]}
-    assert OPTIONS.keys() - tried == {"verbose"}
+    assert OPTIONS.keys() - tried == {"verbose", "image_shape"}  # which is for images, and no law here looks at them
 
 
 @pytest.mark.parametrize("name", ["table", "table-unscaled"])
@@ -66,3 +68,27 @@ def test_old_file_answers_as_it_did(name: str) -> None:
     X, _, new = DATA[FILES[name]["data"]]()
     model = exactfit.load(GOLDEN / name)
     assert [kept(model.predict(X)), kept(model.predict(new))] == FILES[name]["answers"]
+
+
+def test_a_file_of_several_networks_is_refused_with_the_reason() -> None:
+    with pytest.raises(ModelFileError, match=r"several networks.*\(n_networks of exactfit 0\.2\).*fit it again"):
+        exactfit.load(GOLDEN / "networks.exactfit")
+
+
+@pytest.mark.parametrize("name", ["margin.exactfit", "near-bisector.exactfit", "local.exactfit"])
+def test_a_file_that_names_options_that_are_gone_proves_what_it_did_and_is_saved_again(
+    name: str, tmp_path: Path
+) -> None:
+    X, y, _ = DATA[FILES[name]["data"]]()
+    model = exactfit.load(GOLDEN / name)
+    proof = exactfit.certify(model, X, y)
+    assert (proof.holds, proof.data_digest) == (True, model.certificate_.data_digest)
+    exactfit.save(model, tmp_path / "again")
+    assert exactfit.load(tmp_path / "again").get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(("name", "law"), [("near-bisector.exactfit", "near-bisector"), ("local.exactfit", "local")])
+def test_a_law_that_is_gone_is_refused_by_fit_alone(name: str, law: str) -> None:
+    X, y, _ = DATA[FILES[name]["data"]]()
+    with pytest.raises(ParameterError, match=f"hyperplanes must be one of 'gaussian', 'bisector', got '{law}'"):
+        exactfit.load(GOLDEN / name).fit(X, y)

@@ -50,13 +50,12 @@ class Exhibit:
 
     def sizes(self) -> dict[str, int]:
         """How large the network is."""
-        network, count = self.model.network_, len(self.model.networks_)
+        network = self.model.network_
         return {
-            **({"networks": count} if count > 1 else {}),
             "hyperplanes": network.widths[0],
             "detectors": network.widths[1],
             "neurons": network.n_neurons,
-            "parameters": sum(one.n_parameters for one in self.model.networks_),
+            "parameters": network.n_parameters,
         }
 
     def headline(self) -> str:
@@ -98,7 +97,7 @@ def draw(shown: Exhibit, folder: Path) -> Path:
 
         figure = Figure(figsize=(6.4, 4.6))
         ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots(), resolution=600)
-        parts = ("networks", "hyperplanes", "detectors")
+        parts = ("hyperplanes", "detectors")
         told = ", ".join(f"{count:,} {part}" for part, count in shown.sizes().items() if part in parts)
         ax.set_title(f"{shown.name}: {told}")
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
@@ -20,21 +19,15 @@ from .certificate import Certificate, certify
 from .construct import Construction
 from .construct.build import build
 from .construct.patterns import rounded
-from .construct.recipe import count_networks
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
-from .network.detectors import LOWEST, class_slack, mean_slack
+from .network.detectors import LOWEST, class_slack
 from .network.standings import Standings
 from .options import ACCURATE, PAPER, Options, accurate, options_text
 from .outcome import Outcome
 
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
-
-
-def has_votes(model: Any) -> bool:
-    """Whether there are several networks, or will be: shares of one vote would say nothing."""
-    return (len(model.networks_) if hasattr(model, "networks_") else count_networks(model)) > 1
 
 
 @fill_docstring(options=options_text(ACCURATE))
@@ -57,9 +50,6 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     ----------
     classes_ : ndarray
     network_ : Network
-        Of several networks (``n_networks``) the one that holds them all side by side.
-    networks_ : tuple of Network
-        Each of them; just ``network_`` if there is one.
     outcome_ : Outcome
     interpolates_ : bool
         Whether every training point is classified as its label says.
@@ -92,7 +82,6 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     min_width: Literal["auto"] | int = accurate("min_width")
     hyperplanes: str = accurate("hyperplanes")
     detectors: str = accurate("detectors")
-    n_networks: Literal["auto"] | int = accurate("n_networks")
     target: Any = accurate("target")
     random_state: Any = None
     verbose: int = 0
@@ -111,8 +100,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         >>> from exactfit import InterpolatingClassifier
         >>> InterpolatingClassifier.paper(width=200, max_bias=1.0)
         InterpolatingClassifier(center=False, detectors='mask', hyperplanes='gaussian',
-                                max_bias=1.0, min_width=0, n_networks=1, target=None,
-                                width=200)
+                                max_bias=1.0, min_width=0, target=None, width=200)
         """
         return cls(**PAPER | options)
 
@@ -175,7 +163,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         """Take over what was built; ``extend`` does so for a copy of a classifier."""
         missed = len(made.trace.uncovered)
         self.classes_, self.network_, self.trace_ = classes, made.network, made.trace
-        self.networks_, self.outcome_ = made.networks, made.outcome
+        self.outcome_ = made.outcome
         self.interpolates_ = made.outcome.interpolates
         self.certificate_ = certificate
         self.width_, self.n_detectors_ = made.network.widths[:2]
@@ -210,15 +198,11 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Of several networks the mean; the lowest float64 for a class without detectors. For two classes one
-            number, positive for ``classes_[1]``: its slack minus that of the other, if both have detectors.
+            The lowest float64 for a class without detectors. For two classes one number, positive for
+            ``classes_[1]``: its slack minus that of the other, if both have detectors.
         """
         check_is_fitted(self)
-        return self._scores(self._slack(self._points(X)))
-
-    def _slack(self, points: Matrix) -> NDArray[np.float64]:
-        """The slack of every output, of several networks the mean."""
-        return mean_slack(self.networks_, points, n_jobs=self.n_jobs)
+        return self._scores(class_slack(self.network_, self._points(X), n_jobs=self.n_jobs))
 
     def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decision function, from the slack of every output."""
@@ -246,44 +230,11 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         points = self._points(X)
         step = max(1, SCORES_AT_ONCE // len(self.classes_))
         tiles = (points[start : start + step] for start in range(0, points.shape[0], step))
-        return np.concatenate([self._answers(self._scores(self._slack(tile))) for tile in tiles])
+        slacks = (class_slack(self.network_, tile, n_jobs=self.n_jobs) for tile in tiles)
+        return np.concatenate([self._answers(self._scores(slack)) for slack in slacks])
 
     def _answers(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return np.asarray(self.classes_[self._codes(scores)])
-
-    @staticmethod
-    def _codes(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-
-    @available_if(has_votes)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
-        """Shares of the networks that answer each class by themselves; only where there are several (``n_networks``).
-
-        ``predict`` goes by the mean of their scores, and need not take the class with most votes.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from exactfit import InterpolatingClassifier
-        >>> model = InterpolatingClassifier(n_networks=5, random_state=0).fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
-        >>> model.predict_proba([[0.0], [1.0]])
-        array([[1., 0.],
-               [0., 1.]])
-        """
-        check_is_fitted(self)
-        points = self._points(X)
-        shares = np.zeros((points.shape[0], len(self.classes_)))
-        for network in self.networks_:
-            codes = self._codes(self._scores(class_slack(network, points, n_jobs=self.n_jobs)))
-            shares[np.arange(len(codes)), codes] += 1
-        return shares / len(self.networks_)
+        return np.asarray(self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)])
 
     def explain(self, X: Matrix, *, radii: bool = False) -> Explanations:
         """What stands behind the answer for each point.
@@ -304,7 +255,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         Examples
         --------
         >>> from exactfit import InterpolatingClassifier
-        >>> model = InterpolatingClassifier(n_networks=1, detectors="mask", random_state=0)
+        >>> model = InterpolatingClassifier(detectors="mask", random_state=0)
         >>> model = model.fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
         >>> print(model.explain([[1.0]])[0])
         'b': claimed by 'b'
@@ -314,9 +265,8 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         check_is_fitted(self)
         points = self._points(X)
         standings = Standings.of(self.network_, points, self.n_jobs)
-        slack = standings.best if len(self.networks_) == 1 else self._slack(points)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
-        labels = self._answers(self._scores(slack))
+        labels = self._answers(self._scores(standings.best))
         proved = certify(self, X, labels, radii=True, n_jobs=self.n_jobs).radii if radii else None
         return Explanations(
             labels=labels, standings=standings, radii=proved,
@@ -330,7 +280,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return SupportRows(trace.support, trace.shares, trace.support_starts) if len(trace.support_starts) else None
 
     def claims(self, X: Matrix) -> NDArray[np.bool_]:
-        """Which classes claim each point: those of which a detector fires, in any of the networks.
+        """Which classes claim each point: those of which a detector fires.
 
         A training point is claimed by its class alone; other points by one class, by none or by several.
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from .network.activations import Activation
 
-LAWS = ("gaussian", "bisector", "near-bisector", "local", "sparse")
+LAWS = ("gaussian", "bisector", "sparse")
 ACTIVATIONS = ("threshold", "relu")
-SELECTIONS = ("random", "greedy")
 DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
@@ -27,19 +26,16 @@ PAPER: dict[str, Any] = {
     "center": False,
     "hyperplanes": "gaussian",
     "detectors": "mask",
-    "selection": "random",
     "target": None,
-    "n_networks": 1,
     "margin": 0.0,
 }
 # Where the estimator differs from the record below. Measured on data sets that are not those of docs/accuracy.md,
 # which says what they reach.
 ACCURATE: dict[str, Any] = {
     "min_width": "auto",
-    "hyperplanes": "near-bisector",
+    "hyperplanes": "sparse",
     "detectors": "auto",
     "target": "all",
-    "n_networks": "auto",
 }
 
 
@@ -86,8 +82,8 @@ class Options:
         so many (Algorithm 2, which may miss points and then warns).
     min_width : int or "auto", default=0
         Adaptive only: draw at least so many. More hyperplanes mean fewer detectors, and answers on new points that
-        are right more often. ``"auto"``: 16 for each row of X, at most 512 for each of several networks; for one
-        network at most 4096, or 2048 for more than 1,024 rows; never more than ``max_width`` and what memory allows.
+        are right more often. ``"auto"``: 16 for each row of X, at most 4096; never more than ``max_width`` and what
+        memory allows.
     max_width : int or None, default=None
         Adaptive only: give up beyond so many (None: what memory allows).
     max_bias : "radius" or float, default="radius"
@@ -95,26 +91,21 @@ class Options:
         largest norm of the data (as drawn upon, that is after centring).
     center : bool, default=True
         Draw hyperplanes around the mean of the data; False is the paper's choice.
-    hyperplanes : {"gaussian", "bisector", "near-bisector", "local"}, default="gaussian"
-        The paper's law; perpendicular bisectors of random pairs of different labels; of a random point and
-        the nearest of 256 random ones of other labels (an eighth of them, if that is fewer); or, for images,
-        of random pairs of different labels as seen through a random window.
+    hyperplanes : {"gaussian", "bisector", "sparse"}, default="gaussian"
+        The paper's law; perpendicular bisectors of random pairs of different labels; or hyperplanes that look at
+        a few features each, between two rows of different labels.
     max_features : int or (low, high), default=4
         For ``hyperplanes="sparse"``: the number of features of a hyperplane is uniform from 1 to that, or from low
         to high.
     image_shape : (height, width) or (height, width, channels), default=None
-        For ``hyperplanes="sparse"`` and ``"local"``: what a row of X is an image of, pixel by pixel in C order.
+        For ``hyperplanes="sparse"``: what a row of X is an image of, pixel by pixel in C order. The features of a
+        hyperplane then lie in a random square window.
     rescue : bool, default=True
         Adaptive only: when random draws stall, finish with coordinate cuts.
     activation : {"threshold", "relu"}, Activation or named function, default="threshold"
     detectors : {"mask", "weighted", "auto"}, default="mask"
         What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
-        fewer of them. ``"auto"``: weights for at most 1,024 rows, where they take little time, if the width is
-        adaptive and ``selection`` and ``activation`` allow them; else masks.
-    selection : {"random", "greedy"}, default="random"
-        Anchors in random order (the paper), or always the one that claims most.
-    greedy_memory : int, default=2**28
-        Bytes for greedy selection's coverage rows.
+        fewer of them. ``"auto"``: weights where the activation is a threshold, else masks.
     target : label, "all" or None, default=None
         Two classes only: the class that gets detectors. None: the rarer one, the last of
         the sorted labels on a tie. ``"all"``: both.
@@ -128,10 +119,6 @@ class Options:
         training point is also right in every IEEE evaluation in that format, in any order of sums,
         fused or not, so that exports stay exact. Points are rounded to the format first, here and
         in ``predict``; points that become equal by it must have equal labels.
-    n_networks : int or "auto", default=1
-        So many networks, each from a seed of its own, that answer by the mean of their scores. Each
-        interpolates, so the mean does; on new points it is right more often. ``"auto"``: five, if the width is
-        adaptive; one of a given width.
     margin : float or str, default=0.0
         Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
         units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
@@ -145,9 +132,8 @@ class Options:
     )
     _: KW_ONLY
     min_width: Literal["auto"] | int = _option(
-        0, "Adaptive: at least so many hyperplanes, or auto (512 a network; more of one alone).",
-        words=("auto",), number=int,
-    )  # fmt: skip
+        0, "Adaptive: at least so many hyperplanes, or auto (16 to a row, at most 4096).", words=("auto",), number=int
+    )
     max_width: int | None = _option(
         None, "Adaptive: give up beyond so many hyperplanes.", int | None, settings={"min": 1}
     )
@@ -156,22 +142,20 @@ class Options:
     )
     center: bool = _option(True, "Draw hyperplanes around the mean of the data.", bool)
     hyperplanes: str = _option(
-        "gaussian", f"{LAWS[0]} (the paper's), {', '.join(LAWS[1:-1])}, or {LAWS[-1]} (for images).", words=LAWS
+        "gaussian", "gaussian (the paper's), bisector, or sparse (few features each).", words=LAWS
     )
     max_features: int | tuple[int, int] = _option(
         4, "For sparse: features of a hyperplane, from 1 to so many, or from low to high.",
         settings={"metavar": "N|LOW,HIGH"},
     )  # fmt: skip
     image_shape: tuple[int, ...] | None = _option(
-        None, "For local: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
+        None, "For images: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
     )
     rescue: bool = _option(True, "Adaptive: finish with cuts when random hyperplanes stall.", bool)
     activation: str | Activation | Callable[..., Any] = _option("threshold", "threshold or relu.", words=ACTIVATIONS)
     detectors: str = _option(
         "mask", "What detectors count with: mask (the paper's), weighted (far fewer), or auto.", words=DETECTORS
     )
-    selection: str = _option("random", "Anchors: random (the paper's), or greedy (fewer, slower).", words=SELECTIONS)
-    greedy_memory: int = _option(2**28, "Bytes that greedy selection may use.", int)
     target: Any = _option(
         None, "Two classes: the one that gets detectors, or all.", str | None,
         flags=("--target-class",), settings={"metavar": "LABEL"},
@@ -184,9 +168,6 @@ class Options:
         None, "Stay exact in every evaluation in float64 or float32.", str | None,
         words=FORMATS, settings={"metavar": "FORMAT"},
     )  # fmt: skip
-    n_networks: Literal["auto"] | int = _option(
-        1, "Networks that answer by the mean of their scores, or auto (5 if adaptive).", words=("auto",), number=int
-    )
     margin: float | str = _option(
         0.0, "How far a row may move and keep its answer: a distance, or 25% of half the separation."
     )
@@ -209,7 +190,8 @@ def options_text(defaults: Mapping[str, Any]) -> str:
     >>> options_text({"width": 7}).splitlines()[0]
     'width : "adaptive" or int, default=7'
     """
-    text = (Options.__doc__ or "").split("----------\n")[1].strip("\n ")
+    # Under ``python -OO`` there are no docstrings, and nothing to fill in.
+    text = (Options.__doc__ or "").partition("----------\n")[2].strip("\n ")
     for name, default in defaults.items():
         text = re.sub(rf"(?m)^( *{name} : .*default=).*$", rf"\g<1>{json.dumps(default)}", text)
     return text

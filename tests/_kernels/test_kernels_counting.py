@@ -105,30 +105,6 @@ def test_best_slack_of_counts(n_bits, n_columns):
     assert (out[1] == -100).all()
 
 
-def test_best_slack_of_sums():
-    columns, _, masks = masked_values(20, 70, 25, 5)
-    limits, classes = np.array([40.0, 20.0, 18.5, 30.0, 1e-3]), np.array([1, 0, 1, 0, 0])
-    out = np.full((2, 25), -1e9)
-    counting.best_slack_sums(columns, masks_of(masks), limits, limits.astype(float), classes, out)
-    slack = [
-        [(limit - naive.ordered_sum(columns[mask, c])) / limit for c in range(25)]
-        for limit, mask in zip(limits, masks, strict=True)
-    ]
-    for k in range(2):
-        assert out[k].tolist() == np.array(slack)[classes == k].max(axis=0).tolist()
-
-
-def test_slack_of_a_sum_at_its_limit_is_below_zero():
-    out = np.full((1, 3), -1e9)
-    below = np.nextafter(2.0, 0.0)
-    counting.best_slack_sums(
-        np.array([[2.0, below, np.nextafter(2.0, 3.0)]]), masks_of(np.ones((1, 1), dtype=bool)), np.array([2.0]),
-        np.array([2.0]), np.array([0]), out,
-    )  # fmt: skip
-    assert (out[0] > 0).tolist() == [False, True, False]
-    assert (out != 0).all()
-
-
 EXTREMES = np.array([-128, -127, -1, 0, 1, 126, 127], dtype=np.int8)
 
 

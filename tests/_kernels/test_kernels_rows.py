@@ -64,18 +64,6 @@ def test_each_product_with_its_own_point_is_subtracted_in_order(dtype):
     assert b.tolist() == expected
 
 
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([1.0, 1e-200, 1e200]))
-def test_the_nearest_of_each_is_the_first_with_the_least_square(seed, size):
-    rng = np.random.default_rng(seed)
-    points, X = size * rng.integers(-2, 3, (5, 2)), size * rng.integers(-2, 3, (12, 2))  # many ties, and overflow
-    places, found = np.sort(rng.integers(0, 12, (5, 4)), axis=1), np.empty(5, dtype=np.intp)
-    rows.nearest_of_each(points, X, places, found)
-    squares = np.empty((5, 12))
-    for point, line in zip(points, squares, strict=True):
-        rows.squares_from(point, X, line)
-    assert found.tolist() == [own[line[own].argmin()] for own, line in zip(places, squares, strict=True)]
-
-
 def hashed(X):
     hashes = np.empty(len(X), dtype=np.uint64)
     rows.hash_rows(np.ascontiguousarray(X, dtype=np.float64), hashes)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from processes import started
 
 from exactfit._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end, run_alone, workers
 from exactfit._support.threads import memory_of
@@ -45,15 +46,12 @@ def lives(process: int) -> bool:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
 def test_workers_end_with_whom_they_work_for(tmp_path: Path) -> None:
     (tmp_path / "orphan.py").write_text(ORPHAN, encoding="utf-8")
-    parent = subprocess.Popen(
-        [sys.executable, tmp_path / "orphan.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    time.sleep(3.0)
-    assert lives(child)
-    parent.kill()
-    parent.communicate()
+    command = [sys.executable, tmp_path / "orphan.py"]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        time.sleep(3.0)
+        assert lives(child)
     end = time.monotonic() + 20
     while lives(child):
         assert time.monotonic() < end, "the orphan lives on"

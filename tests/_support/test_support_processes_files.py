@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from exactfit._support.processes import write_whole
+from exactfit._support import processes
+from exactfit._support.processes import read_stream, refuse_endless, write_whole
+from exactfit.exceptions import DataError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -46,3 +52,79 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="cannot save the text: there is no such folder") as caught:
         write_whole(tmp_path / "none" / "a.bin", b"", "the text")
     assert caught.value.filename == str(tmp_path / "none")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write_whole(path, b"new", "the text")
+    assert path.stat().st_mode & 0o777 == mode
+    assert path.read_bytes() == b"new"
+
+
+def test_nobody_reads_the_new_file_before_it_is_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "a.bin", []
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    monkeypatch.setattr(processes, "_lock", lambda file: seen.append(os.fstat(file.fileno()).st_mode & 0o777))
+    write_whole(path, b"new", "the text")
+    assert seen == [0o600]
+
+
+STOPPED = """
+import os, signal, sys
+from exactfit._support import processes
+os.fsync = lambda handle: (print("written", flush=True), signal.pause())
+processes.write_whole(sys.argv[1], b"new", "the text")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_what_a_killed_save_leaves_behind_is_removed_by_the_next_one_and_not_before_it_is_killed(tmp_path) -> None:
+    path = tmp_path / "a.bin"
+    writer = subprocess.Popen([sys.executable, "-c", STOPPED, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        (left,) = tmp_path.glob(".exactfit-*.tmp")
+        long_ago = time.time() - 2 * processes.LEFT_BEHIND_SECONDS
+        os.utime(left, (long_ago, long_ago))
+        write_whole(tmp_path / "b.bin", b"other", "the text")
+        assert left.exists()  # its writer is alive, and has locked it
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+    write_whole(tmp_path / "b.bin", b"other", "the text")
+    assert sorted(os.listdir(tmp_path)) == ["b.bin"]
+
+
+def test_a_file_aside_that_was_just_made_is_left_alone(tmp_path: Path) -> None:
+    aside = tmp_path / ".exactfit-0.tmp"
+    aside.write_bytes(b"")
+    write_whole(tmp_path / "a.bin", b"", "the text")
+    assert aside.exists()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a device")
+def test_devices_and_pipes_have_no_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (Path("/dev/zero"), pipe):
+        with pytest.raises(DataError, match="is no ordinary file: save what it gives to one first"):
+            refuse_endless(path)
+    for path in (tmp_path, tmp_path / "none"):  # opening these has an error of its own
+        assert refuse_endless(path) == path
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a device")
+def test_a_stream_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "LARGEST_STREAM", 2**20)
+    path = tmp_path / "a"
+    path.write_bytes(bytes(2**20))
+    with path.open("rb") as file:
+        assert len(read_stream(file, "a")) == 2**20
+    with Path("/dev/zero").open("rb") as file, pytest.raises(DataError, match=r"^a goes on beyond 1 MiB: save what"):
+        read_stream(file, "a")

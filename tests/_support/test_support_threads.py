@@ -203,12 +203,8 @@ def test_an_interrupt_while_waiting_for_the_other_thread_is_heard_there():
                 stopped.set()
                 raise
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with Threads(2) as threads, pytest.raises(KeyboardInterrupt):
-            threads.map(work, range(2))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with Threads(2) as threads, pytest.raises(KeyboardInterrupt):
+        threads.map(work, range(2))
     assert stopped.is_set()
 
 

@@ -22,7 +22,6 @@ from small_networks import changed, small_problem
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width
 from exactfit.certificate import Certificate, certify, data_digest
 from exactfit.constructions import Huang
-from exactfit.data import Points
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.network import Decoder, Dense
 from exactfit.network.activations import Activation
@@ -97,16 +96,6 @@ def test_an_unknown_label_is_an_error_in_its_row() -> None:
     assert certify(model.network_, X, codes).errors.tolist() == [3]
     codes[3] = -1
     assert certify(model.network_, X, codes).errors.tolist() == [3]
-
-
-def test_points_are_looked_at_once_however_many_networks_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y, *_ = small_problem(np.random.default_rng(3), n=40, classes=3)
-    model = InterpolatingClassifier(n_networks=3, random_state=0).fit(X, y)
-    calls: list[Points] = []
-    checked = Points.checked
-    monkeypatch.setattr(Points, "checked", lambda self: calls.append(self) or checked(self))
-    assert certify(model, X, y).holds
-    assert len(calls) == 1
 
 
 def test_activations_of_ones_own_are_judged_by_evaluation_only() -> None:

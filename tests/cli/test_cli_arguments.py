@@ -45,8 +45,8 @@ def test_options_are_made_from_the_record() -> None:
 def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
     write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
     fit = ["fit", "two.csv", "--label", "y", "-o", "m", "--force", "--preset"]
-    output_of([*fit, "paper", "--n-networks", "2"], capsys)
-    assert exactfit.load("m").classifier_.get_params().items() >= (PAPER | {"n_networks": 2}).items()
+    output_of([*fit, "paper", "--min-width", "20"], capsys)
+    assert exactfit.load("m").classifier_.get_params().items() >= (PAPER | {"min_width": 20}).items()
     output_of([*fit, "accurate", "--hyperplanes", "gaussian"], capsys)
     expected = {**InterpolatingClassifier().get_params(), "hyperplanes": "gaussian"}
     assert {name: expected[name] for name in PAPER}.items() <= exactfit.load("m").classifier_.get_params().items()
@@ -56,12 +56,12 @@ def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
 def test_options_reach_the_estimator(capsys: Capture) -> None:
     write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
     given = ["--min-width", "70", "--max-width", "9000", "--max-bias", "2.5", "--no-center", "--no-rescue", "-j", "1"]
-    given += ["--hyperplanes", "bisector", "--activation", "relu", "--selection", "greedy", "--greedy-memory", "1000"]
+    given += ["--hyperplanes", "bisector", "--activation", "relu"]
     given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
     output_of(["fit", "two.csv", "--label", "y", "-o", "m", *given], capsys)
     model = exactfit.load("m")
     expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
-    expected |= {"hyperplanes": "bisector", "activation": "relu", "selection": "greedy", "greedy_memory": 1000}
+    expected |= {"hyperplanes": "bisector", "activation": "relu"}
     expected |= {"target": 7, "conflicts": "majority", "random_state": 5, "width": "adaptive"}
     assert expected.items() <= model.classifier_.get_params().items()
     assert model.scale == "none"
@@ -69,12 +69,12 @@ def test_options_reach_the_estimator(capsys: Capture) -> None:
 
 def test_images_and_weights_reach_the_estimator(capsys: Capture) -> None:
     write("images.csv", "a,b,c,d,y\n1,3,0,0,0\n2,7,0,1,1\n3,3,1,1,2\n")
-    fit = ["fit", "images.csv", "--label", "y", "-o", "m", "--hyperplanes", "local", "--detectors", "weighted"]
+    fit = ["fit", "images.csv", "--label", "y", "-o", "m", "--detectors", "weighted"]
     assert "whole numbers as in 28,28" in error_of([*fit, "--image-shape", "2x2"], capsys, ExitCode.USAGE)
-    assert "of 6 numbers, but rows of X have 4" in error_of([*fit, "--image-shape", "2,3"], capsys, ExitCode.USAGE)
-    output_of([*fit, "--image-shape", "2,2"], capsys)
-    expected = {"hyperplanes": "local", "image_shape": (2, 2), "detectors": "weighted"}
-    assert expected.items() <= exactfit.load("m").classifier_.get_params().items()
+    error = error_of([*fit, "--hyperplanes", "bisector", "--image-shape", "2,2"], capsys, ExitCode.USAGE)
+    assert "image_shape=(2, 2) has no meaning" in error
+    output_of(fit, capsys)
+    assert exactfit.load("m").classifier_.get_params()["detectors"] == "weighted"
 
 
 def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:
@@ -128,7 +128,7 @@ def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
         ("x,y\n1,a\n2,b\n", ["--width", "wide"], 2, "--width must be a number"),
         ("x,y\n1,a\n2,b\n", ["--max-bias", "large"], 2, "--max-bias must be a number"),
         ("x,y\n1,1\n2,2\n", ["--target-class", "one"], 2, "--target-class must be a number"),
-        ("x,y\n1,a\n2,b\n", ["--selection", "best"], 2, "selection must be"),
+        ("x,y\n1,a\n2,b\n", ["--conflicts", "best"], 2, "conflicts must be"),
         ("x,y\n1,a\n2,b\n", ["--max-width", "1", "--min-width", "5"], 2, "max_width"),
         (b"x,y\n1,\xff\n", [], 3, "is not UTF-8"),
         ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no folder no/such; make it"),

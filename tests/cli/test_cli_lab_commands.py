@@ -65,11 +65,11 @@ def write_noise() -> None:
 
 
 def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "SETTINGS", {"7 networks": {"n_networks": 7}})
+    monkeypatch.setattr(evaluation, "SETTINGS", {"70 hyperplanes": {"min_width": 70}})
     write_noise()
     out, _ = output_of([*EVALUATE, "--min-width", "64"], capsys)
     assert out.splitlines()[0] == "30 points, 2 classes, 2 folds"
-    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "7 networks", "majority"]
+    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "70 hyperplanes", "majority"]
     assert out.splitlines()[-1].startswith("InterpolatingClassifier(")
     plain = json.loads(output_of([*EVALUATE, "--min-width", "64", "--json"], capsys)[0])
     table = read_table("t.csv", label="y")

@@ -255,7 +255,7 @@ def test_training_data_are_read_with_the_options_given(capsys: Capture) -> None:
 
 def test_weighted_detectors_from_fit_to_info_and_explain(capsys: Capture) -> None:
     write("t.csv", "x,z,y\n" + "".join(f"{k},{k * k % 7},{'abc'[k % 3]}\n" for k in range(30)))
-    options = ["--detectors", "weighted", "--width", "200", "--seed", "0"]
+    options = ["--detectors", "weighted", "--seed", "0"]
     output_of(["fit", "t.csv", "--label", "y", "-o", "m", *options], capsys)
     fitted = exactfit.load("m").classifier_
     out, _ = output_of(["info", "m"], capsys)
@@ -407,10 +407,9 @@ def test_warm_up_compiles_beforehand_and_says_how_long_it_took(capsys: Capture) 
     out, err = output_of(["warm-up"], capsys)
     assert out == "ready\n"
     assert [line.split(":")[0] for line in err.splitlines()] == [
-        "1 of 4 (detectors weighted)",
-        "2 of 4 (detectors mask)",
-        "3 of 4 (activation relu)",
-        "4 of 4 (selection greedy)",
+        "1 of 3 (detectors weighted)",
+        "2 of 3 (detectors mask)",
+        "3 of 3 (activation relu)",
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ from exactfit import (
     fixed_width,
 )
 from exactfit.construct import stream as streams
-from exactfit.construct.build import seeds_of_networks
 from exactfit.data import data_digest
 from exactfit.network import Masks, WeightedMasks
 from exactfit.network.sides import sides
@@ -96,29 +94,6 @@ def test_limits_and_claims_are_those_of_all_points_at_once(
     assert certificate.errors.tolist() == extended.certificate.errors.tolist()
     assert certificate.slack == extended.certificate.slack
     assert extended.certificate.holds == extended.construction.outcome.interpolates == (len(wrong) == 0)
-
-
-@pytest.mark.parametrize("detectors", ["mask", "weighted"])
-@given(problem=problems(), seed=st.integers(0, 3), width=st.sampled_from([5, 40]))
-def test_several_networks_are_extended_like_each_of_them(detectors: str, problem: Any, seed: int, width: int) -> None:
-    X, y = problem
-    start = next(k for k in range(2, len(y) + 1) if set(y[:k]) == set(y))
-    stream, training = [(X[start:], y[start:])], (X[:start], y[:start])
-    root = np.random.SeedSequence(seed)
-    recipe = Recipe(detectors=detectors)
-    joint = extend(fixed_width(*training, width, replace(recipe, n_networks=3), root), stream, training=training)
-    alone = [
-        extend(fixed_width(*training, width, recipe, one), stream, training=training)
-        for one in seeds_of_networks(root, 3)
-    ]
-    assert [one.digest for one in joint.construction.networks] == [one.construction.network.digest for one in alone]
-    assert joint.uncovered.tolist() == sorted(set().union(*(one.uncovered.tolist() for one in alone)))
-    coverage = np.concatenate([one.construction.trace.coverage for one in alone])
-    assert joint.construction.trace.coverage.tolist() == coverage.tolist()
-    assert (joint.n_to_claim, joint.n_streamed) == (alone[0].n_to_claim, alone[0].n_streamed)
-    certificate = certify(joint.construction, X, y)
-    assert joint.certificate.holds == joint.construction.outcome.interpolates == certificate.holds
-    assert "in each of 3 networks" in joint.certificate.note
 
 
 @pytest.mark.parametrize("activation", ["threshold", "relu", Activation("squares", lambda t: np.maximum(t, 0.0) ** 2)])
@@ -229,9 +204,7 @@ def test_other_networks_are_refused() -> None:
         extend(foreign, [])
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"target": "all"}, {"n_networks": 2}, {"activation": "relu"}, {"exact_in": "float32"}]
-)
+@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}, {"exact_in": "float32"}])
 def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None:
     names = np.array(["inner", "outer"])
     X, y = moons(200, 0)

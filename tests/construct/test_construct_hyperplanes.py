@@ -18,17 +18,15 @@ from exactfit.construct import Recipe
 from exactfit.construct.algorithms import Setup
 from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream
 from exactfit.data import mean
-from exactfit.exceptions import DataError, ParameterError
+from exactfit.exceptions import DataError
 
 RECIPES = st.builds(
     Recipe,
     max_bias=st.sampled_from(["radius", 0.0, 0.5]),
     center=st.booleans(),
-    hyperplanes=st.sampled_from(["gaussian", "bisector", "near-bisector"]),
+    hyperplanes=st.sampled_from(["gaussian", "bisector"]),
 )
-LAWS = {law: Recipe(hyperplanes=law) for law in ("gaussian", "bisector", "near-bisector")}
-LAWS["local"] = Recipe(hyperplanes="local", image_shape=(2, 3))
-LAWS["local with channels"] = Recipe(hyperplanes="local", image_shape=(1, 2, 3))
+LAWS = {law: Recipe(hyperplanes=law) for law in ("gaussian", "bisector")}
 
 
 def drawn(X, y, targets, recipe, seed, count):
@@ -79,28 +77,6 @@ def test_the_same_as_one_at_a_time(problem, recipe, seed, count):
     planes = drawn(X, y, targets, recipe, seed, count)
     source = naive.hyperplanes(X, y, targets, recipe, seed)
     W, B = zip(*itertools.islice(source, count), strict=True)
-    assert planes.weights.dtype == np.float32
-    np.testing.assert_array_equal(planes.weights, np.array(W))
-    assert planes.biases.tolist() == list(B)
-
-
-@st.composite
-def images(draw):
-    """(X, y, shape): small images, many of which differ in few pixels."""
-    shape = draw(st.sampled_from([(1, 1), (1, 5), (4, 1), (2, 2), (7, 8), (9, 7), (3, 4, 2), (8, 7, 3)]))
-    rng = np.random.default_rng(draw(st.integers(0, 999)))
-    X = np.repeat(rng.standard_normal((1, np.prod(shape))), draw(st.integers(3, 9)), axis=0)
-    for r, row in enumerate(X):
-        row[rng.integers(0, len(row), draw(st.integers(1, 3)))] = r
-    return X, np.arange(len(X)) % draw(st.integers(2, 3)), shape
-
-
-@given(images(), seeds, st.integers(1, 140))
-def test_windows_are_those_of_one_at_a_time(problem, seed, count):
-    X, y, shape = problem
-    recipe = Recipe(hyperplanes="local", image_shape=shape)
-    planes = drawn(X, y, range(y.max() + 1), recipe, seed, count)
-    W, B = zip(*itertools.islice(naive.hyperplanes(X, y, tuple(range(y.max() + 1)), recipe, seed), count), strict=True)
     assert planes.weights.dtype == np.float32
     np.testing.assert_array_equal(planes.weights, np.array(W))
     assert planes.biases.tolist() == list(B)
@@ -205,56 +181,10 @@ def test_bisectors_of_points_of_any_size():
         assert (np.abs(planes.weights).max(axis=1) >= 0.5).all()
 
 
-def test_near_bisectors_take_the_nearest_of_256():
-    rng = np.random.default_rng(7)
-    X, y = rng.permutation(np.arange(8000.0))[:, None], (np.arange(8000) < 3).astype(int)
-    planes = drawn(X, y, [1], Recipe(hyperplanes="near-bisector"), 0, 640)
-    middles = -planes.biases / planes.weights[:, 0].astype(np.float64)
-    steps = 2 * np.abs(X[:3, 0] - middles[:, None]).min(axis=1)
-    assert 10 < steps.mean() < 50, "256 of 8,000 numbers lie 31 apart"
-
-
-def test_the_first_of_equally_near_ones():
-    X, y = np.zeros((41, 2)), np.r_[0, np.ones(40, dtype=int)]
-    X[1:21, 0], X[21:, 1] = 2.0, 2.0
-    planes = drawn(X, y, [0], Recipe(hyperplanes="near-bisector"), 0, 640)  # five of the forty
-    assert 0 < np.count_nonzero(planes.weights[:, 1]) < 64, "none of the first twenty among five: one of 32"
-
-
-def test_windows_are_squares_of_the_measured_sides():
-    rng = np.random.default_rng(8)
-    for shape, sides in (((28, 28), range(8, 17)), ((32, 32, 3), range(9, 19)), ((8, 8), range(2, 5))):
-        X = rng.standard_normal((6, int(np.prod(shape))))
-        planes = drawn(X, np.arange(6) % 2, [0, 1], Recipe(hyperplanes="local", image_shape=shape), 0, 640)
-        seen = set()
-        for weights in planes.weights:
-            on = np.argwhere(weights.reshape(*shape[:2], -1).any(axis=2))
-            height, width = on.max(axis=0) - on.min(axis=0) + 1
-            assert height == width
-            assert np.count_nonzero(weights) == height * width * (shape[2] if len(shape) == 3 else 1)
-            seen.add(int(height))
-        assert seen == set(sides)
-
-
-def test_windows_lie_halfway_between_two_images():
-    X = np.zeros((2, 16))
-    X[1, 5] = 3.0
-    planes = drawn(X, np.array([0, 1]), [0], Recipe(hyperplanes="local", image_shape=(4, 4)), 0, 64)
-    assert np.array_equal(np.argwhere(planes.weights)[:, 1], np.full(64, 5)), "drawn again where they do not differ"
-    np.testing.assert_array_equal(-planes.biases / planes.weights[:, 5], 1.5)
-
-
-def test_images_of_another_shape_are_refused():
-    X, y = np.zeros((2, 12)), np.array([0, 1])
-    with pytest.raises(ParameterError, match=r"image_shape=\(3, 5\) is .* of 15 numbers, but rows of X have 12"):
-        drawn(X, y, [0], Recipe(hyperplanes="local", image_shape=(3, 5)), 0, 1)
-
-
 @pytest.mark.parametrize(
     "recipe",
     [
-        Recipe(), Recipe(center=False), Recipe(hyperplanes="bisector"), Recipe(hyperplanes="near-bisector"),
-        Recipe(hyperplanes="local", image_shape=(1, 2)),
+        Recipe(), Recipe(center=False), Recipe(hyperplanes="bisector"),
     ],
 )  # fmt: skip
 def test_data_that_overflow_are_refused_with_a_remedy(recipe):

@@ -70,7 +70,6 @@ def test_hyperplanes_that_float32_does_not_hold_stay_as_they_are():
         ({"hyperplanes": PLANES, "order": [0, 1, 2, 2]}, "every row number"),
         ({"hyperplanes": PLANES, "order": [0.0, 1.0, 2.0, 3.0]}, "row numbers"),
         ({"hyperplanes": PLANES, "recipe": Recipe(noise=0.25)}, "noise=0"),
-        ({"hyperplanes": PLANES, "recipe": Recipe(n_networks=2)}, "n_networks=1"),
         ({"hyperplanes": (np.eye(2), [0.1, 0.1]), "recipe": Recipe(exact_in="float32")}, "float32 holds"),
     ],
 )

@@ -134,7 +134,7 @@ OPTIONS = {
     "one-sided": {"n_classes": 2},
     "both sides": {"n_classes": 2, "target": "all"},
     "fixed": {"width": 2000},
-    "greedy bisectors": {"selection": "greedy", "hyperplanes": "bisector"},
+    "bisectors": {"hyperplanes": "bisector"},
     "relu": {"activation": "relu"},
     "own": {"activation": OWN, "width": 2000},
     "float32": {"exact_in": "float32"},

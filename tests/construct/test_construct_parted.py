@@ -27,13 +27,13 @@ def facts(made):
     )
 
 
-SECOND_LAYERS = [{}, {"selection": "greedy"}, {"detectors": "weighted"}]
+SECOND_LAYERS = [{}, {"detectors": "weighted"}]
 RECIPES = st.builds(
     lambda second, **others: Recipe(conflicts="majority", **second, **others),
     st.sampled_from(SECOND_LAYERS),
     width=st.sampled_from(["adaptive", "adaptive", 40, 130]),
     min_width=st.sampled_from([0, 0, 65, 300]),
-    hyperplanes=st.sampled_from(["gaussian", "bisector", "near-bisector"]),
+    hyperplanes=st.sampled_from(["gaussian", "bisector"]),
 )
 
 

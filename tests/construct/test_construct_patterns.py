@@ -170,11 +170,10 @@ def test_exact_bits_are_kept_once():
 
 WAYS = {
     "paper": {},
-    "both sides": {"target": "all", "selection": "greedy"},
+    "both sides": {"target": "all"},
     "bisectors": {"hyperplanes": "bisector"},
-    "near bisectors": {"hyperplanes": "near-bisector"},
     "relu": {"activation": "relu"},
-    "relu bisectors": {"activation": "relu", "hyperplanes": "bisector", "target": "all", "selection": "greedy"},
+    "relu bisectors": {"activation": "relu", "hyperplanes": "bisector", "target": "all"},
 }
 
 

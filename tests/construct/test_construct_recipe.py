@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from exactfit import InterpolatingClassifier, Recipe, adaptive_width, fixed_width
-from exactfit.construct.recipe import FEW_ROWS, settled
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -23,17 +22,12 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', 'near-bisector', 'local', got"),
-        ({"hyperplanes": "local"}, "image_shape goes with hyperplanes='local'"),
-        ({"image_shape": (28, 28)}, "image_shape goes with hyperplanes='local'"),
-        ({"hyperplanes": "local", "image_shape": (28,)}, "image_shape must be (height, width)"),
-        ({"hyperplanes": "local", "image_shape": (28, 0)}, "image_shape must be (height, width)"),
-        ({"hyperplanes": "local", "image_shape": "28,28"}, "image_shape must be (height, width)"),
+        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', got"),
+        ({"image_shape": (28, 28)}, "image_shape=(28, 28) has no meaning for hyperplanes='gaussian'"),
+        ({"image_shape": (28,)}, "image_shape must be (height, width)"),
+        ({"image_shape": (28, 0)}, "image_shape must be (height, width)"),
+        ({"image_shape": "28,28"}, "image_shape must be (height, width)"),
         ({"hyperplanes": None}, "hyperplanes must be one of"),
-        ({"selection": "best"}, "selection must be one of 'random', 'greedy', got 'best'"),
-        ({"greedy_memory": 0}, "greedy_memory must be a whole number >= 1, got 0"),
-        ({"greedy_memory": 1.5}, "greedy_memory must be a whole number >= 1, got 1.5"),
-        ({"greedy_memory": True}, "greedy_memory must be a whole number >= 1, got True"),
         ({"center": 1}, "center must be True or False, got 1"),
         ({"center": "mean"}, "center must be True or False, got 'mean'"),
         ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0, got 0"),
@@ -190,25 +184,22 @@ def test_other_seeds_give_other_networks():
 
 
 @pytest.mark.parametrize(
-    ("options", "n_rows", "detectors", "n_networks"),
+    ("options", "is_weighted"),
     [
-        ({}, FEW_ROWS, "weighted", 5),
-        ({}, FEW_ROWS + 1, "mask", 5),
-        ({"width": 100}, FEW_ROWS, "mask", 1),
-        ({"activation": "relu"}, FEW_ROWS, "mask", 5),
-        ({"selection": "greedy"}, FEW_ROWS, "mask", 5),
-        ({"detectors": "weighted", "n_networks": 2}, FEW_ROWS + 1, "weighted", 2),
-        ({"detectors": "mask", "n_networks": 1}, 4, "mask", 1),
+        ({}, True),
+        ({"width": 100}, True),
+        ({"activation": "relu"}, False),
+        ({"detectors": "weighted"}, True),
+        ({"detectors": "mask"}, False),
     ],
 )
-def test_auto_stands_for_what_suits_the_rows_and_the_other_options(options, n_rows, detectors, n_networks):
-    made = settled(Recipe(**{"detectors": "auto", "n_networks": "auto"} | options), n_rows)
-    assert (made.detectors, made.n_networks) == (detectors, n_networks)
+def test_auto_means_weights_where_they_count_bits(options, is_weighted):
+    assert Recipe(**{"detectors": "auto"} | options).is_weighted == is_weighted
 
 
 def test_the_estimator_builds_what_auto_stands_for():
-    X, y = np.random.default_rng(0).standard_normal((FEW_ROWS + 1, 3)), np.arange(FEW_ROWS + 1) % 2
-    for n_rows, detectors in ((FEW_ROWS, "weighted"), (FEW_ROWS + 1, "mask")):
-        own = InterpolatingClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
-        told = InterpolatingClassifier(random_state=0, detectors=detectors, n_networks=5, min_width=512)
-        assert own.network_.digest == told.fit(X[:n_rows], y[:n_rows]).network_.digest
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
+    for activation, detectors in (("threshold", "weighted"), ("relu", "mask")):
+        own = InterpolatingClassifier(activation=activation, random_state=0).fit(X, y)
+        told = InterpolatingClassifier(activation=activation, random_state=0, detectors=detectors)
+        assert own.network_.digest == told.fit(X, y).network_.digest

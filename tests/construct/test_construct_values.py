@@ -114,14 +114,13 @@ def test_the_exact_value_lies_within_the_bounds(size, options):
 
 
 @pytest.mark.parametrize("problem", ["moons", "one ulp"])
-@pytest.mark.parametrize("selection", ["random", "greedy"])
-def test_limits_are_right_for_exact_values_too(problem, selection):
+def test_limits_are_right_for_exact_values_too(problem):
     """What the network says in float64 is what it would say in exact arithmetic."""
     rng = np.random.default_rng(2)
     X, y = rng.uniform(0.5, 1, (8, 2)), np.arange(8) % 2
     if problem == "one ulp":
         X[1::2] = np.nextafter(X[::2], 2)
-    made = adaptive_width(X, y, Recipe(activation="relu", target="all", selection=selection), random_state=0)
+    made = adaptive_width(X, y, Recipe(activation="relu", target="all"), random_state=0)
     assert made.outcome.interpolates
     first, detectors, _ = made.network.layers
     W, B, masks = first.weights.values.astype(np.float64), first.bias, detectors.weights.bits.to_bool()

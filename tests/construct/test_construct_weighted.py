@@ -45,7 +45,8 @@ efforts = st.builds(
     Effort,
     neighbours=st.sampled_from([1, 3, 8, 300]),
     fewest=st.sampled_from([1, 10]),
-    enough=st.sampled_from([50, 97]),
+    enough=st.sampled_from([50, 80, 97]),
+    clean=st.sampled_from([60, 98]),
     fresh=st.sampled_from([1, 5, 2000]),
     fresh_each=st.sampled_from([1, 10]),
     rounds=st.sampled_from([1, 5]),
@@ -156,7 +157,7 @@ def candidate_rows(codes, k, recipe):
 @pytest.mark.usefixtures("impatient")
 def test_networks_of_any_small_data_are_the_twins(problem, width, data):
     X, codes = problem
-    recipe = data.draw(recipes(detectors="weighted", selection="random"))
+    recipe = data.draw(recipes(detectors="weighted"))
     made = fixed_width(X, codes, width, recipe, 0)
     assert_is_the_twins(made, X, codes, recipe)
 
@@ -187,7 +188,7 @@ def assert_promises(made, X, codes):
     assert (np.abs(v) <= 127).all()
 
 
-@given(problem=problems(), recipe=recipes(detectors="weighted", selection="random"), seed=seeds)
+@given(problem=problems(), recipe=recipes(detectors="weighted"), seed=seeds)
 def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     X, codes = problem
     made = adaptive_width(X, codes, recipe, seed)
@@ -198,7 +199,7 @@ def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     assert (plain.network.layers[0].weights.values == made.network.layers[0].weights.values).all()
 
 
-@given(problem=problems(), recipe=recipes(detectors="weighted", selection="random"), width=st.integers(1, 12), s=seeds)
+@given(problem=problems(), recipe=recipes(detectors="weighted"), width=st.integers(1, 12), s=seeds)
 def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
     X, codes = problem
     made = fixed_width(X, codes, width, recipe, s)
@@ -209,7 +210,7 @@ def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
 
 
 @pytest.mark.parametrize("width", ["adaptive", 60])
-@pytest.mark.parametrize("law", [law for law in LAWS if law != "local"])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("target", [None, "all"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_same_network_for_any_threads_dense_or_sparse(problem, target, law, width):
@@ -310,12 +311,12 @@ def test_parallel_lines_need_one_detector(distance, n):
     assert fixed_width(X, y, 2000, Recipe(max_bias=1.0, center=False), 0).network.widths[1] > 1
 
 
-def test_the_alternating_line_needs_one_detector():
+def test_the_alternating_line_needs_few_detectors():
     X, y = make_alternating_line(51)
     assert len(X) == 101
     made = fixed_width(X, y, 2000, WEIGHTED, 0)
     assert made.outcome.interpolates
-    assert made.network.widths[1] == 1
+    assert made.network.widths[1] <= 3, "masks need fifty"
 
 
 def test_random_labels_need_few_detectors():
@@ -326,9 +327,7 @@ def test_random_labels_need_few_detectors():
     assert made.network.widths[1] <= 12
 
 
-def test_greedy_selection_and_other_activations_are_refused():
-    with pytest.raises(ParameterError, match='detectors="mask", or selection="random"'):
-        Recipe(detectors="weighted", selection="greedy")
+def test_other_activations_are_refused():
     with pytest.raises(ParameterError, match='activation="threshold", or detectors="mask"'):
         Recipe(detectors="weighted", activation="relu")
     with pytest.raises(ParameterError, match="detectors must be one of 'mask', 'weighted'"):

@@ -280,8 +280,8 @@ def test_the_papers_own_is_built_by_the_same_code() -> None:
     from exactfit.construct import Recipe, adaptive_width, fixed_width
 
     X, y = three_labels()
-    recipe = Recipe(selection="greedy", activation="relu")
-    made = AdaptiveWidth(selection="greedy", activation="relu").construct(X, y, random_state=0)
+    recipe = Recipe(activation="relu")
+    made = AdaptiveWidth(activation="relu").construct(X, y, random_state=0)
     assert made.network.digest == adaptive_width(X, y, recipe, 0).network.digest
     made = FixedWidth(50, target="all").construct(X, y, random_state=0)
     assert made.network.digest == fixed_width(X, y, 50, Recipe(target="all"), 0).network.digest

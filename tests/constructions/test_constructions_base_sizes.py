@@ -74,7 +74,7 @@ def test_every_float64_evaluation_is_right(constructor, k) -> None:
         lambda: Zhang(tries=1.5),
         lambda: Zhang(tries=None),
         lambda: CondensedNeighbour(memory_limit=-1),
-        lambda: AdaptiveWidth(selection="best"),
+        lambda: AdaptiveWidth(detectors="best"),
         lambda: FixedWidth(10, activation="cubic"),
     ],
 )

@@ -263,7 +263,7 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"selection": "greedy"}, {"target": "all"}, {"hyperplanes": "bisector"}])
+@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"hyperplanes": "bisector"}])
 @pytest.mark.parametrize("edge", EDGES)
 def test_data_at_the_edge(edge, options):
     X, y = EDGES[edge]
@@ -355,11 +355,8 @@ BAD_OPTIONS = {
     "image_shape": [(1, 2), 2, "2"],
     "rescue": [1, "yes", None],
     "activation": ["sigmoid", None, lambda t: t],
-    "selection": ["best", None, 1],
-    "greedy_memory": [0, 1.5, "much"],
     "target": ["neither", 7],
     "conflicts": ["ignore", None, 0],
-    "n_networks": [0, -1, 1.5, "two", True, None],
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, 1.5, "seed", True],
     "verbose": ["loud", 0.5, None],
@@ -369,7 +366,6 @@ ALLOWED = {
     "max_bias": "'radius' or a",
     "hyperplanes": "'gaussian', 'bisector'",
     "activation": "'threshold', 'relu'|has no name",
-    "selection": "'random', 'greedy'",
     "target": r"\[0, 1\], 'all' or None",
     "conflicts": "'raise', 'majority'",
 }

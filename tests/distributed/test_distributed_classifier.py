@@ -56,15 +56,11 @@ RECIPES = [
     {"width": 130},
     {"center": False, "min_width": 100},
     {"max_bias": 20.0, "width": 256},
-    {"selection": "greedy"},
     {"detectors": "weighted", "width": 150},
     {"hyperplanes": "bisector"},
-    {"hyperplanes": "near-bisector", "width": 128},
-    {"hyperplanes": "local", "image_shape": (8, 8)},
-    {"n_networks": 3, "n_jobs": 2},
-    {"n_networks": 2, "detectors": "weighted", "min_width": 200},
-    {"n_networks": 2, "margin": 1.0, "width": 150},
-    {"hyperplanes": "near-bisector", "max_width": 2000, "min_width": 200},
+    {"hyperplanes": "bisector", "width": 128},
+    {"detectors": "weighted", "min_width": 200, "n_jobs": 2},
+    {"hyperplanes": "bisector", "max_width": 2000, "min_width": 200},
     {"margin": 1.0},
     {"margin": 1.0, "width": 200},
     {"margin": "20%", "width": 200},
@@ -88,8 +84,8 @@ def test_chunks_change_nothing(lengths: list[int], edges: list[int], seed: int) 
     cuts = np.minimum(np.cumsum([0, *lengths]), 200)
     parts = in_chunks(X, *np.diff([*cuts, 200]).tolist())
     labels = da.from_array(y, chunks=(tuple(np.diff([0, *sorted(set(edges)), 200]).tolist()),))
-    model = DaskInterpolatingClassifier(n_networks=1, random_state=seed).fit(parts, labels)
-    assert_same(model, InterpolatingClassifier(n_networks=1, random_state=seed).fit(X, y))
+    model = DaskInterpolatingClassifier(random_state=seed).fit(parts, labels)
+    assert_same(model, InterpolatingClassifier(random_state=seed).fit(X, y))
 
 
 def test_chunks_of_one_class_and_two_classes_of_words() -> None:
@@ -161,10 +157,10 @@ def test_answers_are_lazy_and_the_same() -> None:
     X, y = digits()
     parts = in_chunks(X, 0, 200, 100)
     for classes in (10, 2):
-        model = DaskInterpolatingClassifier(random_state=0, n_networks=2, target="all" if classes == 2 else None)
+        model = DaskInterpolatingClassifier(random_state=0, target="all" if classes == 2 else None)
         model.fit(parts, y % classes)
         local = model.to_local()
-        for name in ("predict", "decision_function", "abstains", "predict_proba"):
+        for name in ("predict", "decision_function", "abstains"):
             answers = getattr(model, name)(parts)
             assert isinstance(answers, da.Array)
             expected = getattr(local, name)(X)
@@ -185,7 +181,7 @@ def test_to_local_can_be_saved_and_certified(tmp_path) -> None:
     assert proof.data_digest == model.certificate_.data_digest
 
 
-@pytest.mark.parametrize("options", [{}, {"width": 30}, {"n_networks": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"width": 30}], ids=str)
 @pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
 def test_one_certificate_from_all_chunks(options) -> None:
     X, y = digits()
@@ -298,10 +294,9 @@ def moons(n: int = 1500):
 @pytest.mark.parametrize(
     ("options", "small"),
     [
-        ({"width": 300}, 10_000),
-        ({"width": 20}, 3000),
-        ({"width": 200, "selection": "greedy"}, 10_000),
-        ({"width": 200, "n_networks": 2, "n_jobs": 2}, 10_000),
+        ({"width": 300, "detectors": "mask"}, 10_000),
+        ({"width": 20, "detectors": "mask"}, 3000),
+        ({"width": 200, "detectors": "mask", "n_jobs": 2}, 10_000),
     ],
     ids=str,
 )
@@ -323,8 +318,6 @@ def test_what_needs_all_patterns_in_one_memory_says_so() -> None:
     X, y = moons()
     with pytest.raises(TooLargeError, match=r"weighted.*raise memory_limit"):
         DaskInterpolatingClassifier(300, detectors="weighted", memory_limit=10_000).fit(in_chunks(X, 1500), y)
-    with pytest.raises(ParameterError, match=r"greedy_memory to as much"):
-        DaskInterpolatingClassifier(300, selection="greedy", greedy_memory=1000).fit(in_chunks(X, 1500), y)
 
 
 def test_hashes_come_in_parts_where_they_are_many() -> None:
@@ -345,7 +338,7 @@ def test_cells_with_many_points_are_one_column(seed: int, cut: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 12, (1500, 2)).astype(np.float64)
     y = (X.sum(axis=1) % 5 > 2).astype(int)
-    for options in ({}, {"width": 6}, {"width": 12, "selection": "greedy"}):
+    for options in ({}, {"width": 6}, {"width": 12}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InterpolationWarning)
             local = InterpolatingClassifier(random_state=seed, **options).fit(X, y)

@@ -69,8 +69,9 @@ def client(cluster):
 
 def test_patterns_stay_on_real_workers_and_leave_nothing(client, tmp_path) -> None:
     points, labels = make_moons(1200, noise=0.05, random_state=0)
-    local = InterpolatingClassifier(200, hyperplanes="gaussian", random_state=0).fit(points, labels)
-    model = DaskInterpolatingClassifier(200, hyperplanes="gaussian", random_state=0, client=client, memory_limit=8000)
+    options = {"width": 200, "hyperplanes": "gaussian", "detectors": "mask", "random_state": 0}
+    local = InterpolatingClassifier(**options).fit(points, labels)
+    model = DaskInterpolatingClassifier(**options, client=client, memory_limit=8000)
     model.fit(on_disk(tmp_path, points, 4), labels)
     assert model.network_.digest == local.network_.digest
     assert model.certify(on_disk(tmp_path, points, 3), labels).to_dict() == certify(local, points, labels).to_dict()

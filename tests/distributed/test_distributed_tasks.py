@@ -32,7 +32,6 @@ from exactfit.distributed.tasks import (
     hashes_of_chunk,
     join_parts,
     members_of_chunk,
-    nearest_of_chunk,
     radius_of_chunk,
     rows_of_chunk,
     split_groups,
@@ -56,7 +55,7 @@ def test_a_survey_counts_sums_and_hashes():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda points: points.astype(np.float32)])
-def test_rows_radii_and_neighbours(make):
+def test_rows_and_radii(make):
     chunk = make(X)
     assert rows_of_chunk(chunk, np.array([3, 0])).tolist() == [[0.0, 2.0], [0.0, 0.0]]
     radius, digests = radius_of_chunk(chunk, None, np.zeros(2))
@@ -64,8 +63,6 @@ def test_rows_radii_and_neighbours(make):
     labels = np.arange(len(X))
     radius, digests = radius_of_chunk(chunk, labels, np.zeros(2))
     assert (radius, digests.tolist()) == (2.0, digests_of_chunk(chunk, labels).tolist())
-    found = nearest_of_chunk(chunk, np.array([[0.4, 0.0], [0.0, 3.0]]), [np.array([0, 1, 2]), np.array([], dtype=int)])
-    assert [row for _, row in found] == [2, -1]
     assert radius_of_chunk(make(X[:0]), None, np.zeros(2))[0] == 0.0
 
 
@@ -103,7 +100,7 @@ def test_digests_are_those_of_rows():
 
 def test_answers_and_proofs_are_those_of_the_model():
     y = np.array([0, 1, 0, 1, 1])
-    model = InterpolatingClassifier(n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(random_state=0).fit(X, y)
     nothing = np.empty(0, dtype=y.dtype)
     assert answers_of_chunk(X, (model, "predict", nothing)).tolist() == y.tolist()
     assert answers_of_chunk(X[:0], (model, "predict", nothing)) is nothing

@@ -34,7 +34,7 @@ def test_skl2onnx_by_itself():
     from skl2onnx import to_onnx as convert
 
     X, y = PROBLEMS["two moons"]()
-    model = InterpolatingClassifier(n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(random_state=0).fit(X, y)
     exactfit.register_onnx_converter()
     exactfit.register_onnx_converter()  # again is fine
     proto = convert(model, X[:1], target_opset=18)

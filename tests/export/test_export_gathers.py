@@ -92,7 +92,7 @@ def images(width=2000, max_features=4):
     """A network of 2,000 hyperplanes over 784 features, as exactfit fits it to images; and points."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 256, (120, 784)).astype(np.float64), np.arange(120) % 4
-    options = {"hyperplanes": "sparse", "image_shape": (28, 28), "max_features": max_features, "n_networks": 1}
+    options = {"hyperplanes": "sparse", "image_shape": (28, 28), "max_features": max_features}
     return InterpolatingClassifier(width=width, exact_in="float32", random_state=0, **options).fit(X, y), X, y
 
 
@@ -130,7 +130,7 @@ def test_few_features_are_a_matrix_whose_zeros_are_not_in_the_file():
 def test_exact_in_every_evaluation_and_in_the_runtimes(problem, activation, exact_in):
     X, y = PROBLEMS[problem]() if problem in PROBLEMS else load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
-    options = {"hyperplanes": "sparse", "n_networks": 1, "exact_in": exact_in, "activation": activation}
+    options = {"hyperplanes": "sparse", "exact_in": exact_in, "activation": activation}
     model = InterpolatingClassifier(random_state=0, width=600, **options).fit(X, y)
     seen, codes = X.astype(exact_in), np.searchsorted(model.classes_, y)
     fitted = model.network_.decide(seen.astype(np.float64)) == codes  # a fixed width may miss points
@@ -167,7 +167,7 @@ def test_pipelines_in_every_operator_set(opset):
 
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]
-    model = InterpolatingClassifier(hyperplanes="sparse", n_networks=1, random_state=0)
+    model = InterpolatingClassifier(hyperplanes="sparse", random_state=0)
     pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
     exactfit.register_onnx_converter()
     proto = convert(pipeline, X[:1], target_opset=opset)

@@ -119,7 +119,7 @@ def test_digits(activation, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_moons(dtype):
     X, y = make_moons(100_000, noise=0.05, random_state=0)
-    model = InterpolatingClassifier(exact_in=dtype, n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in=dtype, random_state=0).fit(X, y)
     assert_no_errors(to_onnx(model, dtype), X.astype(dtype), y)
 
 
@@ -134,14 +134,14 @@ def test_mnist(dtype, count):
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:count], data.y[:count]
-    model = InterpolatingClassifier(exact_in=dtype, n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in=dtype, random_state=0).fit(X, y)
     assert_no_errors(to_onnx(model, dtype), X.astype(dtype), y)
 
 
 def test_points_of_float64_are_rounded_inside():
     X, y = load_digits(return_X_y=True)
     X = X[:300] + 1e-9 * np.random.default_rng(0).normal(size=(300, 64))
-    model = InterpolatingClassifier(exact_in="float32", n_networks=1, random_state=0).fit(X, y[:300])
+    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y[:300])
     label, scores = run(to_onnx(model, "float64"), X)
     assert label.tolist() == y[:300].tolist()
     assert scores.tolist() == model.decision_function(X).tolist()
@@ -176,7 +176,7 @@ def test_versions_and_metadata():
 
 def test_masks_are_packed():
     X, y = load_digits(return_X_y=True)
-    model = InterpolatingClassifier(2000, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(2000, detectors="mask", random_state=0).fit(X, y)
     constants = to_onnx(model, "float32").graph.initializer
     masks = max(constants, key=lambda constant: np.prod(constant.dims) if constant.data_type == 2 else 0)
     assert list(masks.dims) == [model.n_detectors_, 250, 1]

@@ -29,7 +29,7 @@ def test_every_row_is_right_in_onnx_and_torch(hyperplanes, problem, exact_in):
     torch = pytest.importorskip("torch")
     X, y = DATA[problem]()
     model = InterpolatingClassifier(
-        hyperplanes=hyperplanes, detectors="weighted", n_networks=1, exact_in=exact_in, random_state=0
+        hyperplanes=hyperplanes, detectors="weighted", exact_in=exact_in, random_state=0
     ).fit(X, y)
     assert model.certificate_.holds
     points = X.astype(exact_in)

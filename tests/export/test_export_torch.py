@@ -106,7 +106,7 @@ def test_digits(activation, dtype):
 
 def test_two_moons():
     X, y = make_moons(100_000, noise=0.05, random_state=0)
-    model = InterpolatingClassifier(exact_in="float32", n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
     assert_no_errors(to_torch(model, "float32"), X, y)
 
 
@@ -120,7 +120,7 @@ def test_mnist(count):
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:count], data.y[:count]
-    model = InterpolatingClassifier(exact_in="float32", n_networks=1, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
     assert_no_errors(to_torch(model, "float32"), X, y)
 
 

@@ -114,7 +114,7 @@ def test_an_alternating_line_needs_a_detector_for_every_centre(activation: str, 
     assert not X[:, 1:].any()
     assert limit_cover(X, y, target=1).n_detectors >= 6
     for seed in range(3):
-        made = fixed_width(X, y, 3000, Recipe(target=1, activation=activation, selection="greedy"), seed)
+        made = fixed_width(X, y, 3000, Recipe(target=1, activation=activation), seed)
         assert made.outcome.interpolates
         assert len(made.trace.anchors) >= 6
 

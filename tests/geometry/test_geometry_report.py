@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,7 +27,6 @@ from exactfit.geometry import (
 )
 from exactfit.plots import plot_description
 
-matplotlib.use("Agg")
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 
 
@@ -128,7 +126,7 @@ def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_classes_sparse_short_floats_and_other_options() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[np.r_[:100, 110:140]], np.array(["a", "b", "c"])[y[np.r_[:100, 110:140]]]
-    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(selection="greedy"), n_jobs=2)
+    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(hyperplanes="bisector"), n_jobs=2)
     assert found.targets == ("a", "b", "c")
     assert found.sizes == {"a": 50, "b": 50, "c": 30}
     assert found.radius == radius(X, center=True)

@@ -1,13 +1,10 @@
-"""What tests of the lab share: a folder of one's own, pictures without windows, and the rows of a small sweep."""
+"""A folder of one's own and the rows of a small sweep, for tests of the lab."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib as mpl
 import pytest
-from matplotlib import pyplot as plt
 from toy_sweeps import rows_of, sweep
 
 from exactfit.lab.store import read_trials
@@ -17,15 +14,7 @@ from exactfit.lab.store import read_trials
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EXACTFIT_DATA", raising=False)
-    mpl.use("agg")
     return tmp_path
-
-
-@pytest.fixture
-def pictures() -> Iterator[None]:
-    mpl.use("agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import pytest
 from constructors import PROBLEMS
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import started
 from toy_contenders import WIDTH, Base, Good, X, Y
 
 import exactfit
@@ -283,14 +284,14 @@ def test_interrupting_keeps_the_rows_so_far_and_ends_what_runs(tmp_path: Path) -
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED, encoding="utf-8")
     command = [sys.executable, script, str(Path(__file__).parent), str(tmp_path)]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    end = time.monotonic() + 120
-    while not (tmp_path / "asleep").exists():
-        assert running.poll() is None, "it ended before it could be interrupted"
-        assert time.monotonic() < end, "nobody fell asleep"
-        time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
-    told = json.loads(running.communicate(timeout=60)[0])
+    with started(command, stdout=subprocess.PIPE) as running:
+        end = time.monotonic() + 120
+        while not (tmp_path / "asleep").exists():
+            assert running.poll() is None, "it ended before it could be interrupted"
+            assert time.monotonic() < end, "nobody fell asleep"
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        told = json.loads(running.communicate(timeout=60)[0])
     assert running.returncode == 0
     assert [row["name"] for row in told["rows"]] == ["good"]
     assert told["rows"][0]["certified"]

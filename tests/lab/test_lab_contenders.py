@@ -58,14 +58,12 @@ def test_a_choice_that_cannot_be_meant_is_refused(constructions: Any, message: s
 
 
 @pytest.mark.parametrize("problem", ["two moons", "three classes"])
-@pytest.mark.parametrize(
-    "options", [{}, {"target": None}, {"detectors": "weighted"}, {"activation": "relu"}, {"n_networks": 3}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"target": None}, {"detectors": "weighted"}, {"activation": "relu"}], ids=str)
 def test_points_are_judged_by_slack_as_predict_judges_them(problem: str, options: dict[str, Any]) -> None:
     X, y = PROBLEMS[problem]()
     model = InterpolatingClassifier(min_width=64, random_state=0, **options).fit(X, y)
     new = np.random.default_rng(3).normal(scale=2.0, size=(200, X.shape[1]))
-    np.testing.assert_array_equal(by_slack(model.networks_, new), model.predict(new))
+    np.testing.assert_array_equal(by_slack(model.network_, new), model.predict(new))
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

@@ -64,10 +64,10 @@ def test_shares_and_ranks_lie_between_zero_and_one(found):
 def test_every_setting_is_one_change_that_can_be(found):
     names = [one.name for one in found.standings if one.options is not None]
     assert names == ["as given", *evaluation.SETTINGS]
-    assert found["10 networks"].options == {"conflicts": "majority", "n_networks": 10}
+    assert found["1024 hyperplanes"].options == {"conflicts": "majority", "min_width": 1024}
     relu = evaluation._contenders({"activation": "relu"}, 0)
     assert "weighted detectors" not in relu
-    assert "10 networks" not in evaluation._contenders({"n_networks": 10}, 0)
+    assert "1024 hyperplanes" not in evaluation._contenders({"min_width": 1024}, 0)
 
 
 def test_it_can_be_printed_and_read_by_programs(found):
@@ -130,7 +130,7 @@ def test_tables_are_encoded_in_every_fold_by_its_training_part(tmp_path, monkeyp
     [
         (3, {}, "evaluate takes an InterpolatingClassifier or options of one, got int"),
         ({"widht": 3}, {}, "has no option 'widht'"),
-        ({"n_networks": 0}, {}, "n_networks must be 'auto' or a whole number >= 1"),
+        ({"min_width": -1}, {}, "min_width must be 'auto' or a whole number >= 0"),
         (None, {"n_folds": 1}, "n_folds must be a whole number >= 2"),
         (None, {"n_folds": 51}, "a class has 50 points"),
         (None, {"scale": True}, "scale must be one of 'standard', 'none', got True"),
@@ -151,10 +151,10 @@ def standing(name, accuracies, options=None):
 
 @pytest.mark.parametrize(
     ("accuracies", "recommended"),
-    [((0.9, 0.91, 0.9), "n_networks=7)  # 90.3% on new points, +10.3 points"), ((0.99, 0.7, 0.8), ")  # 80.0%")],
+    [((0.9, 0.91, 0.9), "min_width=70)  # 90.3% on new points, +10.3 points"), ((0.99, 0.7, 0.8), ")  # 80.0%")],
 )
 def test_a_setting_is_recommended_if_it_is_better_beyond_chance(accuracies, recommended):
-    rows = standing("as given", (0.8, 0.8, 0.8), {}), standing("7 networks", accuracies, {"n_networks": 7})
+    rows = standing("as given", (0.8, 0.8, 0.8), {}), standing("70 hyperplanes", accuracies, {"min_width": 70})
     told = Evaluation((*rows, standing("1-nn", (0.95, 0.95, 0.95))), 10, 2, "all folds").recommendation
     assert recommended in told
     assert told.endswith("; 1-nn reaches 95.0%")

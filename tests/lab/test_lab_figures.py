@@ -76,7 +76,6 @@ def test_samples_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
     assert panels == [100]
 
 
-@pytest.mark.usefixtures("pictures")
 def test_files_are_the_same_each_time_and_the_note_is_in_them(tmp_path: Path) -> None:
     for name in ("a", "b"):
         with style():

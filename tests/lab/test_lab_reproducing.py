@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from dask_cluster import dask_cluster
+from processes import started
 from sklearn.datasets import load_iris, make_moons
 from toy_files import GRID, ONE_FIGURE, write
 from toy_images import write_mnist
@@ -251,12 +252,12 @@ def test_a_second_sweep_on_the_same_store_is_refused(capsys: pytest.CaptureFixtu
         "import sys; from exactfit.lab.store import Store; s = Store('s.jsonl', print); "
         "print('open', flush=True); sys.stdin.readline()"
     )
-    first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert first.stdout is not None
-    assert first.stdout.readline().strip() == b"open"
-    assert main(["sweep", moons_toml(), "-j", "1", "--store", "s.jsonl"]) == 2
-    assert "in use by another process" in capsys.readouterr().err
-    first.communicate(b"\n")
+    with started([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "open\n"
+        assert main(["sweep", moons_toml(), "-j", "1", "--store", "s.jsonl"]) == 2
+        assert "in use by another process" in capsys.readouterr().err
+        first.communicate("\n", timeout=60)
     assert main(["sweep", "mine.toml", "-j", "1", "--store", "s.jsonl"]) == 0
 
 
@@ -266,15 +267,15 @@ def test_interrupted_and_continued() -> None:
 
     toml = moons_toml(runs=4000)
     command = [sys.executable, "-m", "exactfit", "sweep", toml, "-j", "1", "--store", "s.jsonl"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"MPLBACKEND": "agg"})
-    end = time.monotonic() + 60
-    while not (Path("s.jsonl").exists() and Path("s.jsonl").stat().st_size > 5000):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=60)[1]
+    with started(command, stderr=subprocess.PIPE) as process:
+        end = time.monotonic() + 60
+        while not (Path("s.jsonl").exists() and Path("s.jsonl").stat().st_size > 5000):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert b"interrupted" in err
+    assert "interrupted" in err
     assert len(read_trials("s.jsonl").rows) > 10
 
 

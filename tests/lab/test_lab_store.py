@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import started
 from toy_trials import fill, header, quiet, trial
 
 from exactfit.exceptions import ParameterError
@@ -51,18 +52,12 @@ with Store(sys.argv[1], print):
 
 def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     path = fill(tmp_path / "s.jsonl", range(1))
-    first = subprocess.Popen(
-        [sys.executable, "-c", OPEN, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert first.stdin is not None
-    assert first.stdout is not None
-    assert first.stdout.readline() == "open\n"
-    with pytest.raises(BlockingIOError, match="in use by another process"):
-        Store(path, quiet)
-    first.kill()
-    first.wait()
-    first.stdin.close()
-    first.stdout.close()
+    command = [sys.executable, "-c", OPEN, str(path)]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "open\n"
+        with pytest.raises(BlockingIOError, match="in use by another process"):
+            Store(path, quiet)
     with Store(path, quiet) as store:
         assert len(store.trials.rows) == 1
 

@@ -15,8 +15,6 @@ from exactfit.lab import plot_growth, plot_heatmap, plot_slices
 from exactfit.lab.trial_plots import COLORS, edges_of, in_full
 from exactfit.plots import plot_points
 
-pytestmark = pytest.mark.usefixtures("pictures")
-
 
 def of_kind(ax: plt.Axes, kind: type) -> list:
     return [each for each in ax.get_children() if isinstance(each, kind)]

@@ -79,20 +79,6 @@ def test_take_gives_rows_in_the_given_order_and_again():
     np.testing.assert_array_equal(BitMatrix.from_bool(bits).take(slice(1, 3)).to_bool(), bits[1:3])
 
 
-@given(bool_matrices, st.data())
-def test_cut_keeps_the_bits_between(bits, data):
-    start, stop = sorted(data.draw(st.tuples(*2 * [st.integers(0, bits.shape[1])])))
-    np.testing.assert_array_equal(BitMatrix.from_bool(bits).cut(start, stop).to_bool(), bits[:, start:stop])
-
-
-@pytest.mark.parametrize("sizes", [WIDTHS, WIDTHS[::-1], [64, 128], [0, 3, 0]])
-def test_split_packs_every_part_for_itself(sizes):
-    bits = random_bits(4, sum(sizes))
-    parts = BitMatrix.from_bool(bits).split(sizes)
-    for words, size, own in zip(parts, sizes, np.split(bits, np.cumsum(sizes)[:-1], axis=1), strict=True):
-        np.testing.assert_array_equal(BitMatrix(words, size).to_bool(), own)
-
-
 @pytest.mark.parametrize("n_bits", [1, 63, 65])
 def test_bits_beyond_the_last_are_refused(n_bits):
     words = np.zeros((n_words(n_bits), 2), dtype=np.uint64)

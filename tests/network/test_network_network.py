@@ -325,9 +325,7 @@ def test_networks_are_frozen():
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize(
-    "name", ["threshold-fixed-greedy-bisector-all", "relu-adaptive-random-bisector-one", "relu-too-narrow"]
-)
+@pytest.mark.parametrize("name", ["threshold-fixed-bisector-all", "relu-adaptive-bisector-one", "relu-too-narrow"])
 def test_answers_do_not_depend_on_batch_layout_order_or_threads(problem, name):
     X, y = PROBLEMS[problem]()
     network = CONSTRUCTORS[name](X, y, 0).network

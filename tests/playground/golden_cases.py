@@ -49,7 +49,7 @@ def case(name: str, X: Any, y: Any, planes: Any, recipe: Recipe, seed: int) -> C
     return {
         "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order.tolist(),
         "planes": np.column_stack([weights, biases]).tolist(),
-        "detectors": recipe.detectors, "greedy": recipe.selection == "greedy", "margin": made.trace.margin,
+        "detectors": recipe.detectors, "margin": made.trace.margin,
         "expected": network_of(made, X),
     }  # fmt: skip
 
@@ -67,7 +67,7 @@ def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
     drawn = planes[: made.trace.n_drawn].tolist()
     return {
         "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order, "adaptive": True, "planes": drawn,
-        "detectors": recipe.detectors, "greedy": False, "margin": 0.0,
+        "detectors": recipe.detectors, "margin": 0.0,
         "expected": {**network_of(made, X), "planes": planes.tolist()},
     }  # fmt: skip
 
@@ -111,7 +111,6 @@ def clouds(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarr
 
 def recipes(rng: np.random.Generator) -> Iterator[tuple[str, Recipe]]:
     yield "mask", Recipe()
-    yield "greedy", Recipe(selection="greedy")
     yield "weighted", Recipe(detectors="weighted")
     share = f"{float(rng.integers(1, 90))}%"
     yield "margin", Recipe(margin=share)
@@ -139,7 +138,7 @@ def adaptive(rng: np.random.Generator) -> Iterator[Case]:
     for seed in range(12):
         n = int(rng.integers(3, 40))
         X, y = without_conflicts(rng.integers(-5, 6, (n, 2)) / 4, rng.integers(0, 2 + seed % 3, n))
-        law = ("gaussian", "bisector", "near-bisector")[seed % 3]
+        law = ("gaussian", "bisector")[seed % 2]
         recipe = Recipe(hyperplanes=law, detectors=("mask", "weighted")[seed % 2])
         yield adaptive_case(f"adaptive, {law}", X, y, recipe, seed)
     close = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5], [1.0, np.nextafter(0.5, 0.0)], [0.3, 0.2], [0.1, 0.9]])

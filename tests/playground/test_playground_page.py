@@ -24,12 +24,12 @@ needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js on the path"
 STATES: list[dict[str, Any]] = [
     {},
     {"width": 30},
-    {"data": "spirals", "classes": 3, "order": "greedy"},
+    {"data": "spirals", "classes": 3, "order": "rows"},
     {"data": "chessboard", "classes": 4, "detectors": "weighted", "order": "rows", "width": 80},
     {"data": "circles", "margin": 60, "width": 40},
     {"data": "circles", "margin": 60, "algorithm": 1, "detectors": "weighted"},
     {"data": "line", "algorithm": 1, "law": "bisector", "count": 30},
-    {"data": "lines", "algorithm": 1, "law": "near-bisector", "classes": 3, "count": 60, "bias": 0.5, "seed": 77},
+    {"data": "lines", "algorithm": 1, "law": "bisector", "classes": 3, "count": 60, "bias": 0.5, "seed": 77},
     {"data": "own", "points": [[0.1, 0.2, 0], [0.1, 0.2, 0], [0.101, 0.2, 1], [-0.5, 0, 2]], "algorithm": 1},
 ]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 from command_line import SOURCE, Capture, error_of
+from processes import started
 
 from exactfit.cli import main
 from exactfit.exceptions import ParameterError
@@ -136,9 +138,44 @@ def test_a_port_that_cannot_be_is_refused(capsys: Capture) -> None:
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "exactfit", "playground", "--no-browser"]
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    with started(command, env=environment, stdout=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("repeat", range(4))
+def test_fifty_clients_at_once_are_all_served_at_once(playground: Playground, repeat: int) -> None:
+    start, answers = Barrier(50), list[int]()
+
+    def client() -> None:
+        start.wait()
+        for _ in range(10):
+            connection = HTTPConnection("127.0.0.1", playground.server_address[1], timeout=3)
+            try:
+                connection.request("GET", "/")
+                answer = connection.getresponse()
+                assert answer.read()
+                answers.append(answer.status)
+            finally:
+                connection.close()
+
+    clients = [Thread(target=client) for _ in range(50)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    assert answers == [200] * 500
+
+
+def test_more_clients_may_wait_than_come_at_once() -> None:
+    with Playground() as waiting:  # nobody accepts anything yet
+        connections = []
+        try:
+            for _ in range(300):
+                connections.append(socket.create_connection(("127.0.0.1", waiting.server_address[1]), timeout=3))
+        finally:
+            for connection in connections:
+                connection.close()

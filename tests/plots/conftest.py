@@ -1,25 +1,14 @@
-"""What tests of pictures share: no window, no figure left open, and a model of two moons."""
+"""Models that tests of plots share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.datasets import make_moons
 
 from exactfit import InterpolatingClassifier
-
-matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

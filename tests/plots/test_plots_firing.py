@@ -48,7 +48,7 @@ def bits_one_by_one(points: Any, weights: Any, biases: Any) -> list[tuple[bool, 
     return [tuple(bool(w @ x + b > 0) for w, b in lines) for x in points]
 
 
-@pytest.mark.parametrize("options", [{}, {"selection": "greedy"}, {"target": "all"}, {"activation": "relu"}])
+@pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}])
 def test_a_detector_claims_as_many_new_points_as_its_trace_says(options: Any, moons: Any) -> None:
     fitted = InterpolatingClassifier.paper(random_state=0, **options).fit(*moons)
     for k, claimed in enumerate(fitted.trace_.coverage[:3].tolist()):

@@ -35,7 +35,7 @@ def blobs() -> tuple[Any, Any]:
 
 
 def fitted(data: tuple[Any, Any], **options: Any) -> InterpolatingClassifier:
-    options = {"random_state": 0, "n_networks": 1, "detectors": "mask"} | options
+    options = {"random_state": 0, "detectors": "mask"} | options
     return InterpolatingClassifier(**options).fit(*data)
 
 

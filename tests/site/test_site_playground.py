@@ -37,7 +37,7 @@ HOSTILE = [
     "data=own&points=0,0,7",
     "data=own&points=0,0,0_<b>1</b>",
     "data=own&points=" + "_".join(["0,0,0"] * 2001),
-    "detectors=weighted&order=greedy",
+    "order=greedy",
     "a" * 100_000,
     "%3Cscript%3Ealert(1)%3C/script%3E",
     "width=10&&&=&",
@@ -184,7 +184,7 @@ def test_adaptive_width_always_interpolates(
 
 
 def test_a_link_brings_everything_back(tab: Any, address: str, browser: Any) -> None:
-    opened(tab, address, "data=circles&classes=3&width=77&law=near-bisector&order=greedy&margin=10&seed=5")
+    opened(tab, address, "data=circles&classes=3&width=77&law=bisector&order=rows&margin=10&seed=5")
     click_at(tab, 0.1, 0.1)
     tab.fill("#seed", "123")
     settled(tab)

@@ -186,16 +186,6 @@ def test_scores_and_abstentions_are_those_of_the_classifier() -> None:
     assert str(model.explain(frame)[0]).startswith(str(model.classifier_.explain(X)[0]))
 
 
-def test_probabilities_are_those_of_a_classifier_that_has_some() -> None:
-    frame, y = people()
-    model = fitted_to(frame, y, n_networks=3)
-    np.testing.assert_array_equal(model.predict_proba(frame), model.classifier_.predict_proba(model.encode(frame)))
-    assert hasattr(TableModel(), "predict_proba")
-    for one in (InterpolatingClassifier(n_networks=1), InterpolatingClassifier(width=10)):
-        assert not hasattr(TableModel(one), "predict_proba")
-    assert not hasattr(fitted_to(frame, y, n_networks=1), "predict_proba")
-
-
 def test_labels_are_given_once() -> None:
     frame, y = people()
     with pytest.raises(ParameterError, match="labels are given twice"):

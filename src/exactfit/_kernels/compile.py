@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial, update_wrapper
 from operator import contains
 from threading import RLock
@@ -59,7 +59,7 @@ class Kernel:
 
 def compiled(function: Function) -> Function:
     """Compile on first call; cache on disk where some folder is writable."""
-    return cast(Function, Kernel(function, partial(_compile, cache=True)))
+    return cast(Function, Kernel(function, _compile_and_cache))
 
 
 def inlined(function: Function) -> Function:
@@ -70,10 +70,16 @@ def inlined(function: Function) -> Function:
 def _compile(function: Any, **options: Any) -> Any:
     from numba import njit
 
-    try:
-        return njit(nogil=True, **options)(function)
-    except RuntimeError:  # there is no folder for the cache
-        return njit(nogil=True)(function)
+    return njit(nogil=True, **options)(function)
+
+
+def _compile_and_cache(function: Any) -> Any:
+    from .cache import KernelCache
+
+    kernel = _compile(function)
+    with suppress(RuntimeError):  # there is no folder for the cache
+        kernel._cache = KernelCache(function)
+    return kernel
 
 
 def _as_instruction(function: Any) -> Any:

@@ -221,22 +221,6 @@ def best_slack_counts(words, start, stop, masks, limits, spans, classes, out):
 
 
 @compiled
-def best_slack_sums(values, masks, limits, spans, classes, out):
-    """out[k, c] = max over the detectors of class k of (limit - value) / span, never exactly zero."""
-    n = values.shape[1]
-    sums = np.empty(n)
-    for m in range(masks.shape[0]):
-        sum_masked(values, masks[m], sums)
-        limit, span = limits[m], spans[m]
-        best = out[classes[m]]
-        for c in range(n):
-            slack = (limit - sums[c]) / span
-            if slack == 0.0:
-                slack = -5e-324
-            best[c] = max(best[c], slack)
-
-
-@compiled
 def sum_set(sums, row):
     """Sum of ``sums`` over the set bits of a packed row; a test of one bit becomes a masked vector addition."""
     found = np.int64(0)

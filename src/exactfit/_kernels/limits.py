@@ -198,19 +198,13 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, worth, chosen):
 
 
 @compiled
-def gains(rows, planes, candidates, out):
-    """out[k] = how many unclaimed points the packed coverage row candidates[k] holds.
-
-    Bit c of ``planes[b]`` is bit b of how many points column c stands for; one plane if each stands for one.
-    """
+def gains(rows, unclaimed, candidates, out):
+    """out[k] = how many of the packed unclaimed points the packed coverage row candidates[k] holds."""
     for k in range(candidates.shape[0]):
         row = rows[candidates[k]]
         total = np.int64(0)
-        for b in range(planes.shape[0]):
-            found = np.int64(0)
-            for w in range(row.shape[0]):
-                found += popcount(row[w] & planes[b, w])
-            total += found << b
+        for w in range(row.shape[0]):
+            total += popcount(row[w] & unclaimed[w])
         out[k] = total
 
 

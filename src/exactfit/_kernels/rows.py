@@ -62,36 +62,6 @@ def squared_norms(rows, squares):
 
 
 @compiled
-def squares_from(point, rows, squares):
-    """squares[r] = squared distance of row r from a point, features in index order."""
-    for r in range(rows.shape[0]):
-        square = 0.0
-        for j in range(rows.shape[1]):
-            difference = rows[r, j] - point[j]
-            square += difference * difference
-        squares[r] = square
-
-
-@compiled
-def nearest_of_each(points, rows, places, found):
-    """found[p] = the first of places[p], ascending places of rows, that has the least squared distance from point p.
-
-    Features in index order, as :func:`squares_from` sums them.
-    """
-    for p in range(points.shape[0]):
-        best = np.inf
-        found[p] = places[p, 0]
-        for k in range(places.shape[1]):
-            r = places[p, k]
-            square = 0.0
-            for j in range(rows.shape[1]):
-                difference = rows[r, j] - points[p, j]
-                square += difference * difference
-            if square < best:
-                best, found[p] = square, r
-
-
-@compiled
 def largest_norm(rows, origin):
     """Largest Euclidean norm of the rows around ``origin``."""
     best = 0.0

@@ -429,6 +429,13 @@ def _exact_sign(x, w, b, limbs):
     between 2^-2252 and 2^1942. ``limbs`` holds 32 bits each in int64, wide enough for
     2^28 additions before carries are resolved.
     """
+    _add_affine(limbs, x, w, b)
+    return sign_of_limbs(limbs)
+
+
+@compiled
+def _add_affine(limbs, x, w, b):
+    """Fill a long accumulator with <w, x> + b."""
     limbs[:] = 0
     for j in range(x.shape[0]):
         a = np.float64(w[j])
@@ -436,7 +443,31 @@ def _exact_sign(x, w, b, limbs):
             _add_product(limbs, a, x[j])
     if b != 0.0:
         _add_product(limbs, b, 1.0)
-    return sign_of_limbs(limbs)
+
+
+@compiled
+def settle_ramps(points, weights, biases, masks, limits, rows, places, fires):
+    """fires[k]: whether the sum of max(<w_i, x> + b_i, 0) over a mask is below its limit, exactly.
+
+    The mask and its limit are those of rows[k], x is the point at places[k].
+    """
+    value, left = np.zeros(LIMBS, np.int64), np.zeros(LIMBS, np.int64)
+    for k in range(rows.shape[0]):
+        x, mask = points[places[k]], masks[rows[k]]
+        left[:] = 0
+        if limits[rows[k]] != 0.0:
+            _add_product(left, limits[rows[k]], 1.0)
+        for i in range(biases.shape[0]):
+            if (mask[i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
+                _add_affine(value, x, weights[i], biases[i])
+                if sign_of_limbs(value) > 0:
+                    # Carries are resolved on the way, so that any number of units can be taken off.
+                    carry = np.int64(0)
+                    for j in range(LIMBS):
+                        t = value[j] + carry
+                        left[j] -= t & LOW_32
+                        carry = t >> np.int64(32)
+        fires[k] = sign_of_limbs(left) > 0
 
 
 @compiled

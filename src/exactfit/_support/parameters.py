@@ -44,19 +44,22 @@ def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
 def shown(value: object) -> str:
     """A value as a message shows it: what is short as Python writes it, of anything else its type and size.
 
+    NumPy's numbers are numbers here, not ``np.float64(0.5)``.
+
     Examples
     --------
     >>> import numpy as np
     >>> from exactfit._support.parameters import shown
-    >>> shown("adaptive"), shown(np.zeros((3, 2))), shown(list(range(1000)))
-    ("'adaptive'", 'ndarray of shape (3, 2)', 'list of length 1000')
+    >>> shown("adaptive"), shown(np.zeros((3, 2))), shown(list(range(1000))), shown(np.float64(0.5))
+    ("'adaptive'", 'ndarray of shape (3, 2)', 'list of length 1000', '0.5')
     """
     kind, shape = type(value).__name__, getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"
     size = len(value) if isinstance(value, Collection) and shape is None else None
-    if (size or 0) <= LONGEST_SHOWN and len(text := repr(value)) <= LONGEST_SHOWN:
-        return text
+    with np.printoptions(legacy="1.25"):  # as Python writes numbers, also in lists
+        if (size or 0) <= LONGEST_SHOWN and len(text := repr(value)) <= LONGEST_SHOWN:
+            return text
     return kind if size is None else f"{kind} of length {size}"
 
 

@@ -18,6 +18,7 @@ import pickle
 import queue
 import secrets
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -26,15 +27,19 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
 
-from .threads import memory_of
+from ..exceptions import DataError
+from .threads import memory_of, usable_memory
 
 POLL_SECONDS = 0.02  # between two looks at a process: too short to be waited for, too long to cost anything
 MEMORY_SECONDS = 0.1  # between two looks at its memory, for which the system has to be asked
 PARENT_SECONDS = 1.0  # between two looks whether the parent still lives
 WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does not count
+LARGEST_STREAM = 2**31  # bytes that are taken from a pipe or a device, which may have no end
+LEFT_BEHIND_SECONDS = 60.0  # without a change, until a file aside counts as left behind
 ALIGNMENT = 64  # bytes: arrays in a file begin where vectors of the widest processors may
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 Answer = TypeVar("Answer")
@@ -46,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     Parameters
     ----------
     path : path
-        A link stays, and what it points to is replaced.
+        A link stays, and what it points to is replaced; a file keeps who may read and write it.
     octets : bytes
     what : str
         What is written, for messages: "cannot save the model: ...".
@@ -63,11 +68,18 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     real = Path(os.path.realpath(path))
     if not real.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
+    _remove_leftovers(real.parent)
     aside = real.with_name(f".exactfit-{secrets.token_hex(8)}.tmp")
+    mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
     try:
-        with aside.open("xb") as file:
+        opener = partial(os.open, mode=0o666 if mode is None else mode)
+        with open(aside, "xb", opener=opener) as file:  # never wider than what is replaced
+            with suppress(OSError):  # some file systems know no locks
+                _lock(file)
             file.write(octets)
             file.flush()
+            if mode is not None:  # what others may not read stays so; umask may have taken off more than that
+                aside.chmod(mode)
             os.fsync(file.fileno())
         os.replace(aside, real)
     except OSError as error:
@@ -76,6 +88,44 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
         with suppress(OSError):
             aside.unlink()
     _sync_folder(real.parent)
+
+
+def refuse_endless(path: Path) -> Path:
+    """The path of a file that has an end; refuses devices and pipes."""
+    with suppress(OSError):  # what cannot be opened either says so itself
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise DataError(f"{path.name} is no ordinary file: save what it gives to one first")
+    return path
+
+
+def read_stream(file: IO[bytes], name: str) -> bytes:
+    """All octets of what may have no end, as a pipe; refuses more than a limit."""
+    most = min(LARGEST_STREAM, usable_memory() // 4)
+    octets = file.read(most + 1)
+    if len(octets) > most:
+        raise DataError(f"{name} goes on beyond {most / 2**20:,.0f} MiB: save what it gives to a file first")
+    return octets
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what writers left behind that were killed: files that nobody has locked, and that are not just made."""
+    for path in folder.glob(".exactfit-*.tmp"):
+        with suppress(OSError):  # in use, or gone by now
+            if time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
+                with path.open("rb") as file:
+                    _lock(file)
+                path.unlink()
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file until it is closed, or its process ends; an OSError if somebody else has.
+
+    Not on Windows, where nobody can remove a file that is open.
+    """
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sync_folder(folder: Path) -> None:

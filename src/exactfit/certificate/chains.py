@@ -307,7 +307,7 @@ def _claim_of(patches: Network, places: NDArray[np.intp]) -> Network:
 def gathered(n_points: int, parts: Sequence[tuple[Any, Verdict]]) -> Verdict:
     """One verdict from those on parts of the points: what is in several parts has to be right in each of them.
 
-    So of several networks, which answer by their mean; detectors of which one set a radius is not told.
+    Detectors of which one set a radius is not told.
     """
     verdicts, seen = [verdict for _, verdict in parts], np.zeros(n_points, dtype=bool)
     for rows, _ in parts:

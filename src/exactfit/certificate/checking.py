@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from itertools import pairwise
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import progress_bar
-from .._support.parameters import check_choice, check_flag, check_n_jobs, check_number
+from .._support.console import counted, progress_bar
+from .._support.parameters import check_choice, check_flag, check_n_jobs, check_number, shown
 from ..data import (
     Codes,
     Points,
@@ -21,14 +21,14 @@ from ..data import (
     refuse_empty,
     refuse_other_features,
 )
-from ..exceptions import ParameterError
-from ..network import Network
-from ..network.detectors import by_slack
-from ..network.parts import SwitchedNetwork
-from .chains import answers_digest, gathered, prove_chain, prove_switched
+from ..exceptions import DataError, ParameterError
+from ..network import Integers, Network
+from ..network.detectors import UNKNOWN, by_slack
+from ..network.parts import SwitchedNetwork, overruled
+from .chains import answers_digest, prove_chain, prove_switched
 from .paper_form import prove_relu, prove_threshold
 from .radius import attack as smallest_attack
-from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict, joint_note
+from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,6 @@ class Subject:
     y: Any  # None if none were given
     classes: Any = None  # labels by class index; None where labels are class indices themselves
     exact_in: str | None = None  # the format that points are rounded to first
-    networks: tuple[Network, ...] = ()  # those that it holds side by side, each of which is to be proved
     margin: float = 0.0  # what the construction claims
     rows: Codes | None = None  # what the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
     answers: Any = None  # of patches before a model that is no chain of layers: what the model answers
@@ -51,10 +50,11 @@ class Subject:
         if isinstance(model, Network | SwitchedNetwork):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
-            return cls(model.network, X, y, networks=getattr(model, "networks", ()), margin=_margin(model, "trace"))
+            return cls(model.network, X, y, margin=_margin(model, "trace"))
         if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
-            networks, margin = getattr(model, "networks_", ()), _margin(model, "trace_")
-            found = cls(model.network_, X, y, model.classes_, getattr(model, "exact_in", None), networks, margin)
+            found = cls(
+                model.network_, X, y, model.classes_, getattr(model, "exact_in", None), _margin(model, "trace_")
+            )
             return replace(found, answers=model.given_answers(X, y)) if hasattr(model, "given_answers") else found
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             points, labels, rows = model.points_and_labels(X, y)
@@ -101,8 +101,7 @@ def certify(
     Parameters
     ----------
     model : InterpolatingClassifier, RepairedClassifier, TableModel, Pipeline (fitted), Construction or Network
-        Of a scikit-learn pipeline its last step, and the points that this sees. Of several networks that
-        answer by the mean of their scores, each is proved: then the mean is right too.
+        Of a scikit-learn pipeline its last step, and the points that this sees.
     X : array, sparse matrix or frame, shape (n_samples, n_features)
         Rounded first to the format that a classifier is exact in, if it has one. For a table's model:
         Table, path or frame. For a ``DaskInterpolatingClassifier`` also a Dask collection, which stays where it is.
@@ -179,7 +178,7 @@ def certify(
     subject = Subject.of(model, X, y)
     room = subject.margin if margin is None else check_number("margin", margin)
     if not 0 <= room < np.inf:
-        raise ParameterError(f"margin must be a finite distance >= 0, got {margin!r}")
+        raise ParameterError(f"margin must be a finite distance >= 0, got {shown(margin)}")
     case = Case.of(subject, given_up)
     with progress_bar(bool(verbose)) as progress:
         effort = ProofEffort(n_jobs, progress, arithmetic if radii or attack or room > 0 else None)
@@ -224,39 +223,38 @@ class Case:
         return self.seen.take(self.kept) if len(self.left_out) else self.seen
 
     @property
-    def networks(self) -> tuple[Network, ...]:
-        """Each network that is to be proved; none for patches before a model."""
-        network = self.subject.network
-        return () if isinstance(network, SwitchedNetwork) else self.subject.networks or (network,)
-
-    @property
     def answers(self) -> Codes | None:
         """What a model behind patches answers, if it is no chain of layers."""
         return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
-        """By the sharpest proof that there is for the network's form; of several networks, each."""
+        """By the sharpest proof that there is for the network's form."""
         network, part, codes = self.subject.network, self.part.checked(), self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
             return prove_switched(network, part, codes, effort, exact_operations, given)
-        verdicts = [_prove(one, part, codes, effort, exact_operations) for one in self.networks]
-        return verdicts[0] if len(verdicts) == 1 else gathered(len(codes), [(slice(None), one) for one in verdicts])
+        return _prove(network, part, codes, effort, exact_operations)
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
         """What was proved, in an arithmetic."""
         if arithmetic not in verdict.right:
             raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
-        errors, answers, overruled = self.kept[~verdict.right[arithmetic]], self.answers, self.left_out
+        right, answers, outvoted = verdict.right[arithmetic], self.answers, self.left_out
+        differing = self.differing(verdict, arithmetic, n_jobs)
+        errors = np.union1d(self.kept[~right], differing)
+        note = verdict.note
+        if len(differing):
+            told = f"{counted(len(differing), 'row')} proved right, but answered otherwise"
+            note = f"{note or f'{arithmetic} arithmetic'}; {told}"
         if len(self.left_out):  # of these, those that equal a kept one of another label
-            overruled = overruled_rows(self.seen.whole(), self.codes, self.left_out)
+            outvoted = overruled_rows(self.seen.whole(), self.codes, self.left_out)
         return Certificate(
             holds=len(errors) == 0,
             n_samples=self.points.shape[0],
             n_errors=len(errors),
             errors=errors,
             slack=verdict.slack,
-            robust_radius=verdict.radius,
+            robust_radius=0.0 if len(differing) and verdict.radius is not None else verdict.radius,
             arithmetic=arithmetic,
             proof="recomputed",
             method=verdict.method,
@@ -265,12 +263,52 @@ class Case:
             float32_safe=verdict.is_safe("float32"),
             data_digest=data_digest(self.points, self.labels),
             network_digest=self.subject.network.digest,
-            note=joint_note(max(1, len(self.networks)), verdict.note, arithmetic),
+            note=note,
             given_up=self.left_out,
-            overruled=overruled,
-            mispredicted=_mispredicted(self.networks, self.seen, self.codes, errors, n_jobs),
+            overruled=outvoted,
+            mispredicted=self.mispredicted(errors, n_jobs),
             answers_digest=None if answers is None else answers_digest(answers),
         )
+
+    def differing(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Codes:
+        """Rows that are right in an arithmetic, and that the model at hand does not answer so.
+
+        It evaluates in float64, so that only those have to be asked about that are not right in every such evaluation;
+        or all, where a layer of integers is followed by one that would round them, which evaluation refuses.
+        """
+        right, parts = verdict.right[arithmetic], getattr(self.subject.network, "parts", {"": self.subject.network})
+        refuses = any(
+            isinstance(before.weights, Integers) and not isinstance(after.weights, Integers)
+            for network in parts.values()
+            for before, after in pairwise(network.layers)
+        )
+        sure = np.zeros_like(right) if refuses else verdict.right.get("float64", np.zeros_like(right))
+        rows = self.kept[right & ~sure]
+        found = [self.predicted(rows[slice(*piece)], n_jobs) for piece in self.seen.take(rows).ranges()]
+        return np.asarray(rows[np.concatenate([np.empty(0, dtype=np.int64), *found]) != self.codes[rows]])
+
+    def predicted(self, rows: Codes, n_jobs: int | None) -> Codes:
+        """What ``predict`` of a classifier answers some of the rows, or ``decide`` of a network; UNKNOWN if refused."""
+        network, classes, points = self.subject.network, self.subject.classes, self.seen.take(rows).tile(0, len(rows))
+        try:
+            with np.errstate(all="ignore"):
+                if isinstance(network, SwitchedNetwork) and self.answers is not None:
+                    return overruled(network.patches.decide(points, n_jobs=n_jobs), self.answers[rows])
+                if classes is not None and _has_slack(network):
+                    return by_slack(network, points, n_classes=len(classes), n_jobs=n_jobs)
+                return network.decide(points, n_jobs=n_jobs)
+        except DataError:
+            each = [self.predicted(row, n_jobs) for row in rows[:, None]] if len(rows) > 1 else []
+            return np.concatenate(each) if each else np.array([UNKNOWN])
+
+    def mispredicted(self, errors: Codes, n_jobs: int | None) -> Codes | None:
+        """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors."""
+        network = self.subject.network
+        if not _has_slack(network):
+            return None
+        doubt, n_classes = self.seen.take(errors), None if self.subject.classes is None else len(self.subject.classes)
+        tiles = [by_slack(network, doubt.tile(*piece), n_classes=n_classes, n_jobs=n_jobs) for piece in doubt.ranges()]
+        return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != self.codes[errors]])
 
     def attacked(self, radii: NDArray[np.float64], setters: Codes | None) -> float | None:
         """The smallest move that was found to change an answer."""
@@ -280,20 +318,10 @@ class Case:
         return smallest_attack(network, self.part.tile(0, len(codes)), codes, radii, setters)
 
 
-def _mispredicted(
-    networks: Sequence[Network], points: Points, codes: Codes, errors: Codes, n_jobs: int | None
-) -> Codes | None:
-    """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors.
-
-    Nor has it a meaning where a limit is not above its floor, which no classifier has: slack is relative to that.
-    No other row can be: where each network's own output is right, so is the sign of its slack for every class.
-    """
-    detectors = [network.detectors for network in networks]
-    if not detectors or not all(found is not None and (found.spans > 0).all() for found in detectors):
-        return None
-    doubt = points.take(errors)
-    tiles = [by_slack(networks, doubt.tile(*piece), n_jobs=n_jobs) for piece in doubt.ranges()]
-    return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != codes[errors]])
+def _has_slack(network: Network | SwitchedNetwork) -> TypeGuard[Network]:
+    """Whether there are detectors, each with a limit above its floor, as classifiers have: slack is relative to it."""
+    found = None if isinstance(network, SwitchedNetwork) else network.detectors
+    return found is not None and bool((found.spans > 0).all())
 
 
 def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin: float) -> Certificate:
@@ -306,6 +334,7 @@ def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin:
         raise ParameterError("there is no proof of radii for a network of this kind: use radii=False")
     if certificate.arithmetic != "exact" and verdict.radius_method != "slack of detectors":
         raise ParameterError("radii in a format are proved for threshold networks of the paper's form only")
+    found = np.where(np.isin(kept, certificate.errors), 0.0, found)
     radii = np.full(certificate.n_samples, np.nan)
     radii[kept] = found
     if margin > 0:

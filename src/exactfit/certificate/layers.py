@@ -160,9 +160,7 @@ def _source(layer: Layer) -> tuple[Any, NDArray[np.bool_]]:
         case Dense():
             return weights.values, exact
         case Sparse():
-            csr = sp.csr_array(weights.matrix, dtype=np.float64, copy=True)
-            csr.sum_duplicates()
-            return csr, exact
+            return weights.rows.astype(np.float64), exact
         case WeightedMasks():
             return weights.sign * weights.values.astype(np.float64), exact
         case Integers():

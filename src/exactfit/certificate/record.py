@@ -31,13 +31,6 @@ STREAM_ALONE = "about streamed points alone, without the training data"
 _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "not examined"}
 
 
-def joint_note(n_networks: int, note: str, arithmetic: str) -> str:
-    """What a certificate says beside the rest: that each of several networks was proved, and so their mean."""
-    if n_networks == 1:
-        return note
-    return f"{note or f'{arithmetic} arithmetic'}, in each of {n_networks} networks"
-
-
 def method_of(activation: Activation) -> Method:
     """What a proof by construction rests on."""
     if activation.is_own:
@@ -55,7 +48,8 @@ class Certificate:
         Whether every point is right, those given up aside.
     n_samples, n_errors : int
     errors : ndarray of int64
-        The rows that are not right, ascending, without those given up.
+        The rows that are not right, ascending, without those given up; and those that are right in the given arithmetic
+        while ``predict``, which evaluates in float64, answers otherwise: the note then says how many.
     slack : float
         How close it was: the smallest distance between limit - 1/2 and count that decides a point; for real-valued
         activations the smallest proved distance between limit and value. NaN if not examined.

@@ -297,7 +297,7 @@ def warm_up_command() -> None:
 
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((24, 3)), np.arange(24) % 3
-    steps = [{"detectors": "weighted"}, {"detectors": "mask"}, {"activation": "relu"}, {"selection": "greedy"}]
+    steps = [{"detectors": "weighted"}, {"detectors": "mask"}, {"activation": "relu"}]
     for step, options in enumerate(steps, 1):
         began = time.perf_counter()
         model = InterpolatingClassifier(random_state=0, **options).fit(X, y)  # type: ignore[arg-type]

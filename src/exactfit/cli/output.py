@@ -168,11 +168,10 @@ def print_model(name: str, model: TableModel) -> None:
         {
             "labels": f"{labels}{more} (column {model.encoding_.label!r})",
             "scale": model.scale,
-            **({"networks": len(classifier.networks_)} if len(classifier.networks_) > 1 else {}),
             "hyperplanes": network.widths[0],
             "detectors": f"{network.widths[1]}{', weighted' if Detectors.of(network).are_weighted else ''}",
             "neurons": network.n_neurons,
-            "parameters": sum(one.n_parameters for one in classifier.networks_),
+            "parameters": network.n_parameters,
             "outcome": classifier.outcome_.value,
         }
     )
@@ -204,10 +203,9 @@ def model_info(fitted: TableModel) -> dict[str, Any]:
         "label": fitted.encoding_.label,
         "scale": fitted.scale,
         "classes": fitted.classes_.tolist(),
-        "networks": len(classifier.networks_),
         "widths": list(network.widths),
         "neurons": network.n_neurons,
-        "parameters": sum(one.n_parameters for one in classifier.networks_),
+        "parameters": network.n_parameters,
         "outcome": classifier.outcome_.value,
         "options": {name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"},
         "activation": as_activation(classifier.activation).name,

@@ -35,7 +35,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     mistakes.repair_command: "exactfit repair model.onnx failures.csv --keep golden.csv --label y -o repaired.onnx",
     lab.describe_command: "exactfit describe train.csv --label label --time-limit 60",
     lab.compare_command: "exactfit compare train.csv --label label --time-limit 10",
-    lab.evaluate_command: "exactfit evaluate train.csv --label label --n-networks 7",
+    lab.evaluate_command: "exactfit evaluate train.csv --label label --min-width 1024",
     mistakes.suspects_command: "exactfit suspects train.csv --label label --top 20",
     lab.reproduce_command: "exactfit reproduce two-moons",
     lab.sweep_command: "exactfit sweep my.toml",

@@ -15,21 +15,10 @@ from ..data import Codes, Matrix, PartedPoints
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
 from .construction import Construction, assemble
-from .cover import cover_classes, cover_distinct, gather_evidence, refuse_small_pool
+from .cover import cover_classes, cover_distinct, gather_evidence
 from .distinct import ClassOrder, Cover, candidates_of
 from .evidence import Counts
-from .hyperplanes import (
-    HYPERPLANES,
-    RIVALS,
-    Given,
-    Hyperplanes,
-    Law,
-    Source,
-    in_format_of,
-    law_of,
-    nearest_bisectors,
-    stream,
-)
+from .hyperplanes import Given, Hyperplanes, Law, Source, law_of, stream
 from .patterns import FORMATS, Line, Patterns, SurePairs, patterns_of
 from .recipe import Recipe, Widths
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
@@ -41,7 +30,7 @@ BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What all networks of one fit share.
+    """What a fit starts from.
 
     X has passed the gate and is rounded to ``options.exact_in``; equal points have equal labels.
     """
@@ -80,7 +69,6 @@ def algorithm_2(setup: Setup, root: np.random.SeedSequence, work: Work, given: G
     turns = root if given.order is None else given.order
     if setup.goes_by_parts:
         candidates = candidates_of(order, targets, turns)
-        refuse_small_pool(candidates, options)
         distinct = X.distinct(planes, order, candidates, work.threads)
         covers = cover_distinct(distinct, options, work.progress)
         return assemble(planes, distinct, order, targets, covers, options.s)
@@ -94,9 +82,8 @@ def algorithm_2(setup: Setup, root: np.random.SeedSequence, work: Work, given: G
     return assemble(planes, masked, order, targets, covers, options.s)  # lines 11-12
 
 
-Take = Callable[[OpenPairs], tuple[Hyperplanes, Line]]
+Take = Callable[[], tuple[Hyperplanes, Line]]
 
-FOLLOWING = "near-bisector"  # the law whose draws follow the pairs that are open
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
 MARGIN_STEP = 128  # hyperplanes
 BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
@@ -151,14 +138,14 @@ class GrowingLayer:
                 self._refuse(n, pairs)
             if self.options.rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
                 break
-            block, line = take(pairs)
+            block, line = take()
             blocks.append(block)
             lines.append(line)
             pairs.add(*line)
             if len(lines) % BATCH_BLOCKS == 0:
                 self.progress("hyperplanes", n + WORD_BITS, None)
         while WORD_BITS * len(lines) < self.widths.smallest:  # nothing is open any more
-            block, line = take(pairs)
+            block, line = take()
             blocks.append(block)
             lines.append(line)
             if len(lines) % LARGEST_BATCH == 0:
@@ -264,39 +251,23 @@ class GrowingLayer:
 
 
 class Batches:
-    """Blocks of hyperplanes with every point's sides, computed a few at a time.
-
-    Near bisectors come one block at a time, and from open pairs: at first that is what their law draws from. What
-    is drawn in any case comes in larger batches.
-    """
+    """Blocks of hyperplanes with every point's sides, computed a few at a time: more where many are drawn anyway."""
 
     def __init__(self, setup: Setup, source: Source, threads: Threads) -> None:
         self.X, self.source, self.options, self.threads = setup.X, source, setup.options, threads
         self.least = -(-setup.widths.smallest // WORD_BITS)
-        self.follow = self.options.hyperplanes == FOLLOWING
         self.ready: list[tuple[Hyperplanes, Line]] = []
         self.drawn = 0
 
-    def take(self, pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
+    def take(self) -> tuple[Hyperplanes, Line]:
         """The next block."""
         if not self.ready:
-            planes = self._drawn(pairs)
+            ahead = max(BATCH_BLOCKS, min(self.least - self.drawn, LARGEST_BATCH))
+            planes = self.source.blocks(self.drawn, self.drawn + ahead)
             blocks, lines = planes.blocks(), patterns_of(self.X, planes, self.options, self.threads).lines
             self.ready = list(zip(blocks, lines, strict=True))[::-1]
-            self.drawn += len(self.ready)
+            self.drawn += ahead
         return self.ready.pop()
-
-    def _drawn(self, pairs: OpenPairs) -> Hyperplanes:
-        if self.follow and self.drawn and not pairs.closed:
-            return self.follow_on(pairs, self.drawn)
-        at_least = 1 if self.follow and not self.drawn else BATCH_BLOCKS
-        ahead = min(self.least - self.drawn, LARGEST_BATCH) if at_least > 1 else 0
-        return self.source.blocks(self.drawn, self.drawn + max(at_least, ahead))
-
-    def follow_on(self, pairs: OpenPairs, index: int) -> Hyperplanes:
-        """A block from the pairs that are open."""
-        drawn = nearest_bisectors(self.X, pairs, RIVALS, [stream(self.source.root, HYPERPLANES, index)])
-        return in_format_of(drawn, self.options.exact_in)
 
 
 def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], Patterns]:

@@ -1,40 +1,27 @@
-"""The two entrances to the paper's algorithms, and what both do around them: noise, conflicts, lost classes, seeds.
-
-Several networks from several seeds are one construction. Each network that interpolates has, on a training point,
-positive slack for the point's class and negative slack for all others: a detector of the class fires, and none of
-another. So has the mean of their slacks, whatever the networks: the joint answer interpolates if each of them does.
-No order of adding up can change that; on new points, where slacks may cancel, a runtime that adds in another order
-can differ in the last bit.
-
-The mean rather than the vote: of 18 measurements (digits, breast cancer, wine; three recipes; 3 and 7 networks,
-5 folds) it was better in 11, equal in 5, worse in 2.
-"""
+"""The two entrances to the paper's algorithms, and what is around both: noise, conflicts, lost classes, margins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.console import Progress, Steps, silent
+from .._support.console import Progress, silent
 from .._support.parameters import check_whole, seed_sequence, shown
 from .._support.threads import Threads, Work
-from ..data import Codes, Labelled, Matrix, PartedPoints, Rows, overruled_rows, resolve_conflicts
+from ..data import Codes, Labelled, Matrix, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
-from ..network.parts import side_by_side, starts_of
 from ..options import Options
 from ..outcome import Outcome
 from .algorithms import Setup, algorithm_1, algorithm_2
 from .construction import Construction, Trace
-from .hyperplanes import NETWORKS, Given
+from .hyperplanes import Given
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Recipe, recipe_of, settled
+from .recipe import Recipe, recipe_of
 from .rescue import margin_of
 
 NOBODY = np.empty(0, dtype=np.int64)
@@ -153,7 +140,7 @@ def build(
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    recipe = settled(recipe_of(options), len(data.codes))
+    recipe = recipe_of(options)
     root = seed_sequence(random_state)
     whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
     with Threads(recipe.n_jobs) as threads:
@@ -181,36 +168,25 @@ def _over_present_classes(
     sizes = np.bincount(data.codes, minlength=len(data.classes))
     present = np.flatnonzero(sizes)
     if len(present) == len(sizes):
-        return _networks(data.X, data.codes, data.targets(options.target), options, root, work, given)
+        return _one_network(data.X, data.codes, data.targets(options.target), options, root, work, given)
     if len(present) < 2:
         raise DataError("only one class is left, equal points having one label each: correct their labels")
     compact = (np.cumsum(sizes > 0) - 1)[data.codes]
-    made = _networks(data.X, compact, tuple(range(len(present))), options, root, work, given)
+    made = _one_network(data.X, compact, tuple(range(len(present))), options, root, work, given)
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
-    return replace(made, network=replace(made.network, decoder=decoder), trace=trace, parts=())
+    return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
 
 
-def _networks(
+def _one_network(
     X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
     given: Given | None,
 ) -> Construction:  # fmt: skip
-    """The network, or several side by side in one: the first is the one that there would be alone."""
-    setup, count = Setup.of(X, y, targets, options, given), options.network_count
-    adaptive = algorithm_1_by_parts if setup.goes_by_parts else algorithm_1
-    algorithm = adaptive if options.is_adaptive else partial(algorithm_2, given=given)
-    if count == 1:
-        return algorithm(setup, root, work)
-    steps, alone = Steps(work.progress, "networks", count), Work(work.threads, silent)
-
-    def build_one(seed: np.random.SeedSequence) -> Construction:
-        made = algorithm(setup, seed, alone)
-        steps.add(1)
-        return made
-
-    # Points in parts elsewhere: one after the other, so that what is kept there is that of one network.
-    each = map if isinstance(X, PartedPoints) else work.threads.map
-    return side_by_side_constructions(list(each(build_one, seeds_of_networks(root, count))))
+    """The network of the algorithm that options and data ask for."""
+    setup = Setup.of(X, y, targets, options, given)
+    if not options.is_adaptive:
+        return algorithm_2(setup, root, work, given)
+    return algorithm_1_by_parts(setup, root, work) if setup.goes_by_parts else algorithm_1(setup, root, work)
 
 
 def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> Construction:
@@ -231,11 +207,9 @@ def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) ->
     """Rows that the network gets wrong: those it missed, and those that lost to a majority.
 
     With one output, a missed point gets the other label, which is right if that is the one that lost;
-    but with ``exact_in`` a point is missed already if some evaluation may miss it, and of several
-    networks if one of them misses it.
+    but with ``exact_in`` a point is missed already if some evaluation may miss it.
     """
-    sure = exact_in is None and not len(made.trace.detector_starts)
-    join = np.setxor1d if made.network.decoder.kind == "sign" and sure else np.union1d
+    join = np.setxor1d if made.network.decoder.kind == "sign" and exact_in is None else np.union1d
     return join(made.trace.uncovered, lost).astype(np.int64)
 
 
@@ -253,42 +227,3 @@ def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Recip
     given_up = np.union1d(noise, rows[made.given_up]).astype(np.int64)
     overruled = overruled_rows(data.X, data.codes, given_up)
     return replace(made, trace=trace, errors=errors, given_up=given_up, overruled=overruled, outcome=outcome)
-
-
-JOINED = ("anchors", "witnesses", "coverage", "detector_classes", "support", "shares")
-
-
-def seeds_of_networks(root: np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
-    """The root itself, then children of it; the first ones are the same whatever the count."""
-    children = [
-        np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, NETWORKS, index)) for index in range(1, count)
-    ]
-    return [root, *children]
-
-
-def side_by_side_constructions(made: Sequence[Construction]) -> Construction:
-    """One construction with all networks in one; it misses a point that any of them misses."""
-    traces = [one.trace for one in made]
-    joined: dict[str, Any] = {name: np.concatenate([getattr(trace, name) for trace in traces]) for name in JOINED}
-    uncovered = reduce(np.union1d, [trace.uncovered for trace in traces]).astype(np.int64)
-    trace = Trace(
-        **joined,
-        uncovered=uncovered,
-        support_starts=_support_starts(traces),
-        hyperplane_starts=starts_of([one.network.widths[0] for one in made]),
-        detector_starts=starts_of([one.network.widths[1] for one in made]),
-        n_rejected=sum(trace.n_rejected for trace in traces),
-        n_drawn=sum(trace.n_drawn for trace in traces),
-        n_rescued=sum(trace.n_rescued for trace in traces),
-    )
-    outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
-    networks = tuple(one.network for one in made)
-    return Construction(side_by_side(networks), outcome, trace, parts=networks)
-
-
-def _support_starts(traces: Sequence[Trace]) -> NDArray[np.int64]:
-    """Where the support of each detector begins; nothing for masks."""
-    if not any(len(trace.support_starts) for trace in traces):
-        return np.empty(0, dtype=np.int64)
-    sizes = [np.diff(trace.support_starts) if len(trace.support_starts) else np.zeros(0, int) for trace in traces]
-    return starts_of(np.concatenate(sizes).tolist())

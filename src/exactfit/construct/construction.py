@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate
-from ..certificate.record import EVALUATED, joint_note, method_of
+from ..certificate.record import EVALUATED, method_of
 from ..data import Codes, Rows
 from ..network import Decoder, Layer, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD, Activation
 from ..network.bits import BitMatrix
-from ..network.parts import parts_of
 from ..outcome import Outcome
 from .distinct import ClassOrder, Cover, Distinct
 from .hyperplanes import Hyperplanes
@@ -43,8 +42,6 @@ class Trace:
         Weighted detectors only: the rows that each rests on, and what each counts for it, positive in its class
         and negative in others; those of detector k are the entries ``support_starts[k]:support_starts[k + 1]``.
     support_starts : ndarray of int64
-    hyperplane_starts, detector_starts : ndarray of int64
-        Several networks in one only: where the hyperplanes and detectors of each begin, and the end of the last.
     narrow : ndarray of int64
         Rows that are right, but without the margin.
     margin : float
@@ -73,8 +70,6 @@ class Trace:
     support: Rows = field(default_factory=_no_rows)
     shares: Rows = field(default_factory=_no_rows)
     support_starts: Rows = field(default_factory=_no_rows)
-    hyperplane_starts: Rows = field(default_factory=_no_rows)
-    detector_starts: Rows = field(default_factory=_no_rows)
     narrow: Rows = field(default_factory=_no_rows)
     margin: float = 0.0
     n_rejected: int = 0
@@ -103,8 +98,6 @@ class Construction:
         Rows that the network gets wrong knowingly: those that lost to a majority, and those that ``noise`` gave up.
     overruled : ndarray of int64
         Those of them that equal a kept row of another label.
-    parts : tuple of Network
-        The networks that the one network holds side by side, where they are still at hand.
 
     Examples
     --------
@@ -121,19 +114,10 @@ class Construction:
     errors: Rows = field(default_factory=_no_rows)
     given_up: Rows = field(default_factory=_no_rows)
     overruled: Rows = field(default_factory=_no_rows)
-    parts: tuple[Network, ...] = field(default=(), compare=False)
-
-    @property
-    def networks(self) -> tuple[Network, ...]:
-        """The networks that the one network holds side by side: itself, if it was built alone."""
-        if not len(self.trace.hyperplane_starts):
-            return (self.network,)
-        return self.parts or parts_of(self.network, self.trace.hyperplane_starts, self.trace.detector_starts)
 
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
         """What the cover step's own numbers prove of all points but those given up: nothing is computed again.
 
-        Of several networks they prove it of each, and so of the mean of their scores (see ``construct.build``).
         A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
         In a format: float64 errs less than float32, on points that float32 holds too.
         """
@@ -154,9 +138,7 @@ class Construction:
             method=method_of(activation),
             data_digest=digest,
             network_digest=digest_of_network,
-            note=joint_note(
-                max(1, len(self.trace.detector_starts) - 1), EVALUATED if activation.is_own else "", exact_in or "exact"
-            ),
+            note=EVALUATED if activation.is_own else "",
             given_up=self.given_up,
             overruled=self.overruled,
             margin=self.trace.margin or None,

@@ -1,6 +1,6 @@
 """The second layer: for every target class, candidates become detectors until all its points are claimed.
 
-Random selection is the paper's (Algorithm 1 lines 9-14, Algorithm 2 lines 2-10).
+Candidates come in random order (Algorithm 1 lines 9-14, Algorithm 2 lines 2-10).
 Drawing uniformly from the remaining candidates, again and again, has the same law as
 walking once through a uniform permutation and skipping what is covered meanwhile.
 """
@@ -8,22 +8,17 @@ walking once through a uniform permutation and skipping what is covered meanwhil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.limits import cover_in_turn, take_turns
-from .._kernels.limits import gains as count_gains
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows
-from ..exceptions import ParameterError
-from ..network.bits import n_words
-from .distinct import ClassOrder, Cover, Distinct, Share, Turns, candidates_of
+from .distinct import ClassOrder, Cover, Distinct, Share, candidates_of
 from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
 from .hyperplanes import Hyperplanes
 from .patterns import Patterns
@@ -48,69 +43,43 @@ def cover_classes(
     ``turns`` is the seed of the candidates' order, or all rows in that order.
     """
     candidates = candidates_of(order, targets, turns)
-    if isinstance(evidence, Counts) and _worth_grouping(evidence, candidates, options):
+    # Equal patterns are one column, except where points are few: then grouping them costs more than it saves.
+    if isinstance(evidence, Counts) and (options.is_weighted or evidence.patterns.words.size > SMALL):
         return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
     return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
 
 
-def _worth_grouping(counts: Counts, candidates: Turns, options: Recipe) -> bool:
-    """Whether equal patterns are to be one column: not where points are few, nor where greed has a pool of points."""
-    if options.detectors == "weighted":
-        return True
-    return counts.patterns.words.size > SMALL and (
-        options.selection == "random" or all_at_once(candidates.values(), options)
-    )
-
-
 def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
-    """One cover for every target class, in points.
+    """One cover for every target class, in points."""
+    cover = weighted_covers(distinct) if options.is_weighted else _mask_covers(distinct, progress)
+    anchors = distinct.order.rows if options.is_weighted else distinct.leaders
+    covers = cover_each(distinct.evidence, distinct.shares, cover, progress)
+    return [distinct.in_points(one, anchors) for one in covers]
+
+
+def cover_each(
+    evidence: Evidence, shares: list[Share], cover: Callable[[Share, Progress], Cover], progress: Progress
+) -> list[Cover]:
+    """One cover for every target class, in columns.
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
     """
-    evidence, shares = distinct.evidence, distinct.shares
     sizes = [int(share.sizes.sum()) for share in shares]
     tally = _Tally(progress, evidence.threads, sum(sizes))
-    weighted = options.detectors == "weighted"
-    cover = weighted_covers(distinct) if weighted else _mask_covers(distinct, options, progress)
-    anchors = distinct.order.rows if weighted or options.selection == "greedy" else distinct.leaders
     queue = sorted(range(len(shares)), key=lambda place: -sizes[place])
     heavy = evidence.cost(shares[queue[0]].rest) >= WORTH_A_THREAD
     threads = evidence.threads if heavy else SERIAL
     covers = dict(zip(queue, threads.map(lambda place: cover(shares[place], tally.of(place)), queue), strict=True))
-    return [distinct.in_points(covers[place], anchors) for place in range(len(shares))]
+    return [covers[place] for place in range(len(shares))]
 
 
-def _mask_covers(distinct: Distinct, options: Recipe, progress: Progress) -> Callable[[Share, Progress], Cover]:
+def _mask_covers(distinct: Distinct, progress: Progress) -> Callable[[Share, Progress], Cover]:
     """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
     evidence, shares = distinct.evidence, distinct.shares
     if len(shares) == len(distinct.order.starts) - 1:
-        turns = [share.turns for share in shares]
-        orders = None if options.selection == "greedy" and all_at_once(turns, options) else turns
-        evidence = foresee(evidence, [share.target for share in shares], progress, orders)
-
-    def cover(share: Share, tell: Progress) -> Cover:
-        if options.selection == "greedy":
-            return greedy_cover(evidence, *share[:3], options.greedy_memory, tell, share.sizes)
-        return random_cover(evidence, *share[:3], tell, share.sizes)
-
-    return cover
-
-
-def all_at_once(candidates: Iterable[Columns], options: Recipe) -> bool:
-    """Whether greed may look at all candidates of every class together."""
-    largest = max(map(len, candidates))
-    return largest <= pool_capacity(options.greedy_memory, largest)
-
-
-def refuse_small_pool(candidates: Turns, options: Recipe) -> None:
-    """Greed over distinct patterns looks at all points of a class together: its memory must allow that."""
-    if options.selection == "greedy" and not all_at_once(candidates.values(), options):
-        largest = max(map(len, candidates.values()))
-        raise ParameterError(
-            f'selection="greedy" takes {largest * 8 * n_words(largest):,} bytes for a class of {largest} points that '
-            f'lie in parts: set greedy_memory to as much, or use selection="random"'
-        )
+        evidence = foresee(evidence, [share.target for share in shares], progress, [share.turns for share in shares])
+    return lambda share, tell: random_cover(evidence, *share[:3], tell, share.sizes)
 
 
 class _Tally:
@@ -243,102 +212,3 @@ def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, foc
     cover.accept(block[won], stored, witnesses[won], claimed[won])
     cover.n_rejected += int(worth[claimed == 0].sum())
     return int(claimed[won].sum())
-
-
-def pool_capacity(memory: int, total: int) -> int:
-    """How many packed coverage rows over a class of ``total`` points fit in ``memory`` bytes; at least one."""
-    return max(1, memory // (8 * n_words(total)))
-
-
-def greedy_cover(
-    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, memory: int, progress: Progress,
-    sizes: Sizes | None = None,
-) -> Cover:  # fmt: skip
-    """Always the candidate that claims most unclaimed points, the lowest column on a tie.
-
-    Candidates are all columns of the class if their packed coverage rows fit in
-    ``memory`` bytes; otherwise a pool of as many as fit, taken in the given order and
-    refilled from unclaimed untried columns whenever no candidate of it gains anything.
-    ``sizes`` says how many points each target column stands for, without it one.
-    """
-    cover = Cover()
-    start, total = target[0], target[1] - target[0]
-    worth = np.ones(total, dtype=np.int64) if sizes is None else sizes.copy()
-    capacity, n_points = pool_capacity(memory, total), int(worth.sum())
-    untried = order
-    while worth.any() and len(untried):
-        pool, untried = np.sort(untried[:capacity]), untried[capacity:]
-        candidates = _Pool.fill(evidence, pool, target, rest, progress)
-        cover.n_rejected += int(worth[np.setdiff1d(pool, candidates.anchors) - start].sum())
-        _drain(candidates, evidence, cover, worth, start)
-        progress("detectors", n_points - int(worth.sum()), n_points)
-        untried = untried[worth[untried - start] > 0]
-    cover.uncovered = start + np.flatnonzero(worth)
-    return cover
-
-
-@dataclass(eq=False)
-class _Pool:
-    """Candidates with limits and packed coverage rows (bit t: it claims the t-th point of the class)."""
-
-    anchors: Columns
-    limits: NDArray[Any]
-    witnesses: Columns
-    rows: NDArray[np.uint64]
-
-    @classmethod
-    def fill(cls, evidence: Evidence, anchors: Columns, target: tuple[int, int], rest: Pieces, tell: Progress) -> _Pool:
-        """Examine all candidates; those without a positive limit are left out."""
-        total = target[1] - target[0]
-        size = max(1, min(getattr(evidence, "pace", HERE).largest_block, HEIGHTS_AT_ONCE // total))
-        parts = []
-        everyone = evidence.select(slice(*target))
-        for low in range(0, len(anchors), size):
-            block = anchors[low : low + size]
-            limits, witnesses = evidence.limits(block, rest)
-            usable = limits > 0
-            heights = evidence.heights(block[usable], everyone)
-            parts.append((block[usable], limits[usable], witnesses[usable], _pack(heights < limits[usable, None])))
-            tell("candidates", low + len(block), len(anchors))
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _pack(claims: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    padded = np.zeros((len(claims), -(-claims.shape[1] // 64) * 64), dtype=bool)
-    padded[:, : claims.shape[1]] = claims
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-
-
-def _drain(pool: _Pool, evidence: Evidence, cover: Cover, worth: Sizes, start: int) -> None:
-    """Take the best candidate until none gains anything.
-
-    Gains only fall, so an outdated gain is an upper bound: the first candidate that
-    keeps the lead after being counted anew is the best, and the lowest such column.
-    """
-    planes = np.concatenate([_pack((worth >> bit & 1 > 0)[None, :]) for bit in range(int(worth.max()).bit_length())])
-    stale = np.empty(len(pool.anchors), dtype=np.int64)
-    count_gains(pool.rows, planes, np.arange(len(stale)), stale)
-    while len(stale) and stale.max() > 0:
-        best = np.array([stale.argmax()])
-        before = int(stale[best[0]])
-        count_gains(pool.rows, planes, best, fresh := np.empty(1, dtype=np.int64))
-        stale[best] = fresh
-        if int(fresh[0]) < before:
-            continue
-        _take(pool, int(best[0]), evidence, cover, worth, start)
-        planes &= ~pool.rows[best]
-        stale[best] = 0
-
-
-def _take(pool: _Pool, k: int, evidence: Evidence, cover: Cover, worth: Sizes, start: int) -> None:
-    bits = np.unpackbits(pool.rows[k].view(np.uint8), bitorder="little", count=len(worth)).astype(bool)
-    places = np.flatnonzero(bits & (worth > 0))
-    claimed = worth[places].sum()
-    worth[places] = 0
-    # The anchor may be covered already; its own detector has to fire on it all the same.
-    own = slice(k, k + 1)
-    seen = evidence.select(np.append(start + places, pool.anchors[own]))
-    exact = getattr(evidence, "exact", False)
-    highest = pool.limits[own] if exact else evidence.heights(pool.anchors[own], seen).max(axis=1)
-    stored = evidence.stored_limits(pool.limits[own], highest)
-    cover.accept(pool.anchors[own], stored, pool.witnesses[own], np.array([claimed]))

@@ -167,13 +167,10 @@ class Crowds:
         How many points each is.
     members : callable
         From some of them to all their rows, ascending, and for each row the place of its own among them.
-    firsts : callable
-        All rows of target classes, ascending.
     """
 
     sizes: Ints
     members: Callable[[Ints], tuple[Ints, Ints]]
-    firsts: Callable[[], Ints]
 
 
 def distinct_columns(words: Words) -> tuple[Ints, Ints]:

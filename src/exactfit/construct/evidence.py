@@ -6,8 +6,7 @@ pieces of columns and join the pieces in order: the same answers for any number 
 
 All limits at once: what two points x and z have in common serves both: z counts |z| - |x and z| under the mask of
 x, and x counts |x| - |x and z| under the mask of z. So all limits cost half as many words as
-each by itself, which pays where most points become candidates: always in greedy
-selection, and in random selection when hardly any point claims another.
+each by itself, which pays where most points become candidates: when hardly any point claims another.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from threading import local
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +108,6 @@ class Counts:
     patterns: BitMatrix
     threads: Threads
     maybe: BitMatrix | None = None
-    exact: ClassVar[bool] = True  # limits are stored as they are, whatever the heights of those claimed
 
     def __post_init__(self) -> None:
         # What may be on: masks are what is off in it, and claims count it.
@@ -189,8 +187,6 @@ class Foreseen:
     counts: Counts
     all_limits: NDArray[np.int64]
     all_witnesses: Columns
-
-    exact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self.threads = self.counts.threads

@@ -5,8 +5,7 @@ over the whole rest set. Here the whole set comes in batches: detectors stay, li
 the minimum over all rest points that were seen, and a detector whose limit falls to zero (with
 weights: to the sum of the negative ones), so that it can fire on nothing, is dropped. So none
 fires on a rest point of the stream. That every target point still has a detector is what the
-corollary promises with positive probability only: it is counted. Of several networks each is
-treated so, and a point has a detector if it has one in all of them.
+corollary promises with positive probability only: it is counted.
 
 Limits fall until the last batch, so the target points are examined in a second pass.
 """
@@ -16,7 +15,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,7 @@ from .._support.console import Progress, progress_bar
 from .._support.parameters import check_whole
 from .._support.threads import Threads
 from ..certificate import Certificate
-from ..certificate.record import EVALUATED, STREAM_ALONE, joint_note, method_of
+from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
 from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network, WeightedMasks
@@ -167,7 +165,7 @@ def extend(
         lowered = passes.lower(detectors)
         kept = np.flatnonzero(lowered.limits > detectors.floors)
         left = detectors.take(kept, lowered.limits[kept])
-        claimed = passes.claim(left, _parts_left(old.trace, kept), lowered, most_reported)
+        claimed = passes.claim(left, lowered, most_reported)
     n_training = 0 if training is None else len(training[1])
     extended = _assemble(old, kept, lowered, claimed, n_training, training is not None)
     return extended if labels is None else replace(extended, classifier=_fitted_anew(model, extended))
@@ -252,21 +250,21 @@ class _Passes:
                 where[own] = np.where(at >= 0, rest[at], -1)
         return lows, where
 
-    def claim(self, detectors: Detectors, starts: Rows, lowered: _Lowered, most: int) -> _Claimed:
-        """Second pass: which points of the target classes the remaining detectors claim, in each of the networks."""
+    def claim(self, detectors: Detectors, lowered: _Lowered, most: int) -> _Claimed:
+        """Second pass: which points of the target classes the remaining detectors claim."""
         coverage, missed = np.zeros(len(detectors.limits), dtype=np.int64), [np.empty(0, dtype=np.int64)]
         check, digest = Digest(), Digest((lowered.n_rows, self.stream.n_features))
         n_rows = n_to_claim = n_uncovered = listed = 0
         for X, codes in self.stream:
             for wave in _waves(X, codes, self.threads):
-                found = self.threads.map(partial(self._on_targets, detectors, starts), wave)
+                found = self.threads.map(partial(self._on_targets, detectors), wave)
                 for (start, points, own), firsts in zip(wave, found, strict=True):
                     rows = row_digests(points, self.stream.named(own))
                     check.join(rows)
                     digest.join(rows)
                     coverage += np.bincount(firsts[firsts >= 0], minlength=len(coverage))
-                    n_to_claim += int((firsts[0] >= -1).sum())
-                    here = n_rows + start + np.flatnonzero((firsts == -1).any(axis=0))
+                    n_to_claim += int((firsts >= -1).sum())
+                    here = n_rows + start + np.flatnonzero(firsts == -1)
                     n_uncovered += len(here)
                     missed.append(here[: most - listed])
                     listed += len(missed[-1])
@@ -276,27 +274,19 @@ class _Passes:
             raise DataError("the batches gave other points the second time: seed them, so that they repeat")
         return _Claimed(coverage, n_to_claim, n_uncovered, np.concatenate(missed), digest.hexdigest())
 
-    def _on_targets(self, detectors: Detectors, starts: Rows, tile: Tile) -> Rows:
-        """For every network and point the first detector that claims it; -1 for none, -2 if it needs none."""
+    def _on_targets(self, detectors: Detectors, tile: Tile) -> Rows:
+        """For every point the first detector that claims it; -1 for none, -2 if it needs none."""
         points, codes = self._seen(tile[1]), tile[2]
-        firsts = np.full((len(starts) - 1, len(codes)), -2, dtype=np.int64)
+        firsts = np.full(len(codes), -2, dtype=np.int64)
         for k, code in enumerate(detectors.classes):
             own, target = detectors.of_output(k), np.flatnonzero(codes == code)
-            firsts[:, target] = -1
+            firsts[target] = -1
             if not len(own) or not len(target):
                 continue
             claims = self.measure.claims(points[target], detectors.counters[own], detectors.limits[own])
-            for part, (low, high) in enumerate(pairwise(np.searchsorted(own, starts))):
-                here = claims[low:high]
-                claimed = here.any(axis=0)
-                firsts[part, target[claimed]] = own[low + here[:, claimed].argmax(axis=0)] if high > low else -1
+            claimed = claims.any(axis=0)
+            firsts[target[claimed]] = own[claims[:, claimed].argmax(axis=0)]
         return firsts
-
-
-def _parts_left(trace: Trace, kept: NDArray[np.intp]) -> Rows:
-    """Where the detectors that are kept begin in each of the networks, and the end of the last."""
-    starts = trace.detector_starts if len(trace.detector_starts) else [0, len(trace.anchors)]
-    return np.searchsorted(kept, starts).astype(np.int64)
 
 
 def _waves(X: Any, codes: Codes, threads: Threads) -> Any:
@@ -320,7 +310,6 @@ def _assemble(
     trace = replace(
         old.trace, anchors=old.trace.anchors[kept], witnesses=witnesses[kept], coverage=claimed.coverage,
         detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered, **_support(old.trace, kept),
-        detector_starts=_parts_left(old.trace, kept) if len(old.trace.detector_starts) else old.trace.detector_starts,
         narrow=old.trace.narrow[:0], margin=0.0,  # limits that fall leave no proof of it
     )  # fmt: skip
     outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
@@ -382,5 +371,5 @@ def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_tra
         method=method_of(activation),
         data_digest=claimed.digest,
         network_digest=made.network.digest,
-        note=joint_note(max(1, len(made.trace.detector_starts) - 1), "; ".join(notes), "exact"),
+        note="; ".join(notes),
     )

@@ -53,10 +53,9 @@ class Effort:
     soft, firm : int
         Units of share that a point of the target may have: usually, and where all are to be claimed.
         More units claim more training points, with a thinner margin.
-    enough : float
-        Share of a class that one soft detector must claim to be preferred to neighbourhoods.
-    clean : float
-        Share of a class that a soft detector claims if labels look clean: then one that is less soft may claim all.
+    enough, clean : int
+        Per cent of a class that one soft detector must claim to be preferred to neighbourhoods; and per cent from
+        which on labels look clean, so that a firm one is tried for all of them.
     fresh, fresh_each : int
         How many points of the rest join in a round at most, and at most for each point of the target.
     rounds, stale, epochs, tolerance : int
@@ -68,8 +67,8 @@ class Effort:
     fewest: int = 10
     soft: int = 5
     firm: int = 20
-    enough: float = 0.8
-    clean: float = 0.985
+    enough: int = 80
+    clean: int = 98
     fresh: int = 2000
     fresh_each: int = 10
     rounds: int = 20

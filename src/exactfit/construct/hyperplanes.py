@@ -7,18 +7,17 @@ computed in one fixed order. The stored numbers are the network.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
-from .._kernels.rows import largest_norm, nearest_of_each, squares_from, subtract_own_products, subtract_products
+from .._kernels.rows import largest_norm, subtract_own_products, subtract_products
 from ..data import Labelled, PartedPoints, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
@@ -29,14 +28,8 @@ Matrix = Any
 Floats = NDArray[np.float64]
 Streams = Sequence[np.random.Generator]
 
-# First number of a stream's key: what it is for. NETWORKS: seeds of further networks.
-HYPERPLANES, ORDER, NETWORKS = 0, 1, 2
-# Points of other labels among which near_bisector takes the nearest, at most, and at most this share of them all:
-# enough to be near, few enough that small data have more than one bisector to a point.
-RIVALS, RIVAL_SHARE = 256, 1 / 8
-GATHERED = 2**22  # numbers of candidates held at a time: 32 MiB
-# Sides of local's windows, in sevenths of the shorter side of an image: 8 to 16 of 28, as measured on MNIST.
-WINDOW_SEVENTHS = 2, 4
+# First number of a stream's key: what it is for.
+HYPERPLANES, ORDER = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +133,6 @@ def law_of(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: R
         from .sparse_hyperplanes import sparse
 
         return sparse(X, y, targets, options)
-    if options.hyperplanes == "local":
-        return local(X, y, targets, tuple(options.image_shape or ()))
-    if options.hyperplanes == "near-bisector":
-        return near_bisector(X, y, targets)
     if options.hyperplanes == "bisector":
         return bisector(X, y, targets)
     return gaussian(X, max_bias=options.max_bias, center=options.center)
@@ -167,14 +156,6 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
     return Law(draw, origin if center else None)
 
 
-class Drawing(Protocol):
-    """Pairs of rows that can be drawn from."""
-
-    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """``count`` first rows, and for each so many seconds."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class RandomPairs:
     """Ordered pairs of rows of different labels, the first in a target class, to be drawn from."""
@@ -191,14 +172,14 @@ class RandomPairs:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return cls(np.argsort(y, kind="stable"), starts, sizes, np.asarray(targets))
 
-    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """``count`` first rows, and for each so many seconds: each a uniform pair, if there is one second."""
+    def draw(self, rng: np.random.Generator, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows of ``count`` uniform pairs: the first of each, and the second."""
         n_pairs = (self.sizes * (len(self.order) - self.sizes))[self.targets].astype(np.float64)
         classes = self.targets[rng.choice(len(self.targets), count, p=n_pairs / n_pairs.sum())]
         low, size = self.starts[classes], self.sizes[classes]
         here = low + rng.integers(0, size)
-        there = rng.integers(0, (len(self.order) - size)[:, None], (count, others))
-        there += size[:, None] * (there >= low[:, None])
+        there = rng.integers(0, len(self.order) - size)
+        there += size * (there >= low)
         return self.order[here], self.order[there]
 
 
@@ -211,108 +192,16 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
     pairs = RandomPairs.of(y, targets)
 
     def draw(streams: Streams) -> Hyperplanes:
-        here, there = _drawn(pairs, streams)
-        return between(dense_rows(X, here), dense_rows(X, there[:, 0]))
+        here, there = map(np.concatenate, zip(*(pairs.draw(rng, WORD_BITS) for rng in streams), strict=True))
+        return between(dense_rows(X, here), dense_rows(X, there))
 
     return Law(draw)
-
-
-def near_bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
-    """Perpendicular bisectors between a random point and the nearest of 256 random ones of other labels.
-
-    Of less than 2048 points of other labels, an eighth are drawn. Squared distances are summed in one
-    fixed order, and the least row wins a tie. Adaptive width takes pairs that are still open, after its first block.
-    """
-    pairs = RandomPairs.of(y, targets)
-    n_others = len(y) - int(pairs.sizes[pairs.targets].max())
-    rivals = min(RIVALS, max(1, int(RIVAL_SHARE * n_others)))
-    return Law(lambda streams: nearest_bisectors(X, pairs, rivals, streams))
-
-
-def _drawn(pairs: Drawing, streams: Streams, others: int = 1) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First rows and their seconds, of a block for each generator."""
-    here, there = zip(*(pairs.draw(rng, WORD_BITS, others) for rng in streams), strict=True)
-    return np.concatenate(here), np.concatenate(there)
-
-
-def nearest_bisectors(X: Matrix, pairs: Drawing, rivals: int, streams: Streams) -> Hyperplanes:
-    """Blocks of bisectors of random pairs, each the closest of so many with the same first point."""
-    here, there = _drawn(pairs, streams, rivals)
-    if isinstance(X, PartedPoints):
-        points = X[here]
-        return between(points, X[X.nearest(points, there)])
-    points, nearest = np.empty((2, len(here), X.shape[1]))
-    step = max(1, GATHERED // (rivals * X.shape[1]))
-    for start in range(0, len(here), step):
-        some = slice(start, start + step)
-        drawn = np.column_stack([here[some], there[some]])
-        rows, places = np.unique(drawn, return_inverse=True)
-        gathered, places = dense_rows(X, rows), places.reshape(drawn.shape)
-        points[some] = gathered[places[:, 0]]
-        nearest_of_each(points[some], gathered, np.sort(places[:, 1:], axis=1), found := np.empty(len(drawn), np.intp))
-        nearest[some] = gathered[found]
-    return between(points, nearest)
-
-
-def nearest_row(X: Matrix, point: Floats, rows: NDArray[np.intp]) -> tuple[float, int]:
-    """The least squared distance from a point to some rows, and the first row that has it."""
-    squares = np.empty(len(rows))
-    squares_from(point, dense_rows(X, rows), squares)
-    return float(squares.min()), int(rows[squares.argmin()])
-
-
-def local(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], image_shape: tuple[int, ...]) -> Law:
-    """Differences of random pairs of images, restricted to a random square window, through their middle there.
-
-    A pair that does not differ in its window is drawn again, with another window, from the same stream.
-    That ends: the pair differs somewhere, and windows come everywhere.
-    """
-    if math.prod(image_shape) != X.shape[1]:
-        raise ParameterError(
-            f"image_shape={tuple(image_shape)} is the shape of images of {math.prod(image_shape)} numbers, "
-            f"but rows of X have {X.shape[1]}"
-        )
-    pairs = RandomPairs.of(y, targets)
-
-    def differences(rng: np.random.Generator) -> tuple[Floats, Floats]:
-        here, normals = np.empty((WORD_BITS, X.shape[1])), np.zeros((WORD_BITS, X.shape[1]))
-        left = np.arange(WORD_BITS)
-        while len(left):
-            first, second = pairs.draw(rng, len(left))
-            inside = _windows(rng, len(left), image_shape)
-            here[left] = dense_rows(X, first)
-            with np.errstate(over="ignore"):
-                normals[left] = np.where(inside, dense_rows(X, second[:, 0]) - here[left], 0.0)
-            left = left[~normals[left].any(axis=1)]
-        return here, normals
-
-    def draw(streams: Streams) -> Hyperplanes:
-        here, normals = zip(*map(differences, streams), strict=True)
-        return _halfway(np.concatenate(here), np.concatenate(normals))
-
-    return Law(draw)
-
-
-def _windows(rng: np.random.Generator, count: int, image_shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which numbers of an image lie in each of so many random windows: squares, through all channels."""
-    height, width, *channels = image_shape
-    least, most = (max(1, share * min(height, width) // 7) for share in WINDOW_SEVENTHS)
-    sides = rng.integers(least, most + 1, count)
-    tops, lefts = rng.integers(0, height - sides + 1), rng.integers(0, width - sides + 1)
-    rows = (np.arange(height) >= tops[:, None]) & (np.arange(height) < (tops + sides)[:, None])
-    columns = (np.arange(width) >= lefts[:, None]) & (np.arange(width) < (lefts + sides)[:, None])
-    return np.repeat((rows[:, :, None] & columns[:, None, :]).reshape(count, -1), math.prod(channels), axis=1)
 
 
 def between(here: Floats, there: Floats) -> Hyperplanes:
     """The bisector of each pair, on at the second point."""
-    with np.errstate(over="ignore"):
-        return _halfway(here, there - here)
-
-
-def _halfway(here: Floats, normals: Floats) -> Hyperplanes:
-    """Through the middle of the way along each normal, which is scaled by a power of two and rounded to float32."""
     with np.errstate(over="ignore", invalid="ignore"):
+        normals = there - here
         middles = here + normals / 2
         exponents = np.frexp(np.abs(normals).max(axis=1))[1]
         weights = np.ldexp(normals, -exponents[:, None]).astype(np.float32)
@@ -362,8 +251,8 @@ class Given:
             _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)
         if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(len(data))):
             raise ParameterError(f"order must hold every row number from 0 to {len(data) - 1} once")
-        if (self.planes is not None or self.order is not None) and (options.noise or options.network_count > 1):
-            raise ParameterError("given hyperplanes or order make one network of all rows: use noise=0, n_networks=1")
+        if (self.planes is not None or self.order is not None) and options.noise:
+            raise ParameterError("given hyperplanes or order make a network of all rows: use noise=0")
 
 
 def _as_hyperplanes(pair: Any) -> Hyperplanes:

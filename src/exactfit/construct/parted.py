@@ -6,11 +6,10 @@ import numpy as np
 
 from .._kernels.counting import WORD_BITS
 from .._support.threads import Work
-from ..data import Rows
 from ..exceptions import WidthLimitError
-from .algorithms import BATCH_BLOCKS, Batches, GrowingLayer, Setup, Take
+from .algorithms import BATCH_BLOCKS, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
-from .cover import cover_distinct, refuse_small_pool
+from .cover import cover_distinct
 from .distinct import Crowds, Groups, Turns, candidates_of
 from .hyperplanes import Hyperplanes, Source
 from .patterns import Line
@@ -22,7 +21,6 @@ def algorithm_1_by_parts(setup: Setup, root: np.random.SeedSequence, work: Work)
     """As ``algorithm_1``, and the same network."""
     order, targets, options = setup.order, setup.targets, setup.options
     candidates = candidates_of(order, targets, root)
-    refuse_small_pool(candidates, options)
     layer = _PartedLayer(setup, work, candidates)
     layer.separate(setup.source(root))  # lines 1-8
     distinct = setup.X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
@@ -44,26 +42,23 @@ class _PartedLayer(GrowingLayer):
 
     def separate(self, source: Source) -> None:
         """Algorithm 1, lines 3-7."""
-        targets, batches = self.setup.targets, Batches(self.setup, source, self.threads)
-        planes = source.blocks(0, 1 if batches.follow else BATCH_BLOCKS)
+        targets, planes = self.setup.targets, source.blocks(0, BATCH_BLOCKS)
         while True:
             self._look(planes)
-            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds(targets))
+            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
             try:
                 blocks, lines = self._draw(pairs, self._taking(planes))
                 break
             except _Drained:
-                planes = planes.append(self._further(pairs, planes.count // WORD_BITS, batches))
+                planes = planes.append(self._further(pairs, planes.count // WORD_BITS, source))
         self._keep(blocks, lines, pairs)
         self.n_rescued = 0
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
 
-    def _further(self, pairs: OpenPairs, drawn: int, batches: Batches) -> Hyperplanes:
-        """Blocks before points are looked at again: all that are left, one that follows the pairs, or as many again."""
-        if pairs.closed:
-            return batches.source.blocks(drawn, -(-self.widths.smallest // WORD_BITS))
-        return batches.follow_on(pairs, drawn) if batches.follow else batches.source.blocks(drawn, 2 * drawn)
+    def _further(self, pairs: OpenPairs, drawn: int, source: Source) -> Hyperplanes:
+        """Blocks before points are looked at again: all that are left, or as many again."""
+        return source.blocks(drawn, -(-self.widths.smallest // WORD_BITS) if pairs.closed else 2 * drawn)
 
     def _look(self, planes: Hyperplanes) -> None:
         """Go over all points."""
@@ -75,18 +70,14 @@ class _PartedLayer(GrowingLayer):
                 "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
             )
 
-    def _crowds(self, targets: tuple[int, ...]) -> Crowds:
+    def _crowds(self) -> Crowds:
         planes, groups, order = self.planes, self.groups, self.order
-
-        def firsts() -> Rows:
-            return np.sort(np.concatenate([order.rows[slice(*order.target(k))] for k in targets]))
-
-        return Crowds(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)), firsts)
+        return Crowds(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)))
 
     def _taking(self, planes: Hyperplanes) -> Take:
         ready = iter(zip(planes.blocks(), self.groups.words, strict=True))
 
-        def take(_pairs: OpenPairs) -> tuple[Hyperplanes, Line]:
+        def take() -> tuple[Hyperplanes, Line]:
             for block, words in ready:
                 return block, (words, words)
             raise _Drained

@@ -225,11 +225,6 @@ class SurePairs(OpenPairs):
         high = words if maybe is None else maybe
         super().add(np.concatenate([high[self._first], words]))
 
-    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
-        """``count`` random rows that are first in open pairs, and for each so many seconds."""
-        a, b = super().draw(rng, count, others)
-        return self._first[a], b - len(self._first)
-
     def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
         """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
         for a, b in super().iter_point_pairs():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from copy import copy
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any
 
@@ -15,16 +14,12 @@ from .._support.threads import usable_memory
 from ..data import Matrix, PartedPoints
 from ..exceptions import ParameterError, TooLargeError
 from ..network.activations import as_activation
-from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, SELECTIONS, Options
+from ..options import CONFLICTS, DETECTORS, FORMATS, LAWS, Options
 
-# What "auto" stands for is measured in docs/accuracy.md. Ten networks win little over five, and take twice as long.
-AUTO_NETWORKS = 5
 WIDEST_WEIGHTED = 2**23  # hyperplanes: weights of size 1 and a limit then still add up to 2^24 at most
-# Hyperplanes that min_width="auto" draws at least, of one network alone and in each of several: twice as many win
-# nothing that is worth the time, except for one network of few rows, which has twice as many (docs/accuracy.md).
-AUTO_ALONE, AUTO_EACH = 2048, 512
-AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows have few bisectors
-FEW_ROWS = 1024  # rows up to which weighted detectors are found in a second or so, and answer better than masks
+# Hyperplanes that min_width="auto" draws at least: twice as many win nothing that is worth the time (docs/accuracy.md).
+AUTO_WIDTH = 4096
+AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows tell few of them apart
 
 
 @dataclass(unsafe_hash=True)
@@ -41,18 +36,18 @@ class Recipe(Options):
         Whether the width is found, not given.
     has_margin : bool
         Whether points are to keep their answers when they move.
+    is_weighted : bool
+        Whether detectors count with weights: ``detectors="auto"`` means so where they count bits.
     has_open_bits : bool
         Whether a bit may be open: surely neither on nor off.
-    network_count : int
-        How many networks are built.
 
     Examples
     --------
     >>> from exactfit.construct import Recipe
-    >>> Recipe(selection="best")
+    >>> Recipe(conflicts="drop")
     Traceback (most recent call last):
     ...
-    exactfit.exceptions.ParameterError: selection must be one of 'random', 'greedy', got 'best'
+    exactfit.exceptions.ParameterError: conflicts must be one of 'raise', 'majority', got 'drop'
     """
 
     def __post_init__(self) -> None:
@@ -64,7 +59,7 @@ class Recipe(Options):
         _check_noise(self.noise)
         self.is_adaptive, self.has_margin = isinstance(self.width, str), _distance(self.margin) > 0
         self.has_open_bits = self.exact_in is not None or self.has_margin
-        self.network_count = count_networks(self)
+        self.is_weighted = self.detectors == "weighted" or (self.detectors == "auto" and self.s.is_threshold)
         _check_agreement(self)
         self._is_written = True
 
@@ -82,34 +77,13 @@ def recipe_of(options: Options) -> Recipe:
     return Recipe(**{option.name: getattr(options, option.name) for option in fields(Options)})
 
 
-def count_networks(options: Options) -> int:
-    """How many networks the options ask for."""
-    if isinstance(options.n_networks, str):
-        return AUTO_NETWORKS if options.width == "adaptive" else 1
-    return int(options.n_networks)
-
-
-def settled(recipe: Recipe, n_rows: int) -> Recipe:
-    """The recipe for so many rows: how many networks, and what their detectors count with."""
-    detectors = recipe.detectors
-    if detectors == "auto":
-        suits = recipe.is_adaptive and recipe.s.is_threshold and recipe.selection == "random"
-        detectors = "weighted" if suits and n_rows <= FEW_ROWS else "mask"
-    made = copy(recipe)  # with what was checked already
-    vars(made).update(detectors=detectors, n_networks=recipe.network_count)
-    return made
-
-
 def _check_kinds(options: Options) -> None:
     """What can be said of an option without looking at others."""
     check_flag("center", options.center)
     check_flag("rescue", options.rescue)
     check_choice("hyperplanes", options.hyperplanes, LAWS)
-    check_choice("selection", options.selection, SELECTIONS)
     check_choice("detectors", options.detectors, DETECTORS)
     check_choice("conflicts", options.conflicts, CONFLICTS)
-    check_whole("greedy_memory", options.greedy_memory, at_least=1)
-    check_whole_or("auto", "n_networks", options.n_networks, at_least=1)
     check_whole_or("adaptive", "width", options.width, at_least=1)
     check_whole_or("auto", "min_width", options.min_width, at_least=0)
     if options.max_width is not None:
@@ -119,14 +93,17 @@ def _check_kinds(options: Options) -> None:
 
 def _check_image_shape(options: Options) -> None:
     shape = options.image_shape
-    if shape is not None and options.hyperplanes not in ("sparse", "local"):
-        raise ParameterError(f"image_shape goes with hyperplanes='sparse', not with {options.hyperplanes!r}")
     whole = shape is None or (
         isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
     )
     if not whole:
         raise ParameterError(
             f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
+        )
+    if shape is not None and options.hyperplanes != "sparse":
+        raise ParameterError(
+            f"image_shape={shown(shape)} has no meaning for hyperplanes={options.hyperplanes!r}: leave it out, "
+            "or use hyperplanes='sparse'"
         )
 
 
@@ -179,10 +156,8 @@ def _check_agreement(recipe: Recipe) -> None:
     smallest, largest = recipe.min_width, recipe.max_width
     if largest is not None and not isinstance(smallest, str) and largest < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
-    activation, exact_in, weighted = recipe.s, recipe.exact_in, recipe.detectors == "weighted"
-    if weighted and recipe.selection == "greedy":
-        raise ParameterError('selection="greedy" chooses among masks: use detectors="mask", or selection="random"')
-    if weighted and not activation.is_threshold:
+    activation, exact_in = recipe.s, recipe.exact_in
+    if recipe.is_weighted and not activation.is_threshold:
         raise ParameterError(
             'detectors="weighted" counts bits: use activation="threshold", '
             f'or detectors="mask" with {activation.name!r}'
@@ -231,7 +206,7 @@ class Memory:
         there, n_here = (X.memory, 0) if parted else (usable_memory(), int(X.shape[0]))
         if options is None:
             return cls(there, X.shape, n_here)
-        return cls(there, X.shape, n_here, options.has_open_bits, options.detectors == "weighted")
+        return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted)
 
     def taken_by(self, width: int) -> int:
         """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
@@ -282,14 +257,8 @@ class Widths:
             return cls(int(options.width), int(options.width), True)
         room = memory.largest_width()
         largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(_auto_width(X.shape[0], options.network_count), largest, room)
+        auto = min(AUTO_WIDTH, AUTO_PER_ROW * X.shape[0], largest, room)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         if smallest:
             memory.refuse_too_large(smallest)
         return cls(smallest, largest if asked else max(smallest, largest), asked)
-
-
-def _auto_width(n_points: int, n_networks: int) -> int:
-    """The least width that is meant by ``min_width="auto"``, where there is room for it."""
-    alone = 2 * AUTO_ALONE if n_points <= FEW_ROWS else AUTO_ALONE
-    return min(AUTO_PER_ROW * n_points, alone if n_networks == 1 else AUTO_EACH)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import cut_pairs
 from .._kernels.rows import norms_of
+from .._support.parameters import shown
 from .._support.threads import Work
 from ..data import Codes, Matrix, PartedPoints, Rows
 from ..data.matrices import dense_rows
@@ -205,7 +206,7 @@ def margin_of(options: Recipe, X: Matrix, codes: Codes, out: Rows, work: Work) -
     if 2.0 * margin >= gap:
         rows = np.delete(np.arange(len(codes) + len(out)), out)
         raise AssumptionError(
-            f"margin={options.margin!r}",
+            f"margin={margin:.6g}" if share is None else f"margin={shown(options.margin)}",
             (rows[a], rows[b]),
             f"They have different labels and are only {gap:.6g} apart: use a margin below {gap / 2.0:.6g}.",
         )

@@ -184,7 +184,6 @@ class OpenPairs:
         classes, child = np.unique(y, return_inverse=True)
         sizes = np.bincount(child, None if crowds is None else crowds.sizes).astype(np.int64)
         self._begin_level(child.astype(np.int64), sizes, pairs or all_against_rest(classes, targets))
-        self._firsts: Ints = np.flatnonzero(self._level.runs_of[child])
         if self.closed:
             self._width = 0
 
@@ -250,28 +249,6 @@ class OpenPairs:
             return self._rows[active], self._child[active]
         rows, owner = self._crowds.members(self._rows[active])
         return rows, self._child[active][owner]
-
-    def draw(self, rng: np.random.Generator, count: int, others: int = 1) -> tuple[Ints, Ints]:
-        """``count`` random rows that are first in open pairs, in turn if they are too few; for each so many seconds.
-
-        First rows come in random order, those without an open pair left out; seconds are uniform.
-        There must be an open pair.
-        """
-        rows, child = self._points(np.arange(len(self._rows)))
-        turn = rng.permutation(self._firsts if self._crowds is None else self._crowds.firsts())
-        turn = np.searchsorted(rows, turn[np.isin(turn, rows)])
-        firsts, seconds, families = list[int](), list[Ints](), self._families(rows, child)
-        for at in range(0, len(turn), count):
-            a, b = self._point_pairs(child[turn[at : at + count]], *families)
-            a = rows[turn[at : at + count][a]]
-            begin = np.flatnonzero(np.r_[True, a[1:] != a[:-1]]) if len(a) else np.empty(0, np.int64)
-            firsts += a[begin].tolist()
-            seconds += np.split(b, begin[1:])[: len(begin)]
-            if len(firsts) >= count:
-                break
-        places = np.arange(count) % min(len(firsts), count)
-        drawn = rng.integers(0, np.array([len(seconds[k]) for k in places])[:, None], (count, others))
-        return np.array(firsts)[places], np.stack([seconds[k][own] for k, own in zip(places, drawn, strict=True)])
 
     def _families(self, rows: Ints, child: Ints) -> tuple[Ints, Ints]:
         """Rows of points ordered by child, and where those of each child begin."""

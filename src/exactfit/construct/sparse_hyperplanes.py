@@ -78,7 +78,7 @@ class SparseSampler:
 
     def _block(self, rng: np.random.Generator) -> Hyperplanes:
         here, there = self.pairs.draw(rng, WORD_BITS)
-        found = differences(self.X, here, there[:, 0])
+        found = differences(self.X, here, there)
         low, high = self.sizes
         counts = rng.integers(low, high + 1, WORD_BITS)
         # The features with the smallest keys are as good as drawn without replacement.

@@ -136,15 +136,14 @@ class _Cover:
             return
         machine = self._machine(pool, self.effort.soft)
         found, left = self._fit(machine), self._left()
-        share = found[0].coverage / left
-        if self.effort.clean <= share < 1:
+        if self.effort.clean * left <= 100 * found[0].coverage < 100 * left:
             machine.set_softness(self.effort.firm)
             firmer = self._fit(machine)
             found = firmer if firmer[0].coverage == left else found
-        elif share < self.effort.enough and self.cube.n_columns <= 2 * self.cube.n_bits:
+        elif 100 * found[0].coverage < self.effort.enough * left and self.cube.n_columns <= 2 * self.cube.n_bits:
             harder = self._fit(self._machine(pool, HARD_TARGET))
             found = harder if harder[0].coverage == left else found
-        if found[0].coverage >= self.effort.enough * left:
+        if 100 * found[0].coverage >= self.effort.enough * left:
             self.accept(*found)
 
     def around(self, column: int) -> None:

@@ -21,7 +21,6 @@ from .yun import Yun
 
 CONSTRUCTORS: dict[str, Constructor] = {
     "adaptive-width": AdaptiveWidth(),
-    "adaptive-width-greedy": AdaptiveWidth(selection="greedy"),
     "adaptive-width-relu": AdaptiveWidth(activation="relu"),
     "adaptive-width-weighted": AdaptiveWidth(detectors="weighted"),
     "ball-cover": BallCover(),

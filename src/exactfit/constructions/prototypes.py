@@ -45,9 +45,8 @@ import scipy.sparse as sp
 from .._kernels.distances import pair_squares
 from .._support.parameters import check_choice
 from .._support.threads import Threads, at_work, single_threaded_blas
-from ..construct import Construction, Recipe, Trace
+from ..construct import Construction, Trace
 from ..construct.construction import output_layer
-from ..construct.cover import cover_classes
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
@@ -56,6 +55,7 @@ from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
 from ..geometry.ball_covers import Balls, reaching
+from ..geometry.greedy import cover_by_balls
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
@@ -63,6 +63,7 @@ from ..outcome import Outcome
 from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
+GREEDY_MEMORY = 2**28  # bytes for the coverage rows of a class; of a larger one candidates come in pools
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class BallCover(Published):
         with at_work(self.n_jobs, False) as work:
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
-            covers = cover_classes(balls, classes, targets, Recipe(selection=self.selection), root)
+            covers = cover_by_balls(balls, classes, targets, self.selection, GREEDY_MEMORY, root)
             if uncovered := [column for cover in covers for column in cover.uncovered]:
                 raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
             radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]

@@ -15,7 +15,19 @@ from numpy.typing import NDArray
 from .._kernels.rows import sha256_rows
 from .._support.parameters import shown
 from ..exceptions import DataError, ParameterError
-from .matrices import Floats, Matrix, Points, Rows, as_points, copied, is_mapped, not_finite, not_real, validated
+from .matrices import (
+    Floats,
+    Matrix,
+    Points,
+    Rows,
+    as_points,
+    copied,
+    is_mapped,
+    not_finite,
+    not_real,
+    refuse_masked,
+    validated,
+)
 
 Codes = NDArray[np.int64]
 # Labels are hashed so many at a time, as text.
@@ -174,6 +186,7 @@ def without_mask(y: Any) -> Any:
 def as_labels(y: Any, n_samples: int, *, or_column: bool = False) -> NDArray[Any]:
     """Labels as a one-dimensional array, one for each point; refuses NaN and infinity."""
     wanted = f"y must hold one label for each of the {n_samples} rows of X"
+    refuse_masked(y, "y")
     try:
         labels = np.asarray(without_mask(y))
     except ValueError:

@@ -71,17 +71,84 @@ def refuse_misshapen(X: Any, name: str = "X") -> None:
 
 def as_matrix(X: Any, name: str = "X") -> Matrix:
     """Real numbers in rows and columns, none of them rounded; they may be NaN or infinite."""
-    values = X.tocsr() if sp.issparse(X) else _as_array(X, name)
+    refuse_masked(X, name)
+    values = X if sp.issparse(X) else _as_array(X, name)
     refuse_misshapen(values, name)
+    values = canonical(values, name) if sp.issparse(X) else values
     if values.dtype.kind not in "fiubO" or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
         raise DataError(f"{name} must hold real numbers that float64 can hold, got {values.dtype}: convert them first")
     if may_hold_large_integers(X):
-        refuse_inexact_integers(X, range(values.shape[1]))
+        refuse_inexact_integers(values if sp.issparse(X) else X, range(values.shape[1]))
     dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     try:
         return values.astype(dtype, copy=False) if sp.issparse(values) else np.ascontiguousarray(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} must hold numbers only: {error}") from error
+
+
+def refuse_masked(X: Any, name: str = "X") -> None:
+    """Refuse masked arrays with masked entries, and lists of such: what lies under a mask is no data."""
+    parts = X if isinstance(X, list | tuple) else [X]
+    for row, part in enumerate(parts):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            first = int(np.argwhere(np.ma.getmaskarray(np.atleast_1d(part)))[0, 0]) if part is X else row
+            raise DataError(f"row {first} of {name} holds masked values: fill them in, or drop such rows")
+
+
+def canonical(X: Matrix, name: str = "X") -> Matrix:
+    """Return a sparse matrix as CSR with sorted columns, each stored once; the given matrix stays as it is.
+
+    Entries that are stored several times are added up in float64, in the order in which they are stored; a sum that the
+    matrix's own type cannot hold is refused, since NumPy and SciPy would give infinity or wrap around.
+    """
+    # SciPy adds up repeated entries of COO in their own type, which may wrap or round: rows are sorted here instead.
+    csr = X if X.format == "csr" else X.tocsr() if X.format == "csc" else _sorted_rows(X.tocoo(copy=False))
+    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    # What a matrix says of itself is not asked: its arrays may have been changed since.
+    steps = np.diff(csr.indices)
+    same_row = rows[1:] == rows[:-1]
+    if not (same_row & (steps <= 0)).any():
+        return csr
+    order = np.lexsort((csr.indices, rows))
+    rows, columns, data = rows[order], csr.indices[order], csr.data[order]
+    is_first = np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
+    rows, columns, summed = rows[is_first], columns[is_first], _added_up(data, is_first)
+    if isinstance(summed, int):
+        raise DataError(
+            f"row {rows[summed]} of {name} stores several entries in column {columns[summed]}, whose sum is too large "
+            f"for {csr.dtype}, or for float64: store one number for each place"
+        )
+    indptr = np.searchsorted(rows, np.arange(csr.shape[0] + 1))
+    return sp.csr_array((summed, columns, indptr.astype(csr.indptr.dtype)), shape=csr.shape)
+
+
+def _sorted_rows(entries: Any) -> Matrix:
+    """A COO matrix as CSR, every entry kept."""
+    order = np.argsort(entries.row, kind="stable")
+    indptr = np.searchsorted(entries.row[order], np.arange(entries.shape[0] + 1))
+    return sp.csr_array((entries.data[order], entries.col[order], indptr), shape=entries.shape)
+
+
+def _added_up(data: NDArray[Any], is_first: NDArray[np.bool_]) -> NDArray[Any] | int:
+    """Sums of consecutive entries from each first one to the next, or the number of a sum that cannot be held."""
+    places = np.cumsum(is_first) - 1
+    counts = np.bincount(places)
+    values = data.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, sizes = np.bincount(places, values), np.bincount(places, np.abs(values))
+    if data.dtype.kind in "iub":
+        low, high = (0, 1) if data.dtype.kind == "b" else (np.iinfo(data.dtype).min, np.iinfo(data.dtype).max)
+        fits = (sums >= low) & (sums <= high) & (sizes < EXACT_INTEGERS)
+    else:  # an entry that is no finite number is refused as such, later
+        fits = np.isfinite(sums) | ~np.isfinite(np.maximum.reduceat(np.abs(values), np.flatnonzero(is_first)))
+    repeated = counts > 1
+    if not fits[repeated].all():
+        return int(np.flatnonzero(repeated & ~fits)[0])
+    firsts = data[is_first]
+    kept = sums.astype(data.dtype) if data.dtype.kind in "iub" else sums
+    if data.dtype == np.float32 and (sums.astype(np.float32) == sums).all():
+        kept = sums.astype(np.float32)
+    return np.where(repeated, kept, firsts)
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:
@@ -175,7 +242,9 @@ def validated(estimator: Any, X: Any, **options: Any) -> Any:
     """Points of an estimator, whose feature names scikit-learn checks."""
     from sklearn.utils.validation import validate_data
 
+    refuse_masked(X)
     refuse_misshapen(X)
+    X = canonical(X) if sp.issparse(X) else X
     options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     try:
         points = validate_data(estimator, X, **options)
@@ -279,10 +348,6 @@ class PartedPoints(ABC):
     @abstractmethod
     def __getitem__(self, rows: Any) -> Floats:
         """Rows by their number, in the given order."""
-
-    @abstractmethod
-    def nearest(self, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
-        """For each of some points the nearest of its candidates, one line of rows each; the least on a tie."""
 
     @abstractmethod
     def mean(self) -> Floats:

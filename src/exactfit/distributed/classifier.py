@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
@@ -16,7 +15,7 @@ from ..certificate.record import Arithmetic
 from ..construct.build import build
 from ..construct.recipe import recipe_of
 from ..data import Labelled, as_labels, refuse_other_features
-from ..estimators import InterpolatingClassifier, has_votes
+from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
 from ..options import ACCURATE, options_text
@@ -163,16 +162,6 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             Of bool, of shape (n_samples,).
         """
         return self._lazy(X, "abstains")
-
-    @available_if(has_votes)  # type: ignore[untyped-decorator]
-    @_lazily
-    def predict_proba(self, X: Any) -> Any:
-        """Shares of the networks that answer each class, where there are several; as the ordinary estimator's.
-
-        {rows}
-            Of shape (n_samples, n_classes).
-        """
-        return self._lazy(X, "predict_proba")
 
     def _lazy(self, X: Any, method: str) -> Any:
         """A method of the ordinary estimator, for every chunk."""

@@ -96,32 +96,9 @@ class Shards(PartedPoints):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def nearest(self, points: Floats, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The nearest of each chunk's nearest, the least row on a tie."""
-        lines = [np.unique(rows) for rows in candidates]
-        targets = delayed(points)
-        homes = np.unique(self._homes(np.concatenate(lines)))
-        jobs = [
-            delayed(tasks.nearest_of_chunk)(self.chunks[k], targets, [self._inside(rows, k) for rows in lines])
-            for k in homes
-        ]
-        found = self.runner.run(jobs, "rows")
-        firsts = self.starts[homes].tolist()
-        return np.array(
-            [
-                min((square, first + row) for first, (square, row) in zip(firsts, of_point, strict=True) if row >= 0)[1]
-                for of_point in zip(*found, strict=True)
-            ]
-        )
-
     def _homes(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """The chunk of each row; empty chunks have none."""
         return np.asarray(np.searchsorted(self.starts, rows, side="right") - 1)
-
-    def _inside(self, rows: NDArray[np.intp], chunk: int) -> NDArray[np.intp]:
-        """Those of some sorted rows that are in a chunk, numbered from its first."""
-        low, high = np.searchsorted(rows, self.starts[chunk : chunk + 2])
-        return np.asarray(rows[low:high] - self.starts[chunk])
 
     def mean(self) -> Floats:
         """Of the exact sum, merged from those of chunks."""

@@ -21,13 +21,13 @@ from .._support.threads import SERIAL, Work
 from ..certificate import Certificate, certify
 from ..construct.distinct import NO_RANK, Groups, distinct_columns
 from ..construct.evidence import Columns, Pace, Pieces, masks_of
-from ..construct.hyperplanes import Hyperplanes, largest_distance, nearest_row
+from ..construct.hyperplanes import Hyperplanes, largest_distance
 from ..construct.patterns import Patterns, patterns_of
 from ..construct.recipe import Recipe
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.equal import hashes_of
 from ..data.labelled import DIGEST_BYTES
-from ..data.matrices import dense_rows
+from ..data.matrices import canonical, dense_rows, refuse_masked
 from ..data.pairs import closest_pair
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import sides
@@ -73,7 +73,7 @@ def checked(chunk: Any) -> Matrix:
 
 def survey_chunk(chunk: Any, with_hashes: bool) -> Survey:
     """Shape, sum and perhaps hashes of a chunk, if its numbers are finite."""
-    matrix = as_matrix(chunk)
+    matrix = as_matrix(chunk, "a chunk of X")
     n_rows, d = matrix.shape
     bad = _first_not_finite(matrix)
     if bad >= 0:
@@ -102,7 +102,9 @@ def joined_rows(parts: Sequence[Any]) -> Any:
     if hasattr(parts[0], "iloc"):
         return dask_module("pandas").concat(parts)
     if hasattr(parts[0], "tocsr"):
-        return sp.vstack(parts, format="csr")
+        return sp.vstack([canonical(part, "a chunk of X") for part in parts], format="csr")
+    for part in parts:  # NumPy would forget the mask
+        refuse_masked(part, "a chunk")
     return np.concatenate(parts)
 
 
@@ -144,15 +146,6 @@ def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Recipe) -> Patterns:
 def rows_of_chunk(chunk: Any, rows: NDArray[np.intp]) -> Floats:
     """Some of its rows."""
     return dense_rows(checked(chunk), rows)
-
-
-def nearest_of_chunk(chunk: Any, points: Floats, candidates: list[NDArray[np.intp]]) -> list[tuple[float, int]]:
-    """For each point the nearest of those candidates that are its rows, with its square; row -1 without any."""
-    matrix = checked(chunk)
-    return [
-        nearest_row(matrix, point, rows) if len(rows) else (np.inf, -1)
-        for point, rows in zip(points, candidates, strict=True)
-    ]
 
 
 def digests_of_chunk(chunk: Any, labels: NDArray[Any]) -> NDArray[np.uint8]:
@@ -227,7 +220,7 @@ class KeptCounts:
     runner : Runner
     """
 
-    exact, pace, threads = True, THERE, SERIAL
+    pace, threads = THERE, SERIAL
 
     def __init__(self, parts: Sequence[Any], n_bits: int, runner: Runner) -> None:
         self.parts, self.n_bits, self.runner = parts, n_bits, runner

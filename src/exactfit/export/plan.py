@@ -61,7 +61,7 @@ class Plain(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """weights @ signal + bias; in float64 where ``whole``: these are integers, or means of slacks."""
+    """weights @ signal + bias; in float64 where ``whole``: these are integers."""
 
     weights: NDArray[Any]
     bias: NDArray[Any]
@@ -177,7 +177,7 @@ def plan_of(model: Any, dtype: DType) -> Plan:
 
 def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     check_is_fitted(model, "network_")
-    plan = plan_classifier(model.network_, model.classes_, model.exact_in, model.trace_.detector_starts)
+    plan = plan_classifier(model.network_, model.classes_, model.exact_in)
     return replace(plan, about=_about_classifier(model, dtype))
 
 
@@ -261,28 +261,16 @@ def plan_network(network: Network) -> Plan:
     return Plan(network.n_features, tuple(_steps(network)), network.decoder)
 
 
-def plan_classifier(
-    network: Network, classes: NDArray[Any], exact_in: str | None, starts: NDArray[np.int64] | None = None
-) -> Plan:
-    """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``.
-
-    ``starts`` say where the detectors of each of several networks begin, whose slacks are averaged.
-    """
+def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
+    """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
     found = Detectors.of(network)
-    n_outputs, n_networks = len(found.classes), 1
-    if starts is not None and len(starts):
-        n_networks = len(starts) - 1
-        found = replace(found, owners=found.owners + n_outputs * np.repeat(np.arange(n_networks), np.diff(starts)))
     order = np.argsort(found.owners, kind="stable")
     found = found.take(order, found.limits[order])
     steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
     steps += _activated(_affine(found.first), found.activation)
     limits = found.limits.astype(np.float64)
     weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
-    steps.append(Slack(weights, limits, found.spans, found.owners, n_networks * n_outputs, found.half))
-    if n_networks > 1:
-        mean = np.tile(np.eye(n_outputs) / n_networks, n_networks)
-        steps.append(Affine(mean, np.zeros(n_outputs), whole=True))
+    steps.append(Slack(weights, limits, found.spans, found.owners, len(found.classes), found.half))
     head = Clearest(network.decoder.classes, len(classes), network.decoder.kind == "sign")
     return Plan(network.n_features, tuple(steps), head, classes)
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import Threads, Work, single_threaded_blas
-from ..construct.cover import greedy_cover
 from ..construct.distinct import ClassOrder
 from ..construct.evidence import Columns, Pieces
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
 from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
+from .greedy import greedy_cover
 from .widths import MeanWidth, mean_widths
 
 COLUMN_TILE = 2048  # columns of one product of balls

@@ -244,7 +244,7 @@ class Calibrator:
 
     def calibrate_weights(self, known: Calibration) -> Calibration:
         """The same for weighted detectors, at the same widths: what interpolates does so with them too."""
-        weighted = replace(self, recipe=replace(self.recipe, detectors="weighted", selection="random"))
+        weighted = replace(self, recipe=replace(self.recipe, detectors="weighted"))
         fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
         spread, misfit, curve = _fit_curve(fits, forecast)
         return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=forecast)
@@ -254,7 +254,7 @@ class Calibrator:
         """The target classes."""
         targets = self.problem.targets(self.target, one_of_many=True)
         if len(self.problem.classes) > 2 and len(targets) == 1:
-            raise ParameterError(f"target={self.target!r} needs a problem of two classes, this one has more")
+            raise ParameterError(f"target={shown(self.target)} needs a problem of two classes, this one has more")
         return targets
 
     def _built(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
@@ -283,10 +283,10 @@ class Calibrator:
 
     def _limit_forecast(self, nearest: Nearest) -> int:
         """Detectors at great width: those of the limit, or with weights one for each target class."""
-        if self.recipe.detectors == "weighted":
+        if self.recipe.is_weighted:
             return len(self.targets)
         work = Work(self.work.threads)
-        return cover_in_the_limit(self.problem, self.targets, nearest, self.recipe, self.root, work).n_detectors
+        return cover_in_the_limit(self.problem, self.targets, nearest, self.root, work).n_detectors
 
     def _constants(
         self, separation: float, adaptive: list[Fit], curve: Curve, fits: list[Fit], covering: MutualCovering | None

@@ -24,15 +24,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence, shown
 from .._support.threads import Work, at_work
-from ..construct import Recipe
-from ..construct.cover import cover_classes
 from ..construct.distinct import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
 from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
+from .greedy import cover_by_balls
 from .neighbours import radius_of, shared_words
 
 
@@ -129,19 +128,17 @@ def limit_cover(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
-        recipe = Recipe(selection=selection, greedy_memory=memory_limit)
-        return cover_in_the_limit(problem, targets, nearest, recipe, seed_sequence(random_state), work)
+        return cover_in_the_limit(problem, targets, nearest, seed_sequence(random_state), work, selection, memory_limit)
 
 
 def cover_in_the_limit(
-    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, recipe: Recipe, root: np.random.SeedSequence,
-    work: Work,
+    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, root: np.random.SeedSequence, work: Work,
+    selection: str = "random", memory_limit: int = 2**28,
 ) -> LimitCover:  # fmt: skip
-    """The limit's second layer, given every point's nearest point of another class; of the recipe, how to select."""
-    recipe = Recipe(selection=recipe.selection, greedy_memory=recipe.greedy_memory)
+    """The limit's second layer, given every point's nearest point of another class."""
     classes = ClassOrder.of(problem.codes)
     balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
-    covers = cover_classes(balls, classes, targets, recipe, root, work.progress)
+    covers = cover_by_balls(balls, classes, targets, selection, memory_limit, root, work.progress)
     anchors = classes.rows[np.array([a for cover in covers for a in cover.anchors], dtype=np.int64)]
     codes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
     return LimitCover(
@@ -150,7 +147,7 @@ def cover_in_the_limit(
         witnesses=nearest.rows[anchors],
         coverage=np.array([count for cover in covers for count in cover.coverage], dtype=np.int64),
         classes=problem.classes[codes],
-        selection=recipe.selection,
+        selection=selection,
     )
 
 
@@ -305,12 +302,12 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     least = radius_of(X, center)
     if isinstance(max_bias, str):
         if max_bias != "radius":
-            raise ParameterError(f"max_bias must be 'radius' or a number, got {max_bias!r}")
+            raise ParameterError(f"max_bias must be 'radius' or a number, got {shown(max_bias)}")
         return check_number("the radius of the data", least, above=0.0)
     reach = check_number("max_bias", max_bias, above=0.0)
     if reach < least:
         raise ParameterError(
-            f"max_bias={reach!r} is below the radius of the data, {least!r}: "
+            f"max_bias={shown(reach)} is below the radius of the data, {shown(least)}: "
             "the theorem needs it at least as large, or max_bias='radius'"
         )
     return reach

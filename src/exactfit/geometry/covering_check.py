@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.parameters import check_number
+from .._support.parameters import check_number, shown
 from .._support.threads import SERIAL, Work
 from ..data import Codes, Labelled, Rows
 from ..data.cloud import Cloud, Floats, exact_square
@@ -56,7 +56,7 @@ class Failure:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.condition}, {self.side} of {self.target!r}: {self.detail}"
+        return f"{self.condition}, {self.side} of {shown(self.target)}: {self.detail}"
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def is_mutual_covering(
         raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
     failures, least = [], radius_of(problem.X, center)
     if max_bias < least:
-        detail = f"{max_bias!r} is below the radius of the data, {least!r}"
+        detail = f"{shown(max_bias)} is below the radius of the data, {shown(least)}"
         failures.append(Failure("max_bias", None, "both", -1, detail))
     for proposal in proposals:
         failures += _Checker(problem, *proposal, max_bias, constant).failures()
@@ -253,7 +253,7 @@ class _Checker:
         ):
             partner = int(self.centers[at])
             if not self._admissible(row, partner, float(radius), float(distance)):
-                detail = f"radius {radius!r} of center {row} is too large for the distance {distance!r}"
+                detail = f"radius {shown(radius)} of center {row} is too large for the distance {shown(distance)}"
                 yield self._fail("radius", name, row, f"{detail} to center {partner}")
 
     def _admissible(self, row: int, partner: int, radius: float, distance: float) -> bool:
@@ -270,7 +270,7 @@ class _Checker:
         gap, pair = closest_pair(self.X[self.centers], self.sides, Work(SERIAL))
         if gap < self.claimed_separation:
             a, b = self.centers[list(pair)].tolist()
-            detail = f"centers {a} and {b} are {gap!r} apart, not {self.claimed_separation!r}"
+            detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(self.claimed_separation)}"
             yield self._fail("separation", "both", a, detail)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.console import Progress
 from .._support.html import facts
-from .._support.parameters import Seed, check_number, seed_sequence
+from .._support.parameters import Seed, check_number, seed_sequence, shown
 from .._support.threads import Work, at_work
 from ..construct import Recipe
 from ..data import Labelled, Rows, refuse_conflicts
@@ -227,7 +227,9 @@ def describe(
     reach, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
     targets = problem.targets(target, one_of_many=True)
     if len(problem.classes) > 2 and len(targets) == 1:
-        raise ParameterError(f"target={target!r} needs a problem of two classes, this one has {len(problem.classes)}")
+        raise ParameterError(
+            f"target={shown(target)} needs a problem of two classes, this one has {len(problem.classes)}"
+        )
     if time_limit is not None:
         time_limit = check_number("time_limit", time_limit, above=0.0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
@@ -286,20 +288,20 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     X, codes, targets = problem.X, problem.codes, calibrator.targets
     nearest = nearest_other(X, codes, work)
     yield {"distances": nearest.distances, "separation": labelled_pair(problem, *nearest.closest())}
-    yield {"limit": cover_in_the_limit(problem, targets, nearest, recipe, root, work)}
+    yield {"limit": cover_in_the_limit(problem, targets, nearest, root, work)}
     sizes = np.bincount(codes)
     order: Rows = np.argsort(codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     yield {"mean_widths": mean_widths(X, order, starts, np.full(len(sizes), -1), 1000, 0.95, root, work)}
     different = labelled_pair(problem, *narrowest_pair(X, codes, work))
     yield {"angle": different, "angle_any": ClosestPair(*narrowest_pair(X, np.arange(len(codes)), work))}
-    covering = cover_mutually(problem, targets, CoverOptions(reach, 1.0, recipe.greedy_memory, root), work)
+    covering = cover_mutually(problem, targets, CoverOptions(reach, 1.0, random_state=root), work)
     yield {"covering": covering}
     calibration = calibrator.calibrate(None, covering)
     yield {"calibration": calibration}
     if not recipe.s.is_threshold:
         yield {"weighted": None}
-    elif recipe.detectors == "weighted":
+    elif recipe.is_weighted:
         yield {"weighted": calibration}
     else:  # of half as many networks, whose number varies less
         yield {"weighted": replace(calibrator, n_repeats=calibrator.n_repeats // 2).calibrate_weights(calibration)}

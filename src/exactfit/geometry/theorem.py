@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.parameters import Seed, check_number, check_whole, seed_sequence
+from .._support.parameters import Seed, check_number, check_whole, seed_sequence, shown
 from .._support.threads import at_work
 from ..construct.hyperplanes import stream
 from ..data import Labelled, Rows, refuse_conflicts
@@ -269,7 +269,7 @@ def make_alternating_line(
     copies = check_whole("points_per_center", points_per_center, at_least=1)
     spread = check_number("spread", spread)
     if not 0 <= spread < 0.5:
-        raise ParameterError(f"spread must be at least 0 and below 0.5, got {spread!r}")
+        raise ParameterError(f"spread must be at least 0 and below 0.5, got {shown(spread)}")
     line = np.arange(2 * n_centers - 1) / (2 * n_centers - 2)
     shifts = stream(seed_sequence(random_state)).uniform(-spread, spread, (len(line), copies)) / (2 * n_centers - 2)
     shifts[:, 0] = 0.0
@@ -348,7 +348,7 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, random_state: Seed = 
     n_samples = check_whole("n_samples", n_samples, at_least=2)
     noise = check_number("noise", noise)
     if not 0 <= noise < 0.25:
-        raise ParameterError(f"noise must be at least 0 and below 0.25, got {noise!r}")
+        raise ParameterError(f"noise must be at least 0 and below 0.25, got {shown(noise)}")
     rng = stream(seed_sequence(random_state))
     labels = rng.integers(0, 2, n_samples)
     labels[:2] = [0, 1]

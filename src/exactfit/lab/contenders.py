@@ -211,7 +211,7 @@ class Constructed(Contender):
 def _predict_of(network: Network) -> Decide | None:
     """How points are decided that the output leaves undecided; None if it leaves none."""
     if network.detectors is not None:
-        return partial(by_slack, (network,))
+        return partial(by_slack, network)
     return partial(by_largest_output, network) if network.decoder.kind == "one_hot" else None
 
 

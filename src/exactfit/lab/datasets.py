@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
-from .._support.parameters import check_whole
+from .._support.parameters import check_whole, shown
 from ..data import data_digest, finite_points, mean_and_deviation, refuse_conflicts
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, ParameterError
@@ -331,7 +331,7 @@ def _load(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None, base: 
 def _target(data: Dataset, label: Any) -> int:
     if str(label) not in data.classes or len(data.classes) != 2:
         raise ParameterError(
-            f"target must be one of two classes: {data.name} has {', '.join(data.classes)}, got {label!r}"
+            f"target must be one of two classes: {data.name} has {', '.join(data.classes)}, got {shown(label)}"
         )
     return data.classes.index(str(label))
 

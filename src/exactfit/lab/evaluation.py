@@ -38,10 +38,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian hyperplanes": {"hyperplanes": "gaussian"},
     "1024 hyperplanes": {"min_width": 1024},
     "masks": {"detectors": "mask"},
-    "weighted detectors": {"detectors": "weighted", "selection": "random"},
+    "weighted detectors": {"detectors": "weighted"},
     "margin 25%": {"margin": "25%"},
-    "one network": {"n_networks": 1},
-    "10 networks": {"n_networks": 10},
 }
 
 
@@ -253,7 +251,7 @@ def evaluate(
     --------
     >>> from sklearn.datasets import load_iris
     >>> import exactfit
-    >>> found = exactfit.evaluate({"n_networks": 3}, *load_iris(return_X_y=True), n_folds=3, n_repeats=1)
+    >>> found = exactfit.evaluate({"min_width": 200}, *load_iris(return_X_y=True), n_folds=3, n_repeats=1)
     >>> found["1-nn"].folds, found["as given"].accuracy > 0.9, found["majority"].accuracy < 0.4
     (3, True, True)
     """

@@ -45,6 +45,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._support.console import counted
+from .._support.parameters import shown
+from .._support.processes import refuse_endless
 from .._version import __version__
 from ..exceptions import DataError, ParameterError
 
@@ -73,6 +75,7 @@ PAPER = (
 BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")  # whose versions headers name
 FULL = "paper"
+MOST_TRIALS = 10**8  # of a sweep: a year of a hundred cores, if one takes half a minute
 LONGEST_AXIS = 10**6  # values: far beyond any sweep that ends, and made in a moment
 TOP = {"title", "runs", "law", "center", "detectors", "data", "grid", "figure"}
 READING = ("missing", "missing_values", "drop", "categorical", "separator", "decimal", "date_parts")  # of read_table
@@ -207,6 +210,8 @@ def load_experiment(path: Path, extent: str = FULL) -> Experiment:
 def read_toml(file: Traversable, extent: str, known: set[str]) -> dict[str, Any]:
     """The tables of an experiment, with what the extent puts in their place; numbers are decimal."""
     name = Path(file.name).stem
+    if isinstance(file, Path):
+        refuse_endless(file)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
     except UnicodeDecodeError as error:
@@ -242,9 +247,17 @@ def common_of(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[
     """What every kind of sweep has: name, title, runs, data, and the folder where the names of files start from."""
     runs = table.get("runs")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {runs!r}")
+        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {shown(runs)}")
     data = tuple(_data(each, name) for each in tables_of(table, "data", name))
     return {"name": name, "title": str(table.get("title", name)), "runs": runs, "data": data, "folder": folder}
+
+
+def check_trials(name: str, runs: int, n_cells: int) -> None:
+    """Refuse a sweep that would never end."""
+    if runs * n_cells > MOST_TRIALS:
+        raise ParameterError(
+            f"{name}: {shown(runs)} runs of {counted(n_cells, 'cell')} are more than {MOST_TRIALS:,} trials: use fewer"
+        )
 
 
 def check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:

@@ -41,7 +41,18 @@ from ..exceptions import DataError, InterpolationWarning, ParameterError
 from .comparing import hold_out, sizes
 from .contenders import BASELINES, Built, Constructed
 from .datasets import Dataset, load_data
-from .experiment import FULL, TOP, Experiment, check_keys, common_of, experiment_of, plain_values, read_toml, tables_of
+from .experiment import (
+    FULL,
+    TOP,
+    Experiment,
+    check_keys,
+    check_trials,
+    common_of,
+    experiment_of,
+    plain_values,
+    read_toml,
+    tables_of,
+)
 from .figures import draw_settings
 from .reproducing import TOLD, Reproduced, Say, SweepOptions, places
 from .store import Lines, line_of, read_lines
@@ -342,6 +353,7 @@ def sweep_options(sweep: OptionSweep, options: SweepOptions | None = None, say: 
     if options.start_from is not None or options.independent:
         raise ParameterError("a sweep over options has nothing to start from, and its runs are independent anyway")
     sweep = replace(sweep, runs=options.runs or sweep.runs)
+    check_trials(sweep.name, sweep.runs, len(sweep.settings))
     data, report = load_data(sweep, options.data), SweepReport()
     with Lines(place, say) as store:
         works = to_do(sweep, data, read_results(place))

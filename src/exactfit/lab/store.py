@@ -28,6 +28,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._support.processes import refuse_endless
 from ..exceptions import DataError, ParameterError
 from .trial import Trial
 from .trials import KEY, PLAIN, Header, Rows, Trials, identity, row_dtype, sorted_rows
@@ -135,7 +136,7 @@ def read_trials(path: str | os.PathLike[str]) -> Trials:
 
 def read_lines(path: Path, take: Callable[[dict[str, Any]], None] = lambda row: None) -> Iterator[dict[str, Any]]:
     """The objects of a store, line by line, each given to ``take`` before; names a line that is damaged."""
-    with path.open("rb") as file:
+    with refuse_endless(path).open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 row = json.loads(_without_checksum(line))
@@ -171,8 +172,8 @@ def line_of(entry: dict[str, Any]) -> str:
 
 def _text_of(path: Path) -> io.TextIOBase:
     if path.name.endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+        return gzip.open(refuse_endless(path), "rt", encoding="utf-8", newline="")
+    return refuse_endless(path).open(encoding="utf-8", newline="")
 
 
 def _read_packed(path: Path, builder: _Builder) -> None:

@@ -22,7 +22,7 @@ from .._support.processes import Answer, workers
 from ..exceptions import ClusterError, DataError, MissingDependencyError, ParameterError
 from ..network.bits import n_words
 from .datasets import Dataset
-from .experiment import INDEPENDENT, Cell, Experiment, Scheme, header_of
+from .experiment import INDEPENDENT, Cell, Experiment, Scheme, check_trials, header_of
 from .store import Store
 from .trial import Batch, Draw, OrderedPoints, Trial, run_batch
 from .trials import Trials, identity
@@ -263,6 +263,7 @@ class Sweep:
         cells = self.experiment.cells(len(data.y))
         _refuse_one_class(data, cells)
         runs, scheme = self.experiment.runs, self.experiment.scheme
+        check_trials(self.experiment.name, runs, len(cells))
         header = header_of(self.experiment.name, data, scheme)
         done = already(self.store.trials, header, cells, runs)
         self.n_before += int(done.sum())

@@ -7,9 +7,7 @@ block of 64 hyperplanes is one more line of memory. Bits beyond ``n_bits`` are z
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,21 +90,6 @@ class BitMatrix:
         if n_bits % WORD_BITS:
             words[-1] &= last_word(n_bits)
         return BitMatrix(words, n_bits)
-
-    def cut(self, start: int, stop: int) -> BitMatrix:
-        """The bits from ``start`` to ``stop`` of every row."""
-        first, shift = divmod(start, WORD_BITS)
-        words = self.words[first : first + n_words(stop - start)]
-        if shift:
-            following = self.words[first + 1 : first + 1 + len(words)] << np.uint64(WORD_BITS - shift)
-            words = words >> np.uint64(shift)
-            words[: len(following)] |= following
-        return BitMatrix(words, WORD_BITS * len(words)).head(stop - start)
-
-    def split(self, sizes: Sequence[int]) -> list[Words]:
-        """The words of so many bits of every row, and of so many after them, and so on; each part packed for itself."""
-        starts = np.cumsum([0, *sizes]).tolist()
-        return [self.cut(start, stop).words for start, stop in pairwise(starts)]
 
     def complement(self) -> BitMatrix:
         """Every bit turned."""

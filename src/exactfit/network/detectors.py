@@ -7,23 +7,24 @@ decisions are not: a certificate takes the numbers from here, and proves with co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.compile import is_loaded
-from .._kernels.counting import best_slack_counts, best_slack_sums, best_slack_weights, count_all, masked_sums
+from .._kernels.counting import best_slack_counts, best_slack_weights, count_all, masked_sums
+from .._kernels.signs import settle_ramps
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from .activations import Activation
 from .network import Decoder, Layer, Network
-from .sides import is_small, sides
+from .sides import U64, is_small, sides
 from .weights import Dense, Masks, Sparse, WeightedMasks, weigh_words
 
 Matrix = Any
@@ -32,14 +33,15 @@ Codes = NDArray[np.int64]
 
 # The slack of an output without detectors: below that of any detector, and JSON and float64 arithmetic can hold it.
 LOWEST = float(np.finfo(np.float64).min)
-SMALLEST = 5e-324  # the least positive float64: a value at its limit has slack -SMALLEST, since it does not fire
+# The least size of a slack, so that none is zero: a value at its limit has slack -SMALLEST, since it does not fire. The
+# least normal number, so that the share of one among several networks is not zero either.
+SMALLEST = float(np.finfo(np.float64).tiny)
 UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the network has not, of none at all
 LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
 WIDEST, EXACT_FLOAT32 = 128, 2**24  # the largest weight; float32 holds all whole numbers up to this one
 CHUNK_ROWS = 2**16  # points whose bits are held at a time: 16 MB for 2,000 hyperplanes
-SLACKS_AT_ONCE = 2**24  # of all classes in all networks: 128 MB
-BITS_AT_ONCE = 2**28  # of points in all networks: 32 MB
-JOINT_WIDTH = 4096  # hyperplanes of several networks whose sides are decided in one call; they are copied for it
+SLACKS_AT_ONCE = 2**24  # of all classes: 128 MB
+BITS_AT_ONCE = 2**28  # of points: 32 MB
 TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the cache while all detectors pass
 
 
@@ -204,10 +206,50 @@ class Detectors:
         lines = self.weights.values if isinstance(self.weights, WeightedMasks) else self.weights.bits.to_bool()
         return lines.astype(np.float32)
 
+    def gaps(self, points: Floats) -> Floats:
+        """limit - half - height of every row, shape (n_rows, n_points): never zero, and of the exact sign.
+
+        For ReLU the sign is that of exact arithmetic on the stored numbers. Let S be the sum of |w_ij x_j| and |b_i|
+        over all n hyperplanes and d features. In float64 their values err by at most gamma_(d+1) S together, and a
+        masked sum V of them by gamma_n V more; what underflows is less than 5e-324 for each product. The bound below is
+        twice that, which pays for its own rounding; closer calls are decided exactly. While S is below 1e300, nothing
+        overflows.
+        """
+        heights = self.heights(points)
+        gaps = np.asarray(self.limits.astype(np.float64)[:, None] - self.half - heights)
+        if self.activation.is_relu:
+            (n, d), (weights, biases) = self.planes.shape, self._sizes
+            with np.errstate(over="ignore", invalid="ignore"):
+                sizes = np.abs(points) @ weights + biases
+                bounds = 2.0 * U64 * ((d + 2) * sizes + (n + 4) * heights) + 2 * n * (d + 2) * 5e-324
+                rows, places = np.nonzero(~((np.abs(gaps) > bounds) & (sizes < 1e300)))
+            fires = np.empty(len(rows), dtype=bool)
+            lines = self.planes.toarray() if sp.issparse(self.planes) else self.planes
+            planes, offsets = (np.require(part, requirements=["C", "W"]) for part in (lines, self.first.bias))
+            limits = self.limits.astype(np.float64)
+            settle_ramps(points, planes, offsets.astype(np.float64), self.counters, limits, rows, places, fires)
+            close = gaps[rows, places]
+            gaps[rows, places] = np.where(fires, np.fmax(close, SMALLEST), np.fmin(close, -SMALLEST))
+        return np.where(gaps == 0.0, -SMALLEST, gaps)
+
+    @cached_property
+    def _sizes(self) -> tuple[Floats, float]:
+        """Sums of absolute weights, feature by feature, and of absolute biases."""
+        with np.errstate(over="ignore"):
+            biases = np.abs(self.first.bias.astype(np.float64)).sum()
+            return np.asarray(abs(self.planes.astype(np.float64)).sum(axis=0)), float(biases)
+
     def slack(self, points: Floats) -> Floats:
         """Relative slack (limit - half - height) / span of every row, shape (n_rows, n_points): never zero."""
-        slack = (self.limits.astype(np.float64)[:, None] - self.half - self.heights(points)) / self.spans[:, None]
-        return np.where(slack == 0.0, -SMALLEST, slack)
+        gaps = self.gaps(points)
+        with np.errstate(over="ignore"):
+            slack = gaps / self.spans[:, None]
+        return np.where(np.abs(slack) < SMALLEST, np.copysign(SMALLEST, gaps), slack)
+
+    def claims(self, points: Floats) -> NDArray[np.bool_]:
+        """Which outputs a detector fires for, shape (n_points, n_outputs)."""
+        fires = self.gaps(points) > 0
+        return np.array([fires[self.of_output(k)].any(axis=0) for k in range(len(self.classes))], dtype=bool).T
 
 
 def read_detectors(network: Network) -> Detectors | None:
@@ -289,50 +331,40 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     >>> (class_slack(network, X)[:, 0] > 0) == (y == 1)
     array([ True,  True,  True])
     """
-    return mean_slack([network], X, n_jobs=n_jobs)
+    found = Detectors.of(network)
+    n, n_outputs = X.shape[0], len(found.classes)
+    slack = np.empty((n_outputs, n))
+    step = max(1, min(CHUNK_ROWS, BITS_AT_ONCE // max(1, found.first.n_units), SLACKS_AT_ONCE // max(1, n_outputs)))
+    with Threads(n_jobs) if n > TILE_ROWS else nullcontext(SERIAL) as threads:
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            slack[:, rows] = _chunk_slack(found, X, rows, threads)
+    return np.ascontiguousarray(slack.T)
 
 
-def mean_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Floats:
-    """The mean of the :func:`class_slack` of networks with the same outputs, added up in their order."""
-    each = [Detectors.of(network) for network in networks]
-    mean = np.empty((len(each[0].classes), X.shape[0]))
-    width = sum(one.first.n_units for one in each)
-    step = max(1, min(CHUNK_ROWS, BITS_AT_ONCE // max(1, width), SLACKS_AT_ONCE // (len(each) * max(1, len(mean)))))
-    with Threads(n_jobs) if X.shape[0] > TILE_ROWS else nullcontext(SERIAL) as threads:
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, min(start + step, X.shape[0]))
-            total = np.zeros((len(mean), rows.stop - rows.start))
-            with np.errstate(over="ignore"):  # shares of LOWEST may add up to a little less
-                for own in _slacks(each, X, rows, threads):
-                    total += own / len(each)
-            np.maximum(total, LOWEST, out=mean[:, rows])
-    return np.ascontiguousarray(mean.T)
-
-
-def _slacks(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads) -> Floats:
-    """The slack of every output in each of some networks, shape (n_networks, n_outputs, n_points)."""
+def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads) -> Floats:
+    """The slack of every output at some points, shape (n_outputs, n_points)."""
     n = rows.stop - rows.start
-    out = np.full((len(each), len(each[0].classes), n), LOWEST)
-    if all(one.is_small(n) for one in each):
-        points = dense_rows(X, rows)
-        for one, own in zip(each, out, strict=True):
-            np.maximum.at(own, one.owners, one.slack(points))
+    out = np.full((len(detectors.classes), n), LOWEST)
+    if detectors.is_small(n):
+        np.maximum.at(out, detectors.owners, detectors.slack(dense_rows(X, rows)))
         return out
-    found = [(one.limits, one.spans, one.owners) for one in each]
-    counters = [one.weights.planes if isinstance(one.weights, WeightedMasks) else one.counters for one in each]
-    count: list[Callable[..., None]] = [best_slack_weights if one.are_weighted else best_slack_counts for one in each]
-    is_threshold = each[0].activation.is_threshold
-    words = _words_of_each(each, X, rows, threads) if is_threshold else []
+    facts = detectors.limits, detectors.spans, detectors.owners
+    weights, counters = detectors.weights, detectors.counters
+    is_threshold = detectors.activation.is_threshold
+    if is_threshold:
+        some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
+        words = sides(X, detectors.planes, detectors.first.bias, rows=some, threads=threads).words
 
     def work(low: int) -> None:
         high = min(low + TILE_ROWS, n)
-        if is_threshold:
-            for best_slack, bits, lines, facts, own in zip(count, words, counters, found, out, strict=True):
-                best_slack(bits, low, high, lines, *facts, own)
-            return
-        points = dense_rows(X, slice(rows.start + low, rows.start + high))
-        for one, lines, facts, own in zip(each, counters, found, out, strict=True):
-            best_slack_sums(one.values(points), lines, *facts, own[:, low:high])
+        if not is_threshold:
+            points = dense_rows(X, slice(rows.start + low, rows.start + high))
+            np.maximum.at(out[:, low:high], detectors.owners, detectors.slack(points))
+        elif isinstance(weights, WeightedMasks):
+            best_slack_weights(words, low, high, weights.planes, *facts, out)
+        else:
+            best_slack_counts(words, low, high, counters, *facts, out)
 
     if n <= TILE_ROWS:
         work(0)
@@ -341,22 +373,10 @@ def _slacks(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads)
     return out
 
 
-def _words_of_each(each: Sequence[Detectors], X: Matrix, rows: slice, threads: Threads) -> list[NDArray[np.uint64]]:
-    """The bits of points in each of some networks: points are read once for several of them."""
-    some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
-    words: list[NDArray[np.uint64]] = []
-    while len(words) < len(each):
-        ends = np.cumsum([one.first.n_units for one in each[len(words) :]])
-        together = each[len(words) : len(words) + max(1, int(np.searchsorted(ends, JOINT_WIDTH, side="right")))]
-        planes = together[0].planes if len(together) == 1 else np.concatenate([one.planes for one in together])
-        biases = [one.first.bias for one in together]
-        bits = sides(X, planes, np.concatenate(biases), rows=some, threads=threads)
-        words += bits.split(list(map(len, biases))) if len(together) > 1 else [bits.words]
-    return words
-
-
-def by_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = None) -> Codes:
+def by_slack(network: Network, X: Matrix, *, n_classes: int | None = None, n_jobs: int | None = None) -> Codes:
     """The class of each point by the rule of ``predict``: the one whose detectors claim it most clearly.
+
+    The first of equals; a classifier has ``n_classes``, also those without an output.
 
     Examples
     --------
@@ -364,12 +384,15 @@ def by_slack(networks: Sequence[Network], X: Matrix, *, n_jobs: int | None = Non
     >>> from exactfit.construct import adaptive_width
     >>> from exactfit.network.detectors import by_slack
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> by_slack([adaptive_width(X, y, random_state=0).network], X)
+    >>> by_slack(adaptive_width(X, y, random_state=0).network, X)
     array([0, 1, 0])
     """
-    slack = mean_slack(networks, X, n_jobs=n_jobs)
-    classes = np.asarray(networks[0].decoder.classes, dtype=np.int64)
+    slack = class_slack(network, X, n_jobs=n_jobs)
+    classes = np.asarray(network.decoder.classes, dtype=np.int64)
     if slack.shape[1] == 1:
-        return np.asarray(np.where(slack[:, 0] > 0, classes[0], classes[1]))
-    order = np.argsort(classes)  # the lower class on a tie, as predict has it
-    return np.asarray(classes[order[slack[:, order].argmax(axis=1)]])
+        score = slack[:, 0] if classes[0] > classes[1] else -slack[:, 0]
+        return np.asarray(np.where(score > 0, classes.max(), classes.min()))
+    every = np.sort(classes) if n_classes is None else np.arange(n_classes)
+    scores = np.full((len(slack), len(every)), LOWEST)
+    scores[:, np.searchsorted(every, classes)] = slack
+    return np.asarray(every[scores.argmax(axis=1)])

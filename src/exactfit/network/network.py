@@ -26,6 +26,7 @@ from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import as_points, dense_rows, row_tiles
+from ..exceptions import DataError
 from .activations import Activation, Decoder, as_activation
 from .bits import BitMatrix
 from .sides import sides
@@ -144,11 +145,11 @@ def _as_floats(signal: Signal) -> NDArray[np.float64]:
     if isinstance(signal, BitMatrix):
         return signal.to_bool().astype(np.float64)
     if isinstance(signal, Dyadic):
-        raise ValueError("fractions need a layer of integer weights next, or they might be rounded")
+        raise DataError("fractions need a layer of integer weights next, or they might be rounded")
     if signal.dtype != object:
         return signal
     if any(abs(value) > EXACT_INTEGERS for value in signal.flat):
-        raise ValueError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
+        raise DataError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
     return signal.astype(np.float64)
 
 
@@ -287,8 +288,18 @@ class Network:
         return np.asarray(signal.to_bool() if isinstance(signal, BitMatrix) else signal)
 
     def decide(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[np.intp]:
-        """Class index of every row of X, -1 where no class or several claim it; parameters as for a call."""
-        return self.decoder(self(X, n_jobs=n_jobs, checked=checked))
+        """Class index of every row of X, -1 where no class or several claim it; parameters as for a call.
+
+        Exact for the paper's form with thresholds or ReLU; for other networks it is what the outputs of a call say.
+        """
+        found = self.detectors
+        if found is None or not found.activation.is_relu:
+            return self.decoder(self(X, n_jobs=n_jobs, checked=checked))
+        points = X if checked else as_points(X, n_features=self.n_features, or_none=True)
+        with Threads(n_jobs) as threads:
+            tiles = threads.map(lambda tile: found.claims(dense_rows(points, tile)), row_tiles(points, self._row_tile))
+        claims = np.concatenate([np.empty((0, self.widths[-1]), dtype=bool), *tiles])
+        return self.decoder(np.where(claims, -1 if self.decoder.kind == "sign" else 1, 0))
 
     def header(self) -> dict[str, Any]:
         """The structure, as JSON can hold it."""

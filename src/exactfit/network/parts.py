@@ -22,20 +22,14 @@ from .bits import BitMatrix
 from .network import Layer, Matrix, Network
 from .weights import Dense, Masks, WeightedMasks
 
-Starts = NDArray[np.int64]
 Counters = Masks | WeightedMasks
-
-
-def starts_of(sizes: Sequence[int]) -> Starts:
-    """Where each of some parts begins, and the end of the last."""
-    return np.cumsum([0, *sizes]).astype(np.int64)
 
 
 def side_by_side(networks: Sequence[Network]) -> Network:
     """One network that holds them all, in their order."""
     firsts, seconds, lasts = zip(*(network.layers for network in networks), strict=True)
     planes = Dense(np.concatenate([_dense(layer) for layer in firsts]))
-    places = starts_of([layer.n_units for layer in firsts])
+    places = np.cumsum([0, *(layer.n_units for layer in firsts)]).tolist()
     counters = _joined(
         [_placed(layer.weights, *place, places[-1]) for layer, place in zip(seconds, pairwise(places), strict=True)]
     )
@@ -75,42 +69,6 @@ def _joined(parts: Sequence[Counters]) -> Counters:
 def _weights(counters: Counters) -> NDArray[np.int8]:
     """Weights, those of masks 0 and 1."""
     return counters.values if isinstance(counters, WeightedMasks) else counters.bits.to_bool().astype(np.int8)
-
-
-def parts_of(network: Network, hyperplanes: Starts, detectors: Starts) -> tuple[Network, ...]:
-    """The networks that :func:`side_by_side` put into one."""
-    return tuple(
-        _part(network, slice(*planes), slice(*rows))
-        for planes, rows in zip(pairwise(hyperplanes.tolist()), pairwise(detectors.tolist()), strict=True)
-    )
-
-
-def _part(network: Network, planes: slice, rows: slice) -> Network:
-    first, second, last = network.layers
-    assert isinstance(second.weights, Masks | WeightedMasks)
-    assert isinstance(last.weights, Masks)
-    claims = last.weights.bits.cut(rows.start, rows.stop)
-    layers = (
-        replace(first, weights=Dense(_dense(first)[planes]), bias=first.bias[planes]),
-        replace(second, weights=_cut(second.weights, planes, rows), bias=second.bias[rows]),
-        replace(last, weights=Masks(claims, last.weights.sign)),
-    )
-    return replace(network, layers=layers)
-
-
-def _cut(counters: Counters, planes: slice, rows: slice) -> Counters:
-    if isinstance(counters, WeightedMasks):
-        return WeightedMasks(np.ascontiguousarray(counters.values[rows, planes]), counters.sign)
-    return Masks(counters.bits.take(rows).cut(planes.start, planes.stop), counters.sign)
-
-
-def are_apart(network: Network, hyperplanes: Starts, detectors: Starts) -> bool:
-    """Whether every detector counts with hyperplanes of its own part only."""
-    weights = network.layers[1].weights
-    assert isinstance(weights, Masks | WeightedMasks)
-    return weights.n_nonzero == sum(
-        part.layers[1].weights.n_nonzero for part in parts_of(network, hyperplanes, detectors)
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -235,8 +235,10 @@ class _SparseWeights(_Filter):
             tile, columns = tile[:, columns], np.arange(len(columns))
         tile = dense_rows(tile, slice(None))
         open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
-        decide = kernels.decide_sparse_few if len(tile) < FEW_POINTS else kernels.decide_sparse
-        decide(tile, columns, self.planes, start, self.words, open_bits)
+        if len(tile) < FEW_POINTS:
+            kernels.decide_sparse_few(tile, columns, self.planes, start, self.words, open_bits)
+        else:
+            kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
         if open_bits.any():
             kernels.settle_sparse(tile, columns, self.planes, start, self.words, open_bits)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import PLANES, weigh, weight_planes
 from .._support.threads import SERIAL, Threads, split
+from ..exceptions import DataError
 from .bits import BitMatrix, n_words
 
 Objects = NDArray[np.object_]
@@ -70,7 +71,7 @@ class Dyadic:
         if values.dtype.kind != "f":
             return cls(values.astype(object), 0)
         if not np.isfinite(values).all():
-            raise ValueError("integer weights take finite numbers only")
+            raise DataError("integer weights take finite numbers only")
         digits, exponents = odd_parts(values)
         shift = max(0, -int(exponents.min(initial=0)))
         return cls(digits.astype(object) << (exponents + shift).astype(object), shift)
@@ -285,8 +286,7 @@ class Sparse(_Matrix):
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The numbers, for a digest or a file."""
-        csr = sp.csr_array(self.matrix)
-        csr.sort_indices()
+        csr = self.rows
         return {
             "data": csr.data,
             "indices": csr.indices.astype(np.int64),
@@ -365,4 +365,8 @@ def _csr_from(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
         raise ValueError("the rows of a sparse layer do not follow one another")
     if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
         raise ValueError("a sparse layer has weights outside its shape")
+    row_starts = np.zeros(len(indices), dtype=bool)
+    row_starts[indptr[:-1][indptr[:-1] < len(indices)]] = True
+    if not (row_starts[1:] | (indices[1:] > indices[:-1])).all():  # sums of doubled ones would depend on their order
+        raise ValueError("a sparse layer has weights out of order, or several for one input")
     return sp.csr_array((data, indices, indptr), shape=(rows, columns))

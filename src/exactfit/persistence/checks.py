@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from dataclasses import fields
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,52 +21,138 @@ from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
 from ..network.detectors import LARGEST_LIMIT
-from ..network.parts import SwitchedNetwork, are_apart
+from ..network.parts import SwitchedNetwork
+from ..options import LAWS
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
 from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
 
+Check = Callable[[Any], bool]
+
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
 LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
 LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and no file can hold a unit for it
 LARGEST_ROWS = 2**48  # training points: as many numbers fill the largest disks, and int64 has room for all their sums
+REMOVED_LAWS = ("near-bisector", "local")  # of hyperplanes, which older versions drew
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
 
 
+def _is(*kinds: type) -> Check:
+    # Exact types: a bool is no count, and a NumPy number would not survive JSON.
+    return lambda value: type(value) in kinds
+
+
+def _one_of(*words: str) -> Check:
+    return lambda value: type(value) is str and value in words
+
+
+def _tuple_of(kind: type) -> Check:
+    return lambda value: type(value) is tuple and all(type(element) is kind for element in value)
+
+
+def _optional(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _is_integer_vector(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == 1
+
+
+_is_bool, _is_int, _is_float, _is_text = _is(bool), _is(int), _is(float), _is(str)
+
+# What every field of the records in a file may hold. Type hints are not taken apart: NumPy changes what its own are.
+RECORDS: dict[type, dict[str, Check]] = {
+    Decoder: {
+        "kind": _one_of("sign", "one_hot", "nearest", "argmax"),
+        "classes": _tuple_of(int),
+        "levels": _tuple_of(float),
+    },
+    Trace: {
+        "anchors": _is_integer_vector,
+        "witnesses": _is_integer_vector,
+        "coverage": _is_integer_vector,
+        "detector_classes": _is_integer_vector,
+        "uncovered": _is_integer_vector,
+        "support": _is_integer_vector,
+        "shares": _is_integer_vector,
+        "support_starts": _is_integer_vector,
+        "hyperplane_starts": _is_integer_vector,
+        "detector_starts": _is_integer_vector,
+        "narrow": _is_integer_vector,
+        "margin": _is_float,
+        "n_rejected": _is_int,
+        "n_drawn": _is_int,
+        "n_rescued": _is_int,
+    },
+    Certificate: {
+        "holds": _is_bool,
+        "n_samples": _is_int,
+        "n_errors": _is_int,
+        "errors": _is_integer_vector,
+        "slack": _is_float,
+        "robust_radius": _optional(_is_float),
+        "arithmetic": _one_of("exact", "float64", "float32"),
+        "proof": _one_of("construction", "recomputed"),
+        "method": _optional(
+            _one_of("counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation")
+        ),
+        "radius_method": _optional(
+            _one_of("slack of detectors", "nearest hyperplane", "nearest sphere", "Lipschitz bound")
+        ),
+        "float64_safe": _optional(_is_bool),
+        "float32_safe": _optional(_is_bool),
+        "data_digest": _is_text,
+        "network_digest": _is_text,
+        "note": _is_text,
+        "given_up": _is_integer_vector,
+        "overruled": _is_integer_vector,
+        "mispredicted": _optional(_is_integer_vector),
+        "radii": _is_none,  # one number per row would make the file as large as the data
+        "radius_row": _optional(_is_int),
+        "radius_detector": _optional(_is_int),
+        "radius_upper": _optional(_is_float),
+        "margin": _optional(_is_float),
+        "narrow": _is_integer_vector,
+        "answers_digest": _optional(_is_text),
+    },
+    Field: {
+        "name": _is_text,
+        "position": _is_int,
+        "categories": _optional(_tuple_of(str)),
+        "dates": _optional(_is_text),
+        "parts": _tuple_of(str),
+        "fill": _optional(_is(float, str)),
+        "indicator": _is_bool,
+    },
+    Change: {
+        "first_row": _is_int,
+        "n_rows": _is_int,
+        "added": _tuple_of(int),
+        "lowered": _tuple_of(int),
+        "dropped": _tuple_of(int),
+    },
+}
+
+
 def check_types(record: Any) -> None:
-    """Refuse a dataclass with a value of another type than its annotation says."""
-    kind: Any = type(record)
-    for name, hint in _hints(kind).items():
-        refuse_unless(_fits(getattr(record, name), hint), f"{kind.__name__}.{name} has the wrong type or value")
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """By field: reading annotations takes longer than all other checks of a small file."""
-    return get_type_hints(kind)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return value in parts
-    if origin in (Union, UnionType):
-        return any(_fits(value, part) for part in parts)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(element, parts[0]) for element in value)
-    if origin is np.ndarray:  # rows and counts: the only arrays that records have
-        return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == 1
-    return type(value) is hint
+    """Refuse a record with a value that ``RECORDS`` does not allow."""
+    kind = type(record)
+    for name, fits in RECORDS[kind].items():
+        refuse_unless(fits(getattr(record, name)), f"{kind.__name__}.{name} has the wrong type or value")
 
 
 def check_network(network: Network) -> None:
     """Refuse a network that could not be evaluated, or not as it was."""
     refuse_unless(len(network.layers) > 0 and network.n_features > 0, "its network takes no features")
     refuse_unless(network.n_features <= LARGEST_INPUTS, "its network takes more features than a point can have")
-    refuse_unless(_fits(network.input_map, InputMap), f"its input map {network.input_map!r} is unknown")
+    refuse_unless(network.input_map in get_args(InputMap), f"its input map {network.input_map!r} is unknown")
     for index, layer in enumerate(network.layers):
         refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
     check_types(network.decoder)
@@ -118,22 +204,8 @@ def check_trace(trace: Trace, network: Network) -> None:
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
-    refuse_unless(_are_parts(trace, network), "its trace does not say which of its networks has which detectors")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
-
-
-def _are_parts(trace: Trace, network: Network) -> bool:
-    """Whether the network is one, or several side by side as the trace says."""
-    planes, detectors = trace.hyperplane_starts, trace.detector_starts
-    if not len(planes) and not len(detectors):
-        return True
-    if network.detectors is None or len(planes) != len(detectors) or len(planes) < 3:
-        return False
-    ends = [0, *network.widths[:1]], [0, *network.widths[1:2]]
-    whole = all([starts[0], starts[-1]] == end for starts, end in zip((planes, detectors), ends, strict=True))
-    rising = bool((np.diff(planes) > 0).all() and (np.diff(detectors) >= 0).all())
-    return whole and rising and are_apart(network, planes, detectors)
 
 
 def check_rows(made: Construction) -> None:
@@ -158,9 +230,21 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     check_certificate(model.certificate_, model.network_)
     _check_told(model.trace_, model.network_.widths[1], model.certificate_)
     check_feature_names(model)
-    recipe_of(model)
+    _check_options(model)
     check_random_state(model.random_state)
     target_code(model.target, model.classes_)
+
+
+def _check_options(model: InterpolatingClassifier) -> None:
+    """Refuse options that cannot be.
+
+    A law of hyperplanes that is gone is kept as text: the model answers, proves and is saved as ever, and only ``fit``
+    refuses it, as an unknown one.
+    """
+    options = copy(model)
+    if options.hyperplanes in REMOVED_LAWS:
+        options.hyperplanes, options.image_shape = LAWS[0], None
+    recipe_of(options)
 
 
 def check_feature_names(model: Any) -> None:

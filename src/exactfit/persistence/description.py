@@ -62,12 +62,13 @@ LATER: dict[str, Header] = {
         "noise": 0.0,
         "detectors": "mask",
         "image_shape": None,
-        "n_networks": 1,
         "margin": 0.0,
     },
 }
+# Options that older versions had. A file that names them is read without them: they say how its network came about,
+# which is done, and nothing that it answers or proves depends on them.
+REMOVED = ("selection", "greedy_memory", "n_networks")
 SUPPORT = ("support", "shares", "support_starts")
-STARTS = ("hyperplane_starts", "detector_starts")
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
@@ -101,11 +102,13 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
 
 
 def _completed(header: Header) -> Header:
-    """The header, with what older versions did not have yet."""
+    """The header, with what older versions did not have yet, and without options that are gone."""
     known = {
         name: LATER[name] for name in LATER if name in header and (name, header["kind"]) != ("parameters", "repaired")
     }
     sections = {name: {**later, **header[name]} for name, later in known.items()}
+    if "parameters" in sections:
+        sections["parameters"] = {key: value for key, value in sections["parameters"].items() if key not in REMOVED}
     return header | sections | {"format": FORMAT}
 
 
@@ -136,9 +139,8 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     header, tensors = _encode_network(made.network)
     parts = {part.name: getattr(made.trace, part.name) for part in fields(made.trace)}
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
-    for names in (SUPPORT, STARTS):  # masks rest on their anchors alone; one network needs no starts
-        if not len(getattr(made.trace, names[-1])):
-            arrays = {name: part for name, part in arrays.items() if name not in names}
+    if not len(made.trace.support_starts):  # masks rest on their anchors alone
+        arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
     if not len(made.trace.narrow):
         del arrays["narrow"]
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
@@ -215,6 +217,11 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
     check_network(network)
     if kind == "network":
         return network
+    refuse_unless(
+        "trace.detector_starts" not in tensors,
+        "it holds several networks that answer by the mean of their scores (n_networks of exactfit 0.2), "
+        "and a model is one network now: fit it again",
+    )
     trace = Trace(**under("trace.", tensors), **header["trace"])
     check_trace(trace, network)
     rows = {"errors": trace.uncovered} | under("construction.", tensors)
@@ -230,7 +237,6 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     model.activation = activation if activation.is_own else activation.name
     model.classes_ = _decode_labels(**header["classes"])
     model.network_, model.outcome_, model.trace_ = made.network, made.outcome, made.trace
-    model.networks_ = made.networks
     model.interpolates_ = made.outcome.interpolates
     model.width_, model.n_detectors_ = made.network.widths[:2]
     model.anchors_ = made.trace.anchors

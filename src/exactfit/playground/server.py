@@ -105,6 +105,7 @@ class Playground(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 1024  # connections that wait to be accepted: beyond, clients try again after seconds
 
     def __init__(self, port: int = 0) -> None:
         try:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.processes import refuse_endless
 from ..data import Floats, Matrix, refuse_other_features
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, MissingDependencyError, ParameterError
@@ -54,7 +55,7 @@ class Graph:
             path = Path(model)
             if path.stat().st_size > LARGEST_FILE:
                 raise ParameterError(f"{path.name} is larger than one ONNX file can be")
-            graph = cls(path.read_bytes())
+            graph = cls(refuse_endless(path).read_bytes())
         else:
             graph = cls(model if isinstance(model, bytes) else model.SerializeToString())
         graph.check()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from .._support.html import FactsBelow
@@ -22,11 +21,6 @@ from .explained import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
 from .table import Floats, Missing, Table, speaking_of
 from .text import ReadOptions
-
-
-def _has_votes(model: Any) -> bool:
-    """Whether the classifier has probabilities, the fitted one or else the one that will be."""
-    return hasattr(getattr(model, "classifier_", model.classifier) or InterpolatingClassifier(), "predict_proba")
 
 
 class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -233,23 +227,6 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         points = self.encode(X)
         return np.asarray(self.classifier_.decision_function(points))
-
-    @available_if(_has_votes)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Shares of votes for each class, of several networks; see ``InterpolatingClassifier.predict_proba``.
-
-        Parameters
-        ----------
-        X : Table, path, frame or matrix
-
-        Examples
-        --------
-        >>> from exactfit import TableModel
-        >>> TableModel().fit([[0.0], [1.0], [2.0]], ["a", "b", "a"]).predict_proba([[1.0]])
-        array([[0., 1.]])
-        """
-        points = self.encode(X)
-        return np.asarray(self.classifier_.predict_proba(points))
 
     def claims(self, X: Any) -> NDArray[np.bool_]:
         """Which classes claim every row; see ``InterpolatingClassifier.claims``.

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_array
 from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress, progress_bar
 from .._support.parameters import check_choice
+from .._support.processes import refuse_endless
 from .._support.threads import usable_memory
-from ..data import refuse_misshapen
+from ..data import refuse_masked, refuse_misshapen
 from ..exceptions import DataError, MissingDependencyError, ParameterError
 from .columns import Cells, Writing, beyond_float64, missing_words, with_roles, without_gaps
 from .table import MISSING, Choice, Choose, Column, Kind, Missing, Raw, Table, check_parts, place
@@ -225,7 +226,7 @@ def read_npz(path: Path, choose: Choose, writing: Writing) -> Raw:
 
 
 def _load(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    with path.open("rb") as file:  # Python's own words for a file that is not there
+    with refuse_endless(path).open("rb") as file:  # Python's own words for a file that is not there
         try:
             _refuse_bomb(file)
             with np.load(file, allow_pickle=False) as arrays:
@@ -270,7 +271,7 @@ def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
             f"reading {path.name} needs pandas and pyarrow: pip install pandas pyarrow"
         ) from error
     try:
-        with path.open("rb") as file:  # Python's own words for a file that is not there
+        with refuse_endless(path).open("rb") as file:  # Python's own words for a file that is not there
             frame = pd.read_parquet(file)
     except Exception as error:  # pyarrow, JSON, Unicode, keys, memory: damage can raise anything
         if getattr(error, "errno", None) is not None:  # of the file system; those of pyarrow have no number
@@ -281,6 +282,7 @@ def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
 
 def read_matrix(matrix: Any, name: str, choose: Choose, writing: Writing) -> Raw:
     """An array, or what NumPy makes one of; text and objects in it are read as cells of a file are."""
+    refuse_masked(matrix, name)
     try:
         refuse_misshapen(matrix)
         X = check_array(matrix, dtype=None, ensure_all_finite=False, input_name="X")

@@ -23,6 +23,7 @@ from .._kernels.compile import is_loaded
 from .._kernels.decimals import parse_decimals
 from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress
+from .._support.processes import read_stream
 from ..exceptions import DataError, ParameterError
 from .columns import COMMA_NUMBER, Cells, Writing, labels_of, missing_words
 from .table import Choice, Choose, Floats, Missing, Raw, place
@@ -136,7 +137,9 @@ def _likely_decimal(lines: list[str], separator: str, header: bool) -> str:
 
 def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, progress: Progress) -> Raw:
     """Read the chosen columns of a text file."""
-    file = file if file.seekable() else io.BytesIO(file.read())
+    # A device may be sought, and have no end.
+    has_end = file.seekable() and file.seek(0, os.SEEK_END) > 0
+    file = file if has_end else io.BytesIO(read_stream(file, name))
     total = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = len(BOM) if file.read(len(BOM)) == BOM else 0

@@ -100,8 +100,6 @@ export function showState(state) {
   const isOwn = state.data === "own";
   for (const name of ["count", "noise"]) byId(name, HTMLInputElement).disabled = isOwn;
   for (const input of form.querySelectorAll('input[name="classes"]')) /** @type {HTMLInputElement} */ (input).disabled = isOwn;
-  const greedy = /** @type {HTMLOptionElement} */ (form.querySelector('option[value="greedy"]'));
-  greedy.disabled = state.detectors === "weighted";
 }
 
 /**

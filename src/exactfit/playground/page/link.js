@@ -23,7 +23,7 @@ const LONGEST = 40_000;
 const WORDS = {
   data: Object.keys(DATASETS),
   law: LAWS,
-  order: ["random", "rows", "greedy"],
+  order: ["random", "rows"],
   detectors: ["mask", "weighted"],
 };
 
@@ -118,8 +118,5 @@ function parsePoints(value) {
 /** @param {State} state @returns {State} */
 function checked(state) {
   if (state.data !== "own" && state.points.length) throw new RangeError("it has points, and a data set beside them");
-  if (state.order === "greedy" && state.detectors === "weighted") {
-    throw new RangeError("weights are not chosen greedily: order is random or rows");
-  }
   return state;
 }

@@ -61,7 +61,6 @@ function update(change, isMoving = false) {
   state = { ...state, ...change };
   if (change.data === "own" && before.data !== "own" && !change.points) state.points = pointsOf(before);
   if (state.data !== "own") state.points = DEFAULT.points;
-  if (state.detectors === "weighted" && state.order === "greedy") state.order = "random";
   const isOther = state.data !== before.data || state.classes !== before.classes;
   if (isOther || (state.points !== before.points && !isMoving)) drawChoices(state);
   say("");

@@ -23,12 +23,11 @@ export function asJson(points, made) {
 
 /**
  * The lines of Python.
- * @param {Construction} made @param {{detectors: string, order: string}} state @returns {string}
+ * @param {Construction} made @param {{detectors: string}} state @returns {string}
  */
-export function asPython(made, { detectors, order }) {
+export function asPython(made, { detectors }) {
   const options = [
     ...(detectors === "weighted" ? ['detectors="weighted"'] : []),
-    ...(order === "greedy" ? ['selection="greedy"'] : []),
     ...(made.margin > 0 ? [`margin=${made.margin}`] : []),
   ];
   return `import json

@@ -3,7 +3,7 @@
  */
 
 import { openCounts, separate } from "./adaptive.js";
-import { claimWithoutMargin, ClassOrder, coverGreedily, coverInTurn } from "./cover.js";
+import { claimWithoutMargin, ClassOrder, coverInTurn } from "./cover.js";
 import { mean, planeSource, Random, radius } from "./draws.js";
 import { norm, patternsOf, separation } from "./patterns.js";
 import { weightedCovers } from "./weighted.js";
@@ -19,7 +19,7 @@ import { weightedCovers } from "./weighted.js";
  * How a network is to be built. `maxBias` is in radii of the data, `margin` in per cent of half the separation.
  * @typedef {{
  *   algorithm: 1 | 2, width: number, law: import("./draws.js").Law, maxBias: number,
- *   order: "random" | "rows" | "greedy", detectors: "mask" | "weighted", margin: number, seed: number,
+ *   order: "random" | "rows", detectors: "mask" | "weighted", margin: number, seed: number,
  * }} Recipe
  */
 
@@ -83,17 +83,17 @@ export function construct(points, recipe) {
     : { planes: source(recipe.width), rescued: 0 };
   const rows = Array.from(points.label.keys());
   const order = recipe.order === "random" ? new Random(recipe.seed, ORDER).shuffle(rows) : rows;
-  const options = { detectors: recipe.detectors, greedy: recipe.order === "greedy", margin };
+  const options = { detectors: recipe.detectors, margin };
   return { ...construct2(points, planes, order, options), rescued };
 }
 
 /**
  * Algorithm 2, lines 2-12, with given hyperplanes and order: what `exactfit.fixed_width` does with them.
  * @param {Points} points @param {Planes} planes @param {number[]} order all rows
- * @param {{detectors: "mask" | "weighted", greedy: boolean, margin: number}} options margin as a distance
+ * @param {{detectors: "mask" | "weighted", margin: number}} options margin as a distance
  * @returns {Construction}
  */
-export function construct2(points, planes, order, { detectors: kind, greedy, margin }) {
+export function construct2(points, planes, order, { detectors: kind, margin }) {
   refuseContradictions(points);
   const gap = separation(points).distance;
   if (2 * margin >= gap) throw new RangeError(`points of different labels are only ${gap} apart: use a margin below half`);
@@ -103,10 +103,8 @@ export function construct2(points, planes, order, { detectors: kind, greedy, mar
   const patterns = inOrder(rowPatterns, classes.rows);
   const weighted = kind === "weighted" ? weightedCovers(patterns, classes) : null;
   const covers = targets.map((k) => {
-    if (weighted) return weighted(k, classes.candidates(k, order));
-    return greedy
-      ? coverGreedily(patterns, classes.target(k), k)
-      : coverInTurn(patterns, classes.target(k), k, classes.candidates(k, order));
+    const candidates = classes.candidates(k, order);
+    return weighted ? weighted(k, candidates) : coverInTurn(patterns, classes.target(k), k, candidates);
   });
   const exact = margin > 0 ? patternsOf(points, planes).on : rowPatterns.on;
   const left = covers.flatMap((cover) => cover.uncovered.map((column) => classes.rows[column])).sort((a, b) => a - b);

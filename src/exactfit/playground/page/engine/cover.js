@@ -5,7 +5,7 @@
  * Points are columns, sorted by class, rows of a class ascending; a class is a range of columns.
  */
 
-import { countMasked, popcount, WORD } from "./bits.js";
+import { countMasked } from "./bits.js";
 
 /** @typedef {import("./bits.js").Bits} Bits */
 /** @typedef {import("./patterns.js").Patterns} Patterns */
@@ -121,32 +121,6 @@ export function coverInTurn(patterns, target, label, order) {
 }
 
 /**
- * Always the candidate that claims most uncovered points, the lowest column on a tie.
- * @param {Patterns} patterns @param {[number, number]} target @param {number} label
- * @returns {Cover}
- */
-export function coverGreedily(patterns, target, label) {
-  const evidence = new Evidence(patterns, target, label);
-  const [start, stop] = target;
-  const pool = range(start, stop)
-    .map((anchor) => ({ anchor, ...evidence.examine(anchor) }))
-    .filter(({ limit }) => limit > 0)
-    .map((one) => ({ ...one, coverage: packed(start, stop, (column) => evidence.claims(one.mask, one.limit, column)) }));
-  const waiting = packed(start, stop, () => true);
-  const detectors = [];
-  for (;;) {
-    const gains = pool.map(({ coverage }) => overlap(coverage, waiting));
-    const best = gains.indexOf(Math.max(0, ...gains));
-    if (best < 0 || gains[best] === 0) break;
-    const { anchor, limit, witness, coverage } = pool[best];
-    const claimed = range(start, stop).filter((column) => has(coverage, column - start) && has(waiting, column - start));
-    waiting.forEach((word, w) => (waiting[w] = word & ~coverage[w]));
-    detectors.push(evidence.detector(anchor, limit, witness, claimed));
-  }
-  return { detectors, uncovered: range(start, stop).filter((column) => has(waiting, column - start)) };
-}
-
-/**
  * Detectors for points that none claims with the margin: right where they stand, and the rest keeps its margin.
  * @param {Bits} on what is surely on within the margin @param {Bits} still the bits where points stand
  * @param {[number, number]} target @param {number} label @param {number[]} uncovered
@@ -172,21 +146,4 @@ export function claimWithoutMargin(on, still, target, label, uncovered) {
 /** start..stop - 1. @param {number} start @param {number} stop @returns {number[]} */
 export function range(start, stop) {
   return Array.from({ length: stop - start }, (_, k) => start + k);
-}
-
-/** @param {number} start @param {number} stop @param {(column: number) => boolean} test @returns {Uint32Array} */
-function packed(start, stop, test) {
-  const words = new Uint32Array(Math.ceil((stop - start) / WORD));
-  for (let k = 0; k < stop - start; k++) if (test(start + k)) words[k >>> 5] |= 1 << (k & 31);
-  return words;
-}
-
-/** @param {Uint32Array} words @param {number} bit @returns {boolean} */
-function has(words, bit) {
-  return ((words[bit >>> 5] >>> (bit & 31)) & 1) === 1;
-}
-
-/** @param {Uint32Array} a @param {Uint32Array} b @returns {number} */
-function overlap(a, b) {
-  return a.reduce((sum, word, w) => sum + popcount(word & b[w]), 0);
 }

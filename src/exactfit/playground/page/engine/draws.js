@@ -10,12 +10,8 @@ import { norm, exponentOf } from "./patterns.js";
 /** @typedef {import("./patterns.js").Points} Points */
 /** @typedef {import("./signs.js").Planes} Planes */
 
-export const LAWS = /** @type {const} */ (["gaussian", "bisector", "near-bisector"]);
+export const LAWS = /** @type {const} */ (["gaussian", "bisector"]);
 /** @typedef {typeof LAWS[number]} Law */
-
-/** Points of other labels among which near-bisector takes the nearest, at most, and at most this share of them all. */
-const RIVALS = 256;
-const RIVAL_SHARE = 1 / 8;
 
 /** Random numbers from a seed and a purpose: the 32-bit generator sfc32. */
 export class Random {
@@ -84,7 +80,7 @@ export function radius(points) {
  */
 export function planeSource(points, targets, law, maxBias, random) {
   if (law === "gaussian") return (count) => gaussian(points, maxBias, random, count);
-  const draw = pairDraw(points, targets, law, random);
+  const draw = pairDraw(points, targets, random);
   return (count) => bisectors(points, Array.from({ length: count }, draw));
 }
 
@@ -102,32 +98,23 @@ function gaussian(points, maxBias, random, count) {
 }
 
 /**
- * Draws a point of a target class and one of another: any, or the nearest of some.
- * @param {Points} points @param {number[]} targets @param {Law} law @param {Random} random
+ * Draws a point of a target class and one of another.
+ * @param {Points} points @param {number[]} targets @param {Random} random
  * @returns {() => [number, number]}
  */
-function pairDraw(points, targets, law, random) {
+function pairDraw(points, targets, random) {
   const rows = Array.from(points.label.keys());
   const others = new Map(targets.map((k) => [k, rows.filter((row) => points.label[row] !== k)]));
   const firsts = rows.filter((row) => targets.includes(points.label[row]));
   const weights = firsts.map((row) => others.get(points.label[row])?.length ?? 0);
   const heaviest = Math.max(...weights);
-  const fewest = Math.min(...[...others.values()].map((list) => list.length));
-  const rivals = law === "bisector" ? 1 : Math.min(RIVALS, Math.max(1, Math.floor(RIVAL_SHARE * fewest)));
   return () => {
     let place = random.below(firsts.length);
     while (random.uniform() * heaviest >= weights[place]) place = random.below(firsts.length);
     const here = firsts[place];
     const from = others.get(points.label[here]) ?? [];
-    const drawn = Array.from({ length: rivals }, () => from[random.below(from.length)]);
-    return [here, nearestOf(points, here, drawn)];
+    return [here, from[random.below(from.length)]];
   };
-}
-
-/** @param {Points} points @param {number} here @param {number[]} rows @returns {number} */
-function nearestOf({ x, y }, here, rows) {
-  const squares = rows.map((row) => (x[row] - x[here]) ** 2 + (y[row] - y[here]) ** 2);
-  return rows[squares.indexOf(Math.min(...squares))];
 }
 
 /**

@@ -27,7 +27,7 @@ const GOLDEN_LOW = 0x7f4a7c15;
 
 /** How detectors are looked for; the defaults of `Effort` in Python, where each is explained. */
 export const EFFORT = {
-  neighbours: 300, fewest: 10, soft: 5, firm: 20, enough: 97, fresh: 2000, freshEach: 10, rounds: 20, stale: 4,
+  neighbours: 300, fewest: 10, soft: 5, firm: 20, enough: 80, clean: 98, fresh: 2000, freshEach: 10, rounds: 20, stale: 4,
   epochs: 20, tolerance: 20,
 };
 

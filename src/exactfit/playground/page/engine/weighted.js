@@ -105,24 +105,24 @@ class Making {
     this.hot = found.support.columns.filter((_, k) => found.support.shares[k] < 0);
   }
 
-  /** Claim the whole class with one detector where that is likely to go well; else leave it as it is. */
+  /** Claim as much of the class with one detector as it can without being hard on anyone. */
   atOnce() {
     const pool = this.openColumns();
     if (!pool.length) return;
     const { on } = this.cube;
-    if (on.count <= 2 * on.width) {
-      const found = this.fit(this.machine(pool, HARD_TARGET));
-      if (found.judged.coverage === this.left()) return this.accept(found);
-    }
     const machine = this.machine(pool, EFFORT.soft);
     let found = this.fit(machine);
-    if (100 * found.judged.coverage < EFFORT.enough * this.left()) return;
-    if (found.judged.coverage < this.left()) {
+    const left = this.left();
+    const claimed = 100 * found.judged.coverage;
+    if (claimed >= EFFORT.clean * left && claimed < 100 * left) {
       machine.setSoftness(EFFORT.firm);
       const firmer = this.fit(machine);
-      if (firmer.judged.coverage === this.left()) found = firmer;
+      if (firmer.judged.coverage === left) found = firmer;
+    } else if (claimed < EFFORT.enough * left && on.count <= 2 * on.width) {
+      const harder = this.fit(this.machine(pool, HARD_TARGET));
+      if (harder.judged.coverage === left) found = harder;
     }
-    this.accept(found);
+    if (100 * found.judged.coverage >= EFFORT.enough * left) this.accept(found);
   }
 
   /** A detector from the neighbours of a seed, or else from its mask; or the seed is given up. @param {number} seed */
