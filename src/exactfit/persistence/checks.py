@@ -83,8 +83,6 @@ RECORDS: dict[type, dict[str, Check]] = {
         "support": _is_integer_vector,
         "shares": _is_integer_vector,
         "support_starts": _is_integer_vector,
-        "hyperplane_starts": _is_integer_vector,
-        "detector_starts": _is_integer_vector,
         "narrow": _is_integer_vector,
         "margin": _is_float,
         "n_rejected": _is_int,
