@@ -52,7 +52,7 @@ def test_every_network_is_pythons(cases: list[Case]) -> None:
 
 
 def test_the_cases_have_what_is_hard(cases: list[Case]) -> None:
-    """Missed points, missed margins, several weighted detectors, shares, ties on hyperplanes, cuts, weights of all sizes."""
+    """Missed points, missed margins, several weighted detectors, shares, ties on hyperplanes, cuts, large weights."""
     expected = [case["expected"] for case in cases]
     assert {network["outcome"] for network in expected} == {"interpolates", "points missed", "margin missed"}
     assert any(case["detectors"] == "weighted" and len(case["expected"]["limits"]) > 20 for case in cases)
