@@ -95,6 +95,16 @@ def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
     assert "detectors for a class that its network does not know" in message
 
 
+@pytest.mark.parametrize("name", ["importances", "spreads", "on_counts"])
+@pytest.mark.parametrize(
+    "change", [lambda numbers: numbers[:-1], lambda numbers: numbers.astype(float), lambda numbers: numbers - np.inf]
+)
+def test_a_trace_says_the_same_about_all_features_and_hyperplanes(path: Path, name: str, change: Any) -> None:
+    save(fitted(points(), labels(0, 1)), path)
+    message = forged(path.read_bytes(), path, swap(f"trace.{name}", change))
+    assert "its trace does not say" in message or "wrong type" in message or "negative" in message
+
+
 @pytest.fixture(scope="module")
 def weighted(path: Path) -> bytes:
     """The bytes of a small classifier with weighted detectors."""
