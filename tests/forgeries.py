@@ -15,6 +15,7 @@ from saved_models import fitted
 from exactfit import InterpolatingClassifier, ModelFileError, Network, TableModel, load, save
 from exactfit.network.parts import SwitchedNetwork
 from exactfit.persistence import container
+from exactfit.persistence.packing import packed, unpacked
 from exactfit.persistence.saving import STANDARD
 
 
@@ -43,7 +44,7 @@ Forge = Callable[[Plain, Plain], Any]
 
 
 def network_digest(header: Plain, tensors: Plain) -> str | None:
-    own = {name.removeprefix("network."): tensor for name, tensor in tensors.items()}
+    own = {name.removeprefix("network."): unpacked(name, tensor) for name, tensor in tensors.items()}
     try:
         if header["kind"] == "repaired":
             return SwitchedNetwork.from_parts(header["network"], own).digest
@@ -52,13 +53,17 @@ def network_digest(header: Plain, tensors: Plain) -> str | None:
         return None
 
 
-def forged(octets: bytes, path: Path, change: Forge) -> str:
-    """What ``load`` says of a file that was changed by someone who knows about digests."""
+def forged(octets: bytes, path: Path, change: Forge, repacked: bool = True) -> str:
+    """What ``load`` says of a file that was changed by someone who knows about digests, and how tensors are packed."""
     path.write_bytes(octets)
     header, tensors = container.read_container(path)
     before = network_digest(header, tensors)
+    if repacked:
+        tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
     change(header, tensors)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    if repacked:
+        tensors = {name: packed(name, tensor) for name, tensor in tensors.items()}
     if "tensors" in header:
         header["tensors"] = {name: container.tensor_facts(tensor) for name, tensor in tensors.items()}
     after = network_digest(header, tensors)
@@ -107,7 +112,7 @@ def add_one(array: NDArray[Any]) -> NDArray[Any]:
 
 def model_file(path: Path) -> bytes:
     """The bytes of a small classifier's file."""
-    save(fitted(np.array([[0.0], [1.0], [2.0]]), ["a", "b", "ö"], width=3), path)
+    save(fitted(np.array([[0.0], [1.0], [2.0]]), ["a", "b", "ö"], width=3, hyperplanes="gaussian"), path)
     return path.read_bytes()
 
 

@@ -159,7 +159,7 @@ def change_tensors(tensors: dict[str, Any], rng: Rng) -> None:
         lambda: np.concatenate([tensor, tensor]),
         lambda: tensor[None],
         lambda: tensor.T,
-        lambda: tensor.astype([np.float64, np.float32, np.int64, np.int8, np.uint64][rng.integers(5)]),
+        lambda: tensor.astype(["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u2", "u1"][rng.integers(9)]),
         lambda: np.empty((0, 2 ** int(rng.integers(1, 60))), dtype=tensor.dtype),
         lambda: np.full(tensor.shape, WHOLE[rng.integers(len(WHOLE))]).astype(tensor.dtype),
         lambda: rng.permutation(tensor),

@@ -220,8 +220,9 @@ class Counts:
 class Values:
     """Real-valued activations: a mask's sum at a point, less or more what rounding may have done."""
 
-    def __init__(self, X, W, B, bits, activation):
+    def __init__(self, X, W, B, bits, activation, n_terms=None):
         n, d = W.shape
+        d = d if n_terms is None else n_terms  # the most products of a sum
         self.bits = bits
         self.values = [[float(activation(np.array([dot(w, x) + b]))[0]) for w, b in zip(W, B, strict=True)] for x in X]
         self.share = 2.0**-40 if activation.is_own else 1.05 * (n + 4) * U

@@ -30,7 +30,7 @@ ROOMS = (
     ("distributed",),
     ("estimators",),
     ("constructions", "explanation"),
-    ("geometry",),
+    ("conditions", "geometry"),
     ("construct",),
     ("options",),
     ("certificate",),

@@ -6,13 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kernel_inputs import masks_of, random_bits
 from naive_certificate import ORDERS, affine
 
 from exactfit._kernels import certify
-from exactfit._kernels.enclosures import quantum
+from exactfit._kernels.enclosures import factors_of, quantum
+from exactfit._kernels.rounding import FLOAT32, gamma
 from exactfit.certificate.layers import facts_of
 from exactfit.certificate.paper_form import FirstLayer
 
@@ -33,6 +35,14 @@ def test_facts_of_a_row(row: list[float]) -> None:
         assert Fraction(norm) ** 2 >= square
         assert Fraction(norm) ** 2 <= square * (1 + Fraction(2) ** -40) or norm < 1e-300
     assert facts.quanta[0] == min((quantum(value) for value in row if value), default=certify.ANY_QUANTUM)
+
+
+def test_facts_of_sparse_rows_are_those_of_the_array():
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((50, 7)) * (rng.random((50, 7)) < 0.3)
+    matrix[3], matrix[4] = rng.standard_normal(7), 0.0
+    for found, expected in zip(facts_of(sp.csr_array(matrix)), facts_of(matrix), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -56,6 +66,7 @@ def problem(rng):
     X, W = rng.standard_normal((4, d)).astype(np.float32).astype(float), rng.standard_normal((n, d)).astype(np.float32)
     if rng.random() < 0.4:
         X, W = np.round(2 * X) / 2, np.round(2 * W) / 2
+    W *= rng.random((n, d)) < rng.choice([0.5, 1.0])
     cuts = rng.random(n) < 0.3
     W[cuts] = 0.0
     W[cuts, rng.integers(0, d, cuts.sum())] = 2.0 ** rng.integers(-2, 3, cuts.sum())
@@ -70,14 +81,24 @@ def answers(x, w, b, number, rng):
     return {bool(order(terms, rng) > 0) for order in ORDERS}
 
 
-@given(seeds)
-def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(seed):
+def products(form, X, W, b):
+    """A block of hyperplanes, held as an array or as a CSR array, and its products with the points."""
+    ((_, planes, found),) = FirstLayer(form(W), b).products(X)
+    return planes, found
+
+
+FORMS = [np.array, sp.csr_array]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(seed=seeds)
+def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(form, seed):
     rng = np.random.default_rng(seed)
     X, W, b = problem(rng)
-    planes = FirstLayer(W, b).block(0, len(b))
+    planes, found = products(form, X, W, b)
     bits = certify.TileBits(*(np.zeros((len(X), 3), dtype=np.uint64) for _ in range(3)))
     gaps = np.empty((len(X), len(b)))
-    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 1, bits, gaps)
+    certify.examine(found, X, facts_of(X), planes, 1, bits, gaps)
     nearest = gaps.min(axis=0)
     assert not any(words[:, 0].any() for words in bits)
     for j in range(len(b)):
@@ -90,14 +111,62 @@ def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(seed):
             assert open32 or answers(x, W[j], b[j], np.float32, rng) == {on}
 
 
-def test_plain_bits_are_not_open():
+@pytest.mark.parametrize("form", FORMS)
+def test_plain_bits_are_not_open(form):
     rng = np.random.default_rng(0)
     X, W, b = rng.standard_normal((30, 10)), rng.standard_normal((64, 10)).astype(np.float32), rng.standard_normal(64)
     bits = certify.TileBits(*(np.zeros((30, 1), dtype=np.uint64) for _ in range(3)))
-    planes = FirstLayer(W, b).block(0, 64)
-    certify.examine(X @ planes.weights.T, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
+    planes, found = products(form, X, W, b)
+    certify.examine(found, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
     assert not bits.open64.any()
     assert sum(int(word).bit_count() for word in bits.open32.ravel()) < 5
+
+
+def test_a_sparse_hyperplane_is_only_as_uncertain_as_the_features_that_it_looks_at():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (30, 6)) * np.array([1.0, 1.0, 1.0, 1e9, 0.1, 1e-30])
+    W, b = np.zeros((64, 6), dtype=np.float32), rng.integers(-9, 9, 64) / 1.0  # many points on hyperplanes
+    W[:, :3] = rng.choice([-2, -1, 0, 1], (64, 3))
+    open32 = []
+    for form in FORMS:
+        bits = certify.TileBits(*(np.zeros((30, 1), dtype=np.uint64) for _ in range(3)))
+        planes, found = products(form, X, W, b)
+        certify.examine(found, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
+        np.testing.assert_array_equal(bits.on[:, 0], masks_of(X[:, :3] @ W[:, :3].T + b > 0)[:, 0])
+        open32.append(bits.open32.any())
+    assert open32 == [True, False]
+
+
+@given(seeds)
+def test_factors_of_a_hyperplane_are_its_weights_and_what_they_meet(seed):
+    rng = np.random.default_rng(seed)
+    X, W, b = problem(rng)
+    for form in FORMS:
+        planes = FirstLayer(form(W), b).planes
+        for j in range(len(b)):
+            weights, numbers = factors_of(planes, j, X[0])
+            places = np.arange(len(X[0])) if form is np.array else np.flatnonzero(W[j])
+            np.testing.assert_array_equal(weights, W[j, places])
+            np.testing.assert_array_equal(numbers, X[0, places])
+
+
+def test_hyperplanes_without_any_weight_look_at_nothing():
+    planes, found = products(sp.csr_array, np.ones((2, 3)), np.zeros((2, 3)), np.array([1.0, -1.0]))
+    assert factors_of(planes, 1, np.ones(3))[1].shape == (0,)
+    bits, gaps = certify.TileBits(*(np.zeros((2, 1), dtype=np.uint64) for _ in range(3))), np.empty((2, 2))
+    certify.examine(found, np.ones((2, 3)), facts_of(np.ones((2, 3))), planes, 0, bits, gaps)
+    assert [words.ravel().tolist() for words in bits] == [[1, 1], [0, 0], [0, 0]]
+
+
+def test_numbers_are_multiples_of_their_common_quantum():
+    assert certify.common_quantum(np.array([6.0, 0.0, 0.75])) == -2
+    assert certify.common_quantum(np.zeros(2)) == certify.common_quantum(np.empty(0)) == certify.ANY_QUANTUM
+
+
+def test_a_hyperplane_errs_by_as_much_as_its_number_of_weights_says():
+    planes = FirstLayer(sp.csr_array(np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 3.0]])), np.zeros(3)).planes
+    expected = [gamma(terms, FLOAT32.unit) for terms in range(3)]
+    assert certify.factors_in(planes, FLOAT32).tolist() == expected
 
 
 @pytest.mark.parametrize("n_masks", [0, 1, 63, 130])
@@ -126,16 +195,16 @@ def exact_gaps(X, W, b, masks, limits):
     ]  # fmt: skip
 
 
-@given(seeds)
-def test_ramp_values_lie_within_their_proved_gaps(seed):
+@pytest.mark.parametrize("form", FORMS)
+@given(seed=seeds)
+def test_ramp_values_lie_within_their_proved_gaps(form, seed):
     rng = np.random.default_rng(seed)
     X, W, b = problem(rng)
     masks, owners, own = rng.random((5, len(b))) < 0.5, rng.integers(0, 2, 5), rng.integers(0, 2, len(X))
     limits = rng.exponential(4, 5)
     at_limit = exact_gaps(X, W, b, masks, np.zeros(5))
     limits[:2] = [-float(at_limit[0][m]) for m in range(2)]  # a point at the limit, up to rounding
-    planes, errors = FirstLayer(W, b).block(0, len(b)), np.zeros((2, len(X)))
-    heights = X @ planes.weights.T
+    (planes, heights), errors = products(form, X, W, b), np.zeros((2, len(X)))
     certify.ramp(heights, X, facts_of(X), planes, *errors)
     errors *= 1 + (len(b) + 8) * 2.0**-52
     detectors = certify.RampDetectors(limits, owners, np.ones(5), masks_of(masks))
@@ -153,5 +222,5 @@ def test_ramp_values_lie_within_their_proved_gaps(seed):
                 assert Fraction(float(low[i])) <= max(found) <= Fraction(float(high[i]))
         assert not gaps.safe_own[:, i].any() or max(of_own) > 0
         assert not gaps.safe_other[:, i].any() or max(others, default=Fraction(-1)) < 0
-        claims = certify.exact_claims(values[i], errors[0, i], len(b), detectors, own[i], X[i], planes.weights, b)
+        claims = certify.exact_claims(values[i], errors[0, i], len(b), detectors, own[i], X[i], planes)
         assert claims == (any(gap > 0 for gap in of_own), any(gap > 0 for gap in others))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import naive_certificate as naive
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_inputs import masks_of, random_bits
 from small_networks import answer, distances_to, weights_of
 
 from exactfit import InterpolatingClassifier, certify
-from exactfit._kernels.certify import Facts
 from exactfit._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
-from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format, SurePlanes, gamma
+from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format
 from exactfit.certificate import Certificate
+from exactfit.certificate.layers import facts_of
+from exactfit.certificate.paper_form import FirstLayer
 from exactfit.construct import Recipe, adaptive_width, fixed_width
 from exactfit.exceptions import ParameterError
 from exactfit.network import Decoder, Dense, Layer, Network
@@ -66,24 +70,30 @@ def test_radii_of_patterns_and_who_sets_them(seed: int, weighted: bool, n_bits: 
         assert radius == found[setter] if setter != NOBODY else radius in (0.0, np.inf)
 
 
+@pytest.mark.parametrize("held", [np.array, sp.csr_array])
 @pytest.mark.parametrize("form", [EXACT, FLOAT32, FLOAT64])
 @given(seed=st.integers(0, 10**6))
-def test_nothing_turns_a_bit_within_its_distance(form: Format, seed: int) -> None:
+def test_nothing_turns_a_bit_within_its_distance(held: Callable[..., Any], form: Format, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points, planes, bias = rng.exponential(size=4), rng.exponential(size=5), rng.normal(size=5)
-    gaps, out = rng.exponential(size=(4, 5)) * rng.choice([0.0, 1e-6, 1.0], (4, 5)), np.empty((4, 5))
-    planes[0] = 0.0
-    distances_in(gaps, Facts(points, None, None), SurePlanes(None, bias, planes, None), gamma(7, form.unit), form, out)
-    share = 12 * Fraction(form.unit) / (1 - 12 * Fraction(form.unit))
+    X, W, bias = rng.normal(size=(4, 7)) * 10.0 ** rng.integers(-3, 9, 7), rng.normal(size=(5, 7)), rng.normal(size=5)
+    W *= rng.random((5, 7)) < rng.choice([0.3, 1.0])
+    W[0] = 0.0
+    gaps, out = rng.exponential(size=(4, 5)) * rng.choice([0.0, 1e-6, 1.0, 1e3], (4, 5)), np.empty((4, 5))
+    points, planes = facts_of(X), FirstLayer(held(W), bias).planes
+    distances_in(gaps, X, points, planes, form, out)
     for (i, j), t in np.ndenumerate(out):
-        gap, x, w, b = (Fraction(float(v)) for v in (gaps[i, j], points[i], planes[j], abs(bias[j])))
+        x, w = Fraction(float(points.norms[i])), Fraction(float(planes.norms[j]))
+        size = w * x  # as points move, by |w| t more at most
+        if held is sp.csr_array:
+            size = sum(abs(Fraction(float(a)) * Fraction(float(c))) for a, c in zip(W[j], X[i], strict=True))
         if t == np.inf:
             assert w == 0
             continue
-        far = Fraction(float(t))
-        error = share * (w * (x + far) + b + Fraction(form.pad) * (w + x + far + 1))
-        assert gap - far * w - error <= gap / 2**30, "it could be further"
+        units = (int((W[j] != 0).sum()) + 5) * Fraction(form.unit)
+        share, gap, far, b = units / (1 - units), *(Fraction(float(v)) for v in (gaps[i, j], t, abs(bias[j])))
+        error = share * (size + w * far + b + Fraction(form.pad) * (w + x + far + 1))
         assert t == 0 or gap - far * w - error > 0
+        assert gap - far * w - error <= gap / 2**30, "it could be further"
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([2, 3]), st.sampled_from([30, 130]))

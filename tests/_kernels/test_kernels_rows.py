@@ -32,6 +32,18 @@ def test_norms_of_every_size(size):
     assert rows.largest_norm(X, origin) == naive.radius(X, origin)
 
 
+def test_facts_of_lines_of_any_length():
+    rng = np.random.default_rng(20)
+    lines = [rng.standard_normal(k) * 10.0 ** rng.integers(-300, 300) for k in (3, 0, 7, 1, 2, 0)]
+    lines[2][[0, 3]], lines[4][:] = 0.0, 0.0
+    starts = np.cumsum([0, *map(len, lines)])
+    norms, (terms, firsts) = np.full(6, np.nan), np.full((2, 6), -1)
+    rows.line_facts(np.concatenate(lines), starts, norms, terms, firsts)
+    assert norms.tolist() == [naive.norm(line) if len(line) else 0.0 for line in lines]
+    assert terms.tolist() == [3, 0, 5, 1, 0, 0]
+    assert firsts.tolist() == [0, 0, 4, 10, 0, 0]
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-170, 1e170])
 def test_squared_norms_add_features_in_order(size):
     X, squares = size * np.random.default_rng(19).standard_normal((20, 7)), np.empty(20)

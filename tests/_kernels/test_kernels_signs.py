@@ -8,6 +8,7 @@ from fractions import Fraction
 import naive
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_inputs import ALL, any_float, close_calls, moderate
@@ -218,3 +219,108 @@ def test_shifted_biases_are_sharp_on_plain_data():
     shifted, errors = np.empty(30), np.empty(30)
     signs.shift_biases(W, b, origin, shifted, errors)
     assert (errors <= 1e-15 * np.abs(shifted) + 1e-25).all()
+
+
+def sparse_planes(W, b, columns):
+    """Hyperplanes as the sparse kernels take them, their features as places among some columns."""
+    rows = sp.csr_array(W)
+    places = np.searchsorted(columns, rows.indices).astype(np.int64)
+    return signs.SparsePlanes(rows.indptr.astype(np.int64), places, rows.data.astype(float), b)
+
+
+def few_weights(rng, n, d, most=4):
+    """Weights of which each row has up to so many."""
+    return rng.integers(-2, 3, (n, d)) * (rng.random((n, d)) < rng.integers(1, most + 1, (n, 1)) / d) / 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_are_gathered_with_the_largest_size_of_each_row(dtype):
+    rows = np.random.default_rng(30).standard_normal((7, 9)).astype(dtype)
+    for columns in ([], [4], [8, 0, 3]):
+        points, sizes = np.full((len(columns), 9), np.nan), np.full(8, np.nan)
+        signs.gather(rows, np.array(columns, dtype=np.int64), points, sizes)
+        np.testing.assert_array_equal(points[:, :7], rows[:, columns].T)
+        np.testing.assert_array_equal(sizes[:7], np.abs(rows[:, columns]).max(axis=1, initial=0.0))
+        assert np.isnan(points[:, 7:]).all()
+        assert np.isnan(sizes[7])
+
+
+SPARSE_KERNELS = [signs.decide_sparse, signs.decide_sparse_few]
+
+
+@pytest.mark.parametrize("decide", SPARSE_KERNELS)
+@pytest.mark.parametrize("n_rows", [1, signs.PIECE, signs.PIECE + 44])
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_sides_and_doubts_of_few_weights(decide, n_rows, d):
+    rng = np.random.default_rng(31)
+    X, W = rng.standard_normal((n_rows, d)), few_weights(rng, 70, d)
+    b = rng.choice([1.0, 1.0 + 2e-16, 1.0 - 1e-15, 1.01], 70) * -(W @ X[0])  # about as close as rounding reaches
+    columns = np.flatnonzero(np.abs(W).any(axis=0))
+    words, open_bits = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
+    decide(X, columns, sparse_planes(W, b, columns), 2, words, open_bits)
+    values = np.tile(b, (n_rows, 1))
+    for j in range(d):
+        values += X[:, [j]] * W[:, j]
+    shares = np.array([signs.sparse_share(k) for k in np.count_nonzero(W, axis=1)])
+    bounds = shares * (np.abs(X[:, columns]).max(axis=1)[:, None] * np.abs(W).sum(axis=1) + np.abs(b))
+    doubtful = BitMatrix(open_bits, 70).to_bool()
+    np.testing.assert_array_equal(BitMatrix(words[:, 2:-1].copy(), 70).to_bool(), values > 0)
+    for share, expected in ((1 - 1e-12, True), (1 + 1e-12, False)):
+        clear = open_where(values, bounds * share) == expected
+        np.testing.assert_array_equal(doubtful[clear], expected)
+    assert doubtful.any()
+    np.testing.assert_array_equal((values > 0)[~doubtful], naive.sides(X, W, b)[~doubtful])
+    assert not words[:, [0, 1, -1]].any()
+
+
+@given(st.integers(1, 2**30))
+def test_few_products_err_by_less_than_their_share(n_terms):
+    assert Fraction(signs.sparse_share(n_terms)) > (n_terms + 2) * Fraction(2) ** -53 * (
+        1 + n_terms * Fraction(2) ** -53
+    )
+
+
+def test_pieces_are_small_where_columns_are_many():
+    rng = np.random.default_rng(32)
+    d = signs.GATHERED // 16 + 5  # so that a piece has the least number of points
+    X, W, b = rng.standard_normal((50, d)), np.zeros((3, d)), rng.standard_normal(3)
+    W[[0, 1, 1, 2], [0, d - 1, 7, d // 2]] = 1.0, -1.0, 2.0, 4.0
+    for decide in SPARSE_KERNELS:
+        words, open_bits = np.zeros((2, 1, 50), dtype=np.uint64)
+        decide(X, np.arange(d), sparse_planes(W, b, np.arange(d)), 0, words, open_bits)
+        np.testing.assert_array_equal(BitMatrix(words, 3).to_bool(), X @ W.T + b > 0)
+        assert not open_bits.any()
+
+
+@pytest.mark.parametrize("decide", SPARSE_KERNELS)
+def test_sums_that_are_not_finite_are_in_doubt(decide):
+    """Numbers near the end of the range, of which sums and their bounds overflow."""
+    X = np.array([[1.7e308, 1.7e308, -1.7e308], [1.0, 1.0, 1.0]])
+    W = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 2.0], [1.7e308, 1.7e308, 0.0]])
+    words, open_bits = np.zeros((2, 1, 2), dtype=np.uint64)
+    decide(X, np.arange(3), sparse_planes(W, np.zeros(3), np.arange(3)), 0, words, open_bits)
+    assert [int(word) for word in open_bits[0]] == [7, 4]
+    assert int(words[0, 1]) == 7
+
+
+@settings(max_examples=200)
+@given(close_calls(any_float), st.integers(0, 2**16))
+def test_settling_few_weights_is_always_right(call, seed):
+    x, w, b = call
+    rng = np.random.default_rng(seed)
+    d = len(x) + int(rng.integers(0, 4))
+    columns = np.sort(rng.permutation(2 * d)[: len(x)])  # of the features, those that are gathered
+    rows, W = rng.standard_normal((3, 2 * d)), np.zeros((66, 2 * d))
+    rows[1, columns], W[65, columns] = x, w
+    W[0, columns[0]], W[1, columns] = 1.0, rng.standard_normal(len(x))
+    truth = [naive.side(W[i], rows[1], b) for i in (0, 1, 65)]
+    planes = sparse_planes(W, np.full(66, b), columns)
+    for before in (0, ALL):
+        words, open_bits = np.full((2, 6), before, dtype=np.uint64), np.zeros((2, 3), dtype=np.uint64)
+        open_bits[0, 1], open_bits[1, 1] = 3, 2
+        signs.settle_sparse(rows, columns, planes, 2, words, open_bits)
+        assert not open_bits.any()
+        assert [int(words[0, 3]) & 1, int(words[0, 3]) >> 1 & 1, int(words[1, 3]) >> 1 & 1] == truth
+        words[0, 3] ^= np.uint64((int(words[0, 3]) ^ before) & 3)
+        words[1, 3] ^= np.uint64((int(words[1, 3]) ^ before) & 2)
+        assert (words == np.uint64(before)).all(), "no other bit is touched"

@@ -20,7 +20,8 @@ from exactfit.construct import Recipe, adaptive_width, fixed_width, values
 from exactfit.construct.algorithms import Setup
 from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.construct.values import Values, exact_rows, roundest
+from exactfit.construct.patterns import Lines
+from exactfit.construct.values import Values, roundest
 from exactfit.exceptions import DataError, NoGapError
 from exactfit.network.activations import RELU
 from exactfit.network.sides import sides
@@ -36,9 +37,17 @@ def drawn(X, y, width, seed=0, **options):
     return Setup.of(X, y, tuple(range(y.max() + 1)), Recipe(**options)).source(seed_sequence(seed)).first(width)
 
 
+def weights_of(planes):
+    """Weights as an array, and the most that a hyperplane has; None for an array."""
+    if not sp.issparse(planes.weights):
+        return planes.weights.astype(np.float64), None
+    W = planes.weights.toarray().astype(np.float64)
+    return W, np.count_nonzero(W, axis=1).max()
+
+
 def twin_of(X, planes, activation=RELU):
-    W = planes.weights.astype(np.float64)
-    return naive.Values(X, W, planes.biases.tolist(), naive.sides(X, W, planes.biases), activation)
+    W, n_terms = weights_of(planes)
+    return naive.Values(X, W, planes.biases.tolist(), naive.sides(X, W, planes.biases), activation, n_terms)
 
 
 def all_of(order):
@@ -49,7 +58,7 @@ def all_of(order):
 
 
 @pytest.mark.parametrize("activation", [RELU, OWN], ids=["relu", "own"])
-@given(problems(kinds=FOR_VALUES), seeds, st.integers(1, 70), st.sampled_from(["gaussian", "bisector"]))
+@given(problems(kinds=FOR_VALUES), seeds, st.integers(1, 70), st.sampled_from(["gaussian", "bisector", "sparse"]))
 def test_values_errors_limits_and_witnesses(activation, problem, seed, width, law):
     X, y = problem
     planes = drawn(X, y, width, seed, hyperplanes=law)
@@ -96,13 +105,15 @@ def exact_value(mask, W, B, x):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-300, 1e-200, 1e-5, 1e8, 1e200, 1e300])
-@pytest.mark.parametrize("options", [{}, {"max_bias": 0.0, "center": False}, {"hyperplanes": "bisector"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"max_bias": 0.0, "center": False}, {"hyperplanes": "bisector"}, {"hyperplanes": "sparse"}]
+)
 def test_the_exact_value_lies_within_the_bounds(size, options):
     rng = np.random.default_rng(1)
     X, y = size * (1 + 1e-3 * rng.standard_normal((8, 3))), np.arange(8) % 2
     planes = drawn(X, y, 40, **options)
     order, evidence = evidence_for(X, y, planes)
-    W, B = planes.weights.astype(np.float64), planes.biases
+    W, B = weights_of(planes)[0], planes.biases
     masks = ~evidence.patterns.to_bool()
     twin = twin_of(X, planes)
     for column, row in enumerate(order.rows):
@@ -178,8 +189,13 @@ def test_the_roundest_number_by_hand(low, high, expected):
 
 def test_single_powers_of_two_multiply_without_rounding():
     weights = np.array([[0.5, 0.0], [0.0, -4.0], [0.0, 3.0], [1.0, 1.0], [0.0, 0.0], [2.0**-1074, 0.0]])
-    assert exact_rows(weights).tolist() == [True, True, False, False, False, True]
-    assert exact_rows(weights[:5].astype(np.float32)).tolist() == [True, True, False, False, False]
+    for held in (np.array, sp.csr_array):
+        lines = Lines.of(held(weights))
+        assert lines.is_cut.tolist() == [True, True, False, False, False, True]
+        assert Lines.of(held(weights[:5].astype(np.float32))).is_cut.tolist() == [True, True, False, False, False]
+        assert lines.columns[lines.is_cut].tolist() == [0, 1, 0]
+        assert lines.leading.tolist() == [0.5, -4.0, 3.0, 1.0, 0.0, 2.0**-1074]
+        assert lines.terms.tolist() == [1, 1, 1, 2, 0, 1]
 
 
 def test_scaled_cuts_cost_no_accuracy():

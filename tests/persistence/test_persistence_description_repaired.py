@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from exactfit import ModelFileError, ParameterError, RepairedClassifier, certify, load, repair, save
 from exactfit.network.parts import SwitchedNetwork
 from exactfit.persistence import container
+from exactfit.persistence.packing import packed, unpacked
 
 KINDS = ["ball", "mask", "weighted"]
 
@@ -84,11 +85,12 @@ def test_another_model_is_found_out(tmp_path) -> None:
 def rewritten(path, change) -> None:
     """The file as someone leaves it who knows about digests."""
     header, tensors = container.read_container(path)
+    tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
     change(header, tensors)
-    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    tensors = {name: packed(name, np.ascontiguousarray(tensor)) for name, tensor in tensors.items()}
     header["tensors"] = {name: container.tensor_facts(tensor) for name, tensor in tensors.items()}
     with contextlib.suppress(Exception):
-        own = {name.removeprefix("network."): tensor for name, tensor in tensors.items()}
+        own = {name.removeprefix("network."): unpacked(name, tensor) for name, tensor in tensors.items()}
         digest = SwitchedNetwork.from_parts(header["network"], own).digest
         header["network_digest"] = header["certificate"]["network_digest"] = digest
     container.write_container(path, header, tensors)

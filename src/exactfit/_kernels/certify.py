@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import compiled, popcount
-from .enclosures import ANY_QUANTUM, BINS, exact_ramp_gap, exact_side, quantum
+from .enclosures import ANY_QUANTUM, BINS, exact_ramp_gap, exact_side, factors_of, quantum
 from .rounding import ENLARGE, FLOAT32, FLOAT64, error_bound, gamma
 
 NOTHING = -(2**62)  # below every limit - count, and so far that further subtractions do not overflow
@@ -33,15 +33,19 @@ class Facts(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """A block of hyperplanes: weights in float64, biases, and facts of both.
+    """Hyperplanes: weights, one row after the other, biases, and facts of both.
 
-    ``columns`` is the only feature that a coordinate cut looks at (its weight, a power of two,
-    in ``cuts``), -1 for any other hyperplane.
+    Row j of the weights is ``weights[starts[j]:starts[j + 1]]``, for the features of the same places in
+    ``features``, or for all features where these are empty. ``columns`` is the only feature that a coordinate cut
+    looks at (its weight, a power of two, in ``cuts``), -1 for any other hyperplane.
     """
 
     weights: Any
+    starts: Any
+    features: Any
     bias: Any
     norms: Any
+    terms: Any
     quanta: Any
     bias_quanta: Any
     columns: Any
@@ -76,11 +80,14 @@ def find_facts(matrix, norms, terms, quanta):
 
 
 @compiled
-def sums_exactly(size, points, i, planes, j, form):
-    """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two."""
-    a, b, c = points.quanta[i], planes.quanta[j], planes.bias_quanta[j]
+def sums_exactly(size, grid, norm, planes, j, form):
+    """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two.
+
+    The numbers that the hyperplane looks at are multiples of 2^``grid``, the point has this norm.
+    """
+    a, b, c = grid, planes.quanta[j], planes.bias_quanta[j]
     common = min(a + b, c)
-    if min(a, b, common) < form.lowest or not max(size, points.norms[i], planes.norms[j]) < form.huge:
+    if min(a, b, common) < form.lowest or not max(size, norm, planes.norms[j]) < form.huge:
         return False
     return size * ENLARGE <= math.ldexp(1.0, min(common, 900) + form.digits)
 
@@ -118,13 +125,23 @@ def examine_cut(points, i, rows, planes, j):
 
 
 @compiled
-def absolute_sum(weights, point):
+def common_quantum(numbers):
+    """The largest q such that all numbers are multiples of 2^q."""
+    lowest = ANY_QUANTUM
+    for k in range(numbers.shape[0]):
+        if numbers[k] != 0.0:
+            lowest = min(lowest, quantum(numbers[k]))
+    return lowest
+
+
+@compiled
+def absolute_sum(weights, numbers):
     """An upper bound of sum |w_j x_j| (but for underflow), and how many products are not zero."""
     total, terms = 0.0, 0
-    for j in range(point.shape[0]):
-        product = abs(weights[j] * point[j])
+    for j in range(numbers.shape[0]):
+        product = abs(weights[j] * numbers[j])
         total += product
-        if point[j] != 0.0 and weights[j] != 0.0:
+        if numbers[j] != 0.0 and weights[j] != 0.0:
             terms += 1
     return total * (1.0 + (terms + 4) * 2.0**-52), terms
 
@@ -136,18 +153,21 @@ def examine_closely(value, points, i, rows, planes, j, bins):
     First with the sum of the absolute products in place of the norms; where that does
     not decide and the value is not exact anyway, in exact arithmetic.
     """
-    total, terms = absolute_sum(planes.weights[j], rows[i])
+    weights, numbers = factors_of(planes, j, rows[i])
+    is_sparse = planes.features.shape[0] > 0
+    grid = common_quantum(numbers) if is_sparse else points.quanta[i]
+    total, terms = absolute_sum(weights, numbers)
     size = total + abs(planes.bias[j])
     near64 = error_bound(gamma(terms, FLOAT64.unit), size, points.norms[i], planes.norms[j], FLOAT64)
     near32 = error_bound(gamma(terms, FLOAT32.unit), size, points.norms[i], planes.norms[j], FLOAT32)
-    exact64 = sums_exactly(size, points, i, planes, j, FLOAT64)
-    exact32 = sums_exactly(size, points, i, planes, j, FLOAT32)
+    exact64 = sums_exactly(size, grid, points.norms[i], planes, j, FLOAT64)
+    exact32 = sums_exactly(size, grid, points.norms[i], planes, j, FLOAT32)
     if exact64:
         on, gap = value > 0, abs(value)
     elif abs(value) > near64:
         on, gap = value > 0, abs(value) - near64
     else:
-        sign, gap = exact_side(planes.weights[j], rows[i], planes.bias[j], bins)
+        sign, gap = exact_side(weights, numbers, planes.bias[j], bins)
         on = sign > 0
     return on, not (exact64 or gap > near64), not (exact32 or gap > near32), gap
 
@@ -156,6 +176,15 @@ def examine_closely(value, points, i, rows, planes, j, bins):
 def padded_norm(norm):
     """A norm for the first look, which takes float32's pad for all and leaves the huge to the closer one."""
     return norm + FLOAT32.pad if norm < FLOAT32.huge else np.inf
+
+
+@compiled
+def factors_in(planes, form):
+    """``gamma`` of every hyperplane's number of weights, in a format: for points without zeros."""
+    factors = np.empty(planes.terms.shape[0])
+    for j in range(factors.shape[0]):
+        factors[j] = gamma(planes.terms[j], form.unit)
+    return factors
 
 
 class TileBits(NamedTuple):
@@ -178,20 +207,21 @@ def examine(products, rows, points, planes, first, bits, gaps):
     on, open64, open32 = bits
     bins = np.empty(BINS, np.int64)
     norms, sizes = np.empty(n), np.empty(n)
+    planes64, planes32 = factors_in(planes, FLOAT64), factors_in(planes, FLOAT32)
     for j in range(n):
         norms[j] = padded_norm(planes.norms[j]) if planes.columns[j] < 0 else np.inf
         sizes[j] = abs(planes.bias[j]) + FLOAT32.pad
     for i in range(rows.shape[0]):
         norm = padded_norm(points.norms[i])
-        factor64, factor32 = gamma(points.terms[i], FLOAT64.unit), gamma(points.terms[i], FLOAT32.unit)
+        point64, point32 = gamma(points.terms[i], FLOAT64.unit), gamma(points.terms[i], FLOAT32.unit)
         for start in range(0, n, 64):
             word, word64, word32 = np.uint64(0), np.uint64(0), np.uint64(0)
             for j in range(start, min(start + 64, n)):
                 bit = np.uint64(1) << np.uint64(j - start)
                 value = products[i, j] + planes.bias[j]
                 size = norm * norms[j] + sizes[j]
-                gap = abs(value) - factor64 * size
-                if gap > factor32 * size and size < FLOAT32.huge:
+                gap = abs(value) - min(point64, planes64[j]) * size
+                if gap > min(point32, planes32[j]) * size and size < FLOAT32.huge:
                     if value > 0:
                         word |= bit
                 else:
@@ -289,14 +319,15 @@ def ramp(products, rows, points, planes, error64, error32):
 
     A hyperplane whose value is proved negative gives zero in every evaluation, and errs by nothing.
     """
+    planes64, planes32 = factors_in(planes, FLOAT64), factors_in(planes, FLOAT32)
     for i in range(products.shape[0]):
         norm, terms = points.norms[i], points.terms[i]
-        factor64, factor32 = gamma(terms, FLOAT64.unit), gamma(terms, FLOAT32.unit)
+        point64, point32 = gamma(terms, FLOAT64.unit), gamma(terms, FLOAT32.unit)
         for j in range(products.shape[1]):
             value = products[i, j] + planes.bias[j]
             size = norm * planes.norms[j] + abs(planes.bias[j])
-            near64 = error_bound(factor64, size, norm, planes.norms[j], FLOAT64)
-            near32 = error_bound(factor32, size, norm, planes.norms[j], FLOAT32)
+            near64 = error_bound(min(point64, planes64[j]), size, norm, planes.norms[j], FLOAT64)
+            near32 = error_bound(min(point32, planes32[j]), size, norm, planes.norms[j], FLOAT32)
             if is_plain_cut(rows, i, planes, j):
                 weight, x, bias = planes.cuts[j], rows[i, planes.columns[j]], planes.bias[j]
                 near64 = min(near64, cut_error(weight, weight * x, bias, FLOAT64))
@@ -377,7 +408,7 @@ def best_gaps(values, error64, error32, width, detectors, own, gaps):
 
 
 @compiled
-def exact_claims(values, error, width, detectors, own, point, weights, bias):
+def exact_claims(values, error, width, detectors, own, point, planes):
     """Whether a detector of the point's own class fires, and whether one of another class does.
 
     As proved from the values, or in exact arithmetic for those in doubt.
@@ -391,7 +422,7 @@ def exact_claims(values, error, width, detectors, own, point, weights, bias):
         gap = limits[m] - values[m] if near < np.inf else 0.0
         fires = gap > near
         if not fires and gap > -near:
-            fires = exact_ramp_gap(weights, bias, point, detectors.masks[m], limits[m]) > 0
+            fires = exact_ramp_gap(planes, point, detectors.masks[m], limits[m]) > 0
         if owners[m] == own:
             claimed = claimed or fires
         else:

@@ -123,14 +123,27 @@ def exact_side(weights, point, bias, bins):
 
 
 @compiled
-def exact_ramp_gap(weights, bias, point, mask, limit):
+def factors_of(planes, j, point):
+    """Weights of a hyperplane, and the numbers of a point that they are multiplied with."""
+    first, last = planes.starts[j], planes.starts[j + 1]
+    if planes.features.shape[0] == 0:
+        return planes.weights[first:last], point[: last - first]
+    numbers = np.empty(last - first)
+    for k in range(first, last):
+        numbers[k - first] = point[planes.features[k]]
+    return planes.weights[first:last], numbers
+
+
+@compiled
+def exact_ramp_gap(planes, point, mask, limit):
     """Sign of limit - sum over the bits of the mask of max(<w_i, point> + b_i, 0)."""
     gap, value = np.zeros(BINS, np.int64), np.empty(BINS, np.int64)
     add_product(gap, limit, 1.0)
-    for i in range(bias.shape[0]):
+    for i in range(planes.bias.shape[0]):
         if (mask[i >> 6] >> np.uint64(i & 63)) & np.uint64(1):
             value[:] = 0
-            add_affine(value, weights[i], point, bias[i])
+            weights, numbers = factors_of(planes, i, point)
+            add_affine(value, weights, numbers, planes.bias[i])
             if sign_of(value) > 0:
                 gap -= value
     return sign_of(gap)

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .certify import masked_count
+from .certify import absolute_sum, masked_count
 from .compile import compiled, popcount
-from .rounding import error_bound
+from .enclosures import factors_of
+from .rounding import error_bound, gamma
 
 BELOW = 1.0 - 2.0**-50  # more than the few roundings that a distance suffers on its way
 NOBODY = -1  # no detector sets a radius: it is infinite, or the point is wrong
@@ -30,20 +31,26 @@ class Crowd(NamedTuple):
 
 
 @compiled
-def distances_in(gaps, points, planes, factor, form, out):
+def distances_in(gaps, rows, points, planes, form, out):
     """Lower bounds of how far each point is from turning each bit in some evaluation in a format.
 
     A point moved by t has a norm of at most |x| + t, so its value errs by at most
     factor (|w| (|x| + t) + |b| + pad (|w| + |x| + t + 1)), while it changes by at most t |w|: linear in t.
-    With a factor of zero (exact arithmetic): the distance to the hyperplane.
+    Where few features are looked at, sum |w_j x_j| + |w| t is used for |w| (|x| + t).
+    In exact arithmetic: the distance to the hyperplane.
     """
+    is_rounded, is_sparse = form.unit > 0.0, planes.features.shape[0] > 0
     for i in range(gaps.shape[0]):
         norm = points.norms[i]
         for j in range(gaps.shape[1]):
             plane, bias = planes.norms[j], abs(planes.bias[j])
             room, speed = gaps[i, j], plane
-            if factor > 0.0:
-                room -= error_bound(factor, plane * norm + bias, norm, plane, form)
+            if is_rounded:
+                factor, size = gamma(planes.terms[j], form.unit), plane * norm
+                if is_sparse:
+                    weights, numbers = factors_of(planes, j, rows[i])
+                    size = min(size, absolute_sum(weights, numbers)[0])
+                room -= error_bound(factor, size + bias, norm, plane, form)
                 speed = plane + factor * (plane + form.pad)
             if not room > 0.0:
                 out[i, j] = 0.0
@@ -52,7 +59,7 @@ def distances_in(gaps, points, planes, factor, form, out):
             else:
                 away = np.nextafter(room / speed * BELOW, 0.0)
                 large = plane * (norm + away) + bias + norm + away
-                out[i, j] = away if factor == 0.0 or large < form.huge else 0.0
+                out[i, j] = away if not is_rounded or large < form.huge else 0.0
 
 
 @compiled

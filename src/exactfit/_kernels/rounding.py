@@ -85,7 +85,7 @@ def line_of(planes, j, point):
     """The weights of a hyperplane and the numbers of a point that they meet."""
     first, last = planes.starts[j], planes.starts[j + 1]
     if planes.features.shape[0] == 0:
-        return planes.weights[first:last], point
+        return planes.weights[first:last], point[: last - first]  # none where no weight is stored at all
     met = np.empty(last - first)
     for k in range(first, last):
         met[k - first] = point[planes.features[k]]

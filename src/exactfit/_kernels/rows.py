@@ -52,6 +52,27 @@ def norms_of(rows, norms):
 
 
 @compiled
+def line_facts(numbers, starts, norms, terms, firsts):
+    """Of each line numbers[starts[r]:starts[r + 1]]: norm, how many numbers are not zero, and the place of the first.
+
+    The first of a line of zeros is at 0.
+    """
+    longest = np.int64(0)
+    for r in range(norms.shape[0]):
+        longest = max(longest, starts[r + 1] - starts[r])
+    origin = np.zeros(longest)
+    for r in range(norms.shape[0]):
+        low, high = starts[r], starts[r + 1]
+        norms[r] = norm(numbers[low:high], origin[: high - low])
+        terms[r], firsts[r] = 0, 0
+        for k in range(low, high):
+            if numbers[k] != 0.0:
+                terms[r] += 1
+                if terms[r] == 1:
+                    firsts[r] = k
+
+
+@compiled
 def squared_norms(rows, squares):
     """squares[r] = squared Euclidean norm of row r, features in index order."""
     for r in range(rows.shape[0]):

@@ -26,11 +26,12 @@ BLOCK_NUMBERS = 2**21  # weights made dense at a time: 16 MB
 LARGEST, SMALLEST = sys.float_info.max, sys.float_info.min  # of the normal float64 numbers
 
 
-def facts_of(matrix: NDArray[Any]) -> Facts:
-    """What bounds need to know of each row."""
+def facts_of(matrix: Any) -> Facts:
+    """What bounds need to know of each row of an array or a CSR array."""
     n = matrix.shape[0]
     facts = Facts(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
-    find_facts(matrix, *facts)
+    for part, rows in _packed_blocks(matrix) if sp.issparse(matrix) else [(slice(n), matrix)]:
+        find_facts(rows, *(numbers[part] for numbers in facts))
     return facts
 
 

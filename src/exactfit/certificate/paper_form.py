@@ -74,12 +74,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels import certify as kernels
 from .._kernels.certify import Facts, Gaps, Planes, RampDetectors, TileBits
 from .._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
-from .._kernels.rounding import FLOAT32, FLOAT64, gamma
+from .._kernels.rounding import EXACT, FLOAT32, FLOAT64
 from ..data import Codes, Floats, Points
 from ..exceptions import DataError
 from ..network import Masks, Network
@@ -96,40 +97,62 @@ TILE_NUMBERS = 2**22  # values held at a time by each thread: 32 MB
 DETECTOR_BLOCK = 512  # masks made numbers at a time: 8 MB for 2,000 hyperplanes
 EXACT_SUMS = 2**24  # float32 holds every whole number up to this one
 EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
+FORMATS = {"exact": EXACT, "float64": FLOAT64, "float32": FLOAT32}
 
 
 class FirstLayer:
-    """The hyperplanes of a network, with what bounds need to know of them."""
+    """The hyperplanes of a network, an array or CSR array of weights, with what bounds need to know of them."""
 
-    def __init__(self, weights: NDArray[Any], bias: NDArray[Any]) -> None:
-        weights, bias = np.ascontiguousarray(weights), bias.astype(np.float64)
-        if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+    def __init__(self, weights: Any, bias: NDArray[Any]) -> None:
+        self.n_features, bias = weights.shape[1], bias.astype(np.float64)
+        rows: Any = sp.csr_array(weights, copy=True) if sp.issparse(weights) else np.ascontiguousarray(weights)
+        starts, features, numbers = self.n_features * np.arange(len(bias) + 1), np.arange(0), rows
+        if sp.issparse(rows):
+            rows.eliminate_zeros()
+            starts, features, numbers = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+        if not (np.isfinite(numbers).all() and np.isfinite(bias).all()):
             raise DataError("the network holds NaN or infinity in its first layer")
-        own, of_bias = facts_of(weights), facts_of(bias[:, None])
-        self.planes = Planes(weights, bias, own.norms, own.quanta, of_bias.quanta, *_cuts(weights, own))
+        own, of_bias = facts_of(rows), facts_of(bias[:, None])
+        self.is_sparse = bool(sp.issparse(rows))
+        self.planes = Planes(
+            numbers.ravel(), starts, features, bias, own.norms, own.terms, own.quanta, of_bias.quanta,
+            *_cuts(rows, own),
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.planes.bias)
 
     def block(self, start: int, stop: int) -> Planes:
         """Some of the hyperplanes, in float64."""
-        part = Planes(*(numbers[start:stop] for numbers in self.planes))
-        return part._replace(weights=part.weights.astype(np.float64, copy=False))
+        weights, starts, features, *facts = self.planes
+        entries = slice(starts[start], starts[stop])
+        own = weights[entries].astype(np.float64, copy=False), starts[start : stop + 1] - entries.start
+        return Planes(*own, features[entries], *(numbers[start:stop] for numbers in facts))
 
-    def blocks(self) -> Iterator[tuple[slice, Planes]]:
-        """All hyperplanes, some at a time, and where they stand."""
+    def products(self, tile: Floats) -> Iterator[tuple[slice, Planes, Floats]]:
+        """All hyperplanes, some at a time: where they are, and their products with the points of a tile."""
+        columns = np.ascontiguousarray(tile.T) if self.is_sparse else tile.T
         for start in range(0, len(self), PLANE_BLOCK):
             stop = min(start + PLANE_BLOCK, len(self))
-            yield slice(start, stop), self.block(start, stop)
+            block = self.block(start, stop)
+            if self.is_sparse:
+                parts = block.weights, block.features, block.starts
+                rows = sp.csr_array(parts, shape=(stop - start, self.n_features))
+                yield slice(start, stop), block, np.ascontiguousarray((rows @ columns).T)
+            else:
+                yield slice(start, stop), block, tile @ block.weights.reshape(stop - start, -1).T
 
 
-def _cuts(weights: NDArray[Any], facts: Facts) -> tuple[NDArray[np.int64], Floats]:
+def _cuts(rows: Any, facts: Facts) -> tuple[NDArray[np.int64], Floats]:
     """The column and the weight of coordinate cuts; -1 for other hyperplanes."""
-    columns, cuts = np.full(len(weights), -1, dtype=np.int64), np.zeros(len(weights))
+    columns, cuts = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
     single = np.flatnonzero(facts.terms == 1)
-    places = np.argmax(weights[single] != 0, axis=1) if len(single) else single
-    entries = weights[single, places].astype(np.float64)
-    power = np.abs(np.frexp(entries)[0]) == 0.5
+    if sp.issparse(rows):
+        places, entries = rows.indices[rows.indptr[single]], rows.data[rows.indptr[single]]
+    else:
+        places = np.argmax(rows[single] != 0, axis=1) if len(single) else single
+        entries = rows[single, places]
+    power = np.abs(np.frexp(entries.astype(np.float64))[0]) == 0.5
     columns[single[power]], cuts[single[power]] = places[power], entries[power]
     return columns, cuts
 
@@ -178,7 +201,7 @@ class _Counted:
         if self.radii_in is None:
             norms, nearest = self.first.planes.norms, gaps.min(axis=0, initial=np.inf)
             return Verdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
-        radii, setters = self._radii(bits.on, gaps, facts, own, right[self.radii_in])
+        radii, setters = self._radii(bits.on, gaps, tile, own, right[self.radii_in])
         return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
 
     def _bits(self, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
@@ -186,8 +209,8 @@ class _Counted:
         shape = len(tile), n_words(len(self.first))
         bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
         gaps = np.empty((len(tile), len(self.first)))
-        for part, block in self.first.blocks():
-            kernels.examine(tile @ block.weights.T, tile, facts, block, part.start // 64, bits, gaps[:, part])
+        for part, block, products in self.first.products(tile):
+            kernels.examine(products, tile, facts, block, part.start // 64, bits, gaps[:, part])
         return bits, gaps
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
@@ -223,12 +246,10 @@ class _Counted:
             return bool((sizes + limits <= EXACT_SUMS).all())
         return len(self.first) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
 
-    def _radii(self, on: Words, gaps: Floats, facts: Facts, own: Codes, right: Flags) -> tuple[Floats, Codes]:
+    def _radii(self, on: Words, gaps: Floats, tile: Floats, own: Codes, right: Flags) -> tuple[Floats, Codes]:
         """How far each point may move, and the row of the detector that sets it; zero where it is not right."""
-        away, planes = np.empty_like(gaps), self.first.block(0, len(self.first))
-        form = FLOAT32 if self.radii_in == "float32" else FLOAT64
-        factor = 0.0 if self.radii_in == "exact" else gamma(planes.weights.shape[1], form.unit)
-        distances_in(gaps, facts, planes, factor, form, away)
+        away, form = np.empty_like(gaps), FORMATS[self.radii_in or "exact"]
+        distances_in(gaps, tile, facts_of(tile), self.first.planes, form, away)
         orders = np.argsort(away, axis=1, kind="stable")
         radii, setters = np.empty(len(own)), np.empty(len(own), dtype=np.int64)
         radii_of: Callable[..., None] = radii_of_weights if self.weighted else radii_of_masks
@@ -282,7 +303,7 @@ class _Summed:
         wrong = (~silent & (gaps.own_high <= 0)) | (gaps.other_low > 0)
         for row in np.flatnonzero(~right & ~wrong):
             of_point = values[row], errors[0, row], len(self.first), self.detectors, int(own[row]), tile[row]
-            claimed, disputed = kernels.exact_claims(*of_point, self.first.planes.weights, self.first.planes.bias)
+            claimed, disputed = kernels.exact_claims(*of_point, self.first.planes)
             right[row] = (claimed or silent[row]) and not disputed
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
@@ -293,8 +314,7 @@ class _Summed:
         """Values of all detectors, and how far each point's hyperplanes may err together, in float64 and float32."""
         facts, heights = facts_of(tile), np.empty((len(tile), len(self.first)))
         errors = np.zeros((2, len(tile)))
-        for part, block in self.first.blocks():
-            products = tile @ block.weights.T
+        for part, block, products in self.first.products(tile):
             kernels.ramp(products, tile, facts, block, *errors)
             heights[:, part] = products
         errors *= 1.0 + (len(self.first) + 8) * 2.0**-52

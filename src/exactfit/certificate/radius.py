@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.enclosures import LINEAR, STEP, nearest_flat, nearest_sphere
@@ -198,6 +199,7 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     """The least move that turns the nearest bits that change a detector's answer; None if there are too many."""
     row = int(np.flatnonzero(detectors.numbers == number)[0])
     W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
+    norms = np.sqrt(W.multiply(W).sum(axis=1)) if sp.issparse(W) else np.linalg.norm(W, axis=1)
     values = W @ point + b
     on = values > 0
     weights = counted_with(detectors, row)
@@ -205,14 +207,21 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     fires = count < detectors.limits[row]
     gains = np.where(on, -weights, weights) * (1 if fires else -1)
     need = detectors.limits[row] - count if fires else count - detectors.limits[row] + 1
-    order = np.argsort(np.abs(values) / np.linalg.norm(W, axis=1), kind="stable")
+    order = np.argsort(np.abs(values) / norms, kind="stable")
     order = order[gains[order] > 0]
     n = int(np.searchsorted(np.cumsum(gains[order]), need)) + 1
     if n > min(len(order), MOST_BITS):
         return None
     chosen = order[:n]
-    signs = np.where(on[chosen], -1.0, 1.0)
-    return least_distance(signs[:, None] * W[chosen], np.abs(values[chosen]))
+    signs, rows, move = np.where(on[chosen], -1.0, 1.0), W[chosen], np.zeros_like(point)
+    # A least move stays along the features that the hyperplanes look at.
+    features = np.unique(rows.indices) if sp.issparse(rows) else np.arange(len(point))
+    G = rows[:, features].toarray() if sp.issparse(rows) else rows
+    found = least_distance(signs[:, None] * G, np.abs(values[chosen]))
+    if found is None:
+        return None
+    move[features] = found
+    return move
 
 
 def counted_with(detectors: Detectors, row: int) -> Codes:

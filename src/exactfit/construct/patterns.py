@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, roomy_bits, sure_bits
-from .._kernels.rows import norms_of
+from .._kernels.rows import line_facts, norms_of
 from .._support.threads import Threads, single_threaded_blas
 from ..data import PartedPoints, copied, is_mapped
 from ..data.matrices import dense_rows, row_tiles
@@ -140,29 +140,72 @@ def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Thread
     return Patterns(BitMatrix(on, planes.count), BitMatrix(maybe, planes.count))
 
 
+class Lines(NamedTuple):
+    """Weights of hyperplanes, dense or sparse, one line of numbers after the other, with what bounds need to know.
+
+    Line j is ``numbers[starts[j]:starts[j + 1]]``, for the features of the same places in ``features``, or for all
+    where these are empty. It has ``terms[j]`` numbers other than zero, the first of them at ``firsts[j]``.
+    """
+
+    numbers: Floats
+    starts: Ints
+    features: Ints
+    norms: Floats
+    terms: Ints
+    firsts: Ints
+
+    @classmethod
+    def of(cls, weights: Any) -> Lines:
+        """Lines of an array or a CSR array."""
+        n, d = weights.shape
+        starts, features = d * np.arange(n + 1), np.arange(0)
+        if sp.issparse(weights):
+            starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
+        numbers = (weights.data if sp.issparse(weights) else weights.ravel()).astype(np.float64, copy=False)
+        lines = cls(numbers, starts, features, np.empty(n), *np.empty((2, n), dtype=np.int64))
+        line_facts(numbers, starts, lines.norms, lines.terms, lines.firsts)
+        return lines
+
+    @property
+    def is_cut(self) -> NDArray[np.bool_]:
+        """Which have a single weight, a power of two: their products are not rounded."""
+        return np.asarray((self.terms == 1) & (np.abs(np.frexp(self.leading)[0]) == 0.5))
+
+    @property
+    def leading(self) -> Floats:
+        """The first weight of each line that is not zero; zero where there is none."""
+        return np.where(self.terms > 0, np.append(self.numbers, 0.0)[self.firsts], 0.0)
+
+    @property
+    def columns(self) -> Ints:
+        """The feature of the leading weight; 0 where there is none."""
+        places = np.where(self.terms > 0, self.firsts, self.starts[:-1])
+        if len(self.features):
+            return np.where(self.terms > 0, np.append(self.features, 0)[places], 0)
+        return places - self.starts[:-1]
+
+
 def _sure_planes(weights: Any, biases: Floats) -> SurePlanes:
     """Return hyperplanes, dense or sparse, with what bounds need to know of each."""
-    n, d = weights.shape
-    starts, features, values = d * np.arange(n + 1), np.arange(0), weights
+    lines, longest = Lines.of(weights), weights.shape[1]
     if sp.issparse(weights):
-        starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
-        lengths = np.diff(starts)
-        values = np.zeros((n, max(1, int(lengths.max(initial=0)))))
-        values[np.arange(values.shape[1]) < lengths[:, None]] = weights.data
-    places = (values != 0).argmax(axis=1)
-    own, terms = values[np.arange(n), places], np.count_nonzero(values, axis=1)
-    # A coordinate cut has one weight, a power of two: a comparison decides it.
-    is_cut = (terms == 1) & (np.abs(np.frexp(own)[0]) == 0.5)
-    columns = features[starts[:-1] * is_cut + places * is_cut] if len(features) else places
-    numbers = weights.data if sp.issparse(weights) else weights.ravel()
-    return SurePlanes(numbers, starts, features, biases, norms_above(values), terms, np.where(is_cut, columns, -1), own)
+        longest = int(np.diff(lines.starts).max(initial=0))
+    return SurePlanes(
+        lines.numbers, lines.starts, lines.features, biases, _raised(lines.norms, longest), lines.terms,
+        np.where(lines.is_cut, lines.columns, -1), lines.leading,
+    )  # fmt: skip
 
 
 def norms_above(rows: Floats) -> Floats:
     """Euclidean norms, rounded up: d squares, d additions and a root err by less than (d + 4) 2^-52 of them."""
     norms = np.empty(len(rows))
     norms_of(rows, norms)
-    return np.asarray(norms * (1.0 + (rows.shape[1] + 8) * 2.0**-52) + 5e-324)
+    return _raised(norms, rows.shape[1])
+
+
+def _raised(norms: Floats, n_numbers: int) -> Floats:
+    """Norms of so many numbers, raised by more than they may err by."""
+    return np.asarray(norms * (1.0 + (n_numbers + 8) * 2.0**-52) + 5e-324)
 
 
 def rounded(X: Matrix, exact_in: str | None) -> Matrix:

@@ -5,7 +5,8 @@ The value of a mask at a point x is the float64 number that ``affine`` and
 
     E(x, v) = e(x) + share * v,
 
-with v the computed value: a hyperplane's sum of d products and its bias, in order, errs
+with v the computed value: a hyperplane's sum of d products (the most of any, where few features each are looked at)
+and its bias, in order, errs
 by at most gamma_{d+1} (|w_i| |x| + |b_i|), ReLU does not enlarge it, and adding up to n
 such non-negative values errs by at most gamma_n of their sum. So, generously,
 e(x) = 1.05 (d + 2) u (|x| sum |w_i| + sum |b_i|) + tiny and share = 1.05 (n + 4) u. A
@@ -38,9 +39,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.counting import affine
+from .._kernels.counting import affine, sparse_affine
 from .._kernels.limits import highest_sums, lowest_sums
 from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
@@ -51,7 +53,7 @@ from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from .evidence import Columns, Pieces, first_lowest, masks_of
 from .hyperplanes import Hyperplanes
-from .patterns import FORMATS
+from .patterns import FORMATS, Lines
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -76,25 +78,27 @@ class Values:
     exact_in: str | None = None
 
     def __post_init__(self) -> None:
-        n, d = self.planes.weights.shape
-        self.step = max(16, min(COLUMN_TILE, TILE_WORK // (n * d)))
+        weights, n = self.planes.weights, self.planes.count
+        lines = Lines.of(weights)
+        self._plane_norms, self._cut_columns, self._cut_weights = lines.norms, lines.columns, lines.leading
+        self._rough = rough = ~lines.is_cut
+        # The most products that a sum has.
+        self._n_terms = int(lines.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
+        self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(lines.numbers))))
         self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
         self.share = OWN_SHARE if self.activation.is_own else 1.05 * (n + 4) * U64
-        rough = ~exact_rows(self.planes.weights)
-        weights = self.planes.weights[rough].astype(np.float64)
-        rate = 0.0 if self.activation.is_own else 1.05 * (d + 2) * U64
+        rate = 0.0 if self.activation.is_own else 1.05 * (self._n_terms + 2) * U64
         with np.errstate(over="ignore"):
-            self._slope = rate * _total(_norms(weights))
+            self._slope = rate * _total(self._plane_norms[rough])
             self._offset = rate * _total(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
         if self.exact_in is not None:
             self._bound_in(FORMATS[self.exact_in], rough)
 
     def _bound_in(self, form: Format, rough: NDArray[np.bool_]) -> None:
         """Share, slope and offset for every evaluation in a format."""
-        n, d = self.planes.weights.shape
-        norms = _norms(self.planes.weights.astype(np.float64))
+        n, terms, norms = self.planes.count, self._n_terms, self._plane_norms
         self.share = 2.2 * (n + 8) * form.unit
-        rate = 1.1 * (d + 6) * (form.unit + 4 * U64) if (d + 6) * form.unit < 0.05 else math.inf
+        rate = 1.1 * (terms + 6) * (form.unit + 4 * U64) if (terms + 6) * form.unit < 0.05 else math.inf
         with np.errstate(over="ignore"):
             self._slope = rate * (_total(norms[rough]) + n * form.pad)
             own = _total(np.abs(self.planes.biases[rough]))
@@ -117,7 +121,12 @@ class Values:
         """The first layer's values at some points, shape (n, points)."""
         sums = np.empty((self.planes.count, len(points)))
         with np.errstate(over="ignore", invalid="ignore"):
-            affine(np.ascontiguousarray(points.T), self.planes.weights, self.planes.biases, sums)
+            columns, weights = np.ascontiguousarray(points.T), self.planes.weights
+            if sp.issparse(weights):
+                parts = weights.data, weights.indices, weights.indptr
+                sparse_affine(columns, *parts, self.planes.biases, sums)
+            else:
+                affine(columns, weights, self.planes.biases, sums)
             values = self.activation(sums)
             finite = np.isfinite(values.sum(axis=0)).all() and (self.activation.is_own or np.isfinite(sums).all())
         if not finite or not (values >= 0).all():
@@ -129,11 +138,11 @@ class Values:
 
     def _refuse_overflow(self, points: Floats, values: Floats, errors: Floats, huge: float) -> None:
         """Refuse points at which some evaluation in the format might leave its range."""
-        exact, weights = exact_rows(self.planes.weights), self.planes.weights.astype(np.float64)
-        norms, biases = _norms(weights), np.abs(self.planes.biases)
+        exact, norms, biases = ~self._rough, self._plane_norms, np.abs(self.planes.biases)
         with np.errstate(over="ignore", invalid="ignore"):
             rough = _norms(points) * norms[~exact].max(initial=0.0) + biases[~exact].max(initial=0.0)
-            products = np.abs(points) @ np.abs(weights[exact]).T  # of one weight each: no sum
+            # Of one weight each: no sum.
+            products = np.abs(points[:, self._cut_columns[exact]] * self._cut_weights[exact])
             together = values.sum(axis=0) * (1.0 + self.share) + errors
             largest = [norms, _norms(points), 1.001 * rough, biases, products, 4.0 * together]
         if not all((numbers < huge).all() for numbers in largest):
@@ -236,13 +245,6 @@ def _tile_pieces(start: int, stop: int, step: int) -> list[tuple[int, int, int]]
     """A range of columns cut at the tiles' edges: (tile, first column, column after the last)."""
     first, last = start // step, (stop - 1) // step
     return [(k, max(start, k * step), min(stop, (k + 1) * step)) for k in range(first, last + 1)]
-
-
-def exact_rows(weights: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which hyperplanes have a single weight that is a power of two."""
-    lone = (weights != 0).sum(axis=1) == 1
-    largest = np.abs(weights.astype(np.float64)).max(axis=1, initial=0.0)
-    return np.asarray(lone & (np.frexp(largest)[0] == 0.5), dtype=bool)
 
 
 def roundest(low: float, high: float) -> float:

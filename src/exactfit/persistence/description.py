@@ -49,6 +49,7 @@ from .container import (
     tensor_facts,
     under,
 )
+from .packing import packed, unpacked
 
 Lookup = Callable[[str], Activation]
 
@@ -62,6 +63,7 @@ LATER: dict[str, Header] = {
         "noise": 0.0,
         "detectors": "mask",
         "image_shape": None,
+        "max_features": 4,
         "margin": 0.0,
     },
 }
@@ -69,20 +71,25 @@ LATER: dict[str, Header] = {
 # which is done, and nothing that it answers or proves depends on them.
 REMOVED = ("selection", "greedy_memory", "n_networks")
 SUPPORT = ("support", "shares", "support_starts")
+PROFILE = ("importances", "spreads", "on_counts")  # older files have none
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
 # Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
+SIZES = ("image_shape", "max_features")  # options that may be tuples
+PACKED = 3  # the first format whose tensors are packed
 LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
 LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 
 
-def to_parts(model: Any) -> tuple[Header, Tensors]:
-    """Everything that a model holds, as a header that JSON can hold and tensors as they lie in a file."""
+def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
+    """Everything that a model holds, as a header that JSON can hold and tensors as a file of a format has them."""
     header, tensors = _encode(model)
     tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
+    if form >= PACKED:
+        tensors = {name: packed(name, tensor) for name, tensor in tensors.items()}
     header["tensors"] = {name: tensor_facts(tensor) for name, tensor in tensors.items()}
     plain: Header = json.loads(canonical(header))
     if plain != header:  # JSON joins two halves of a character into one
@@ -92,9 +99,11 @@ def to_parts(model: Any) -> tuple[Header, Tensors]:
 
 def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
     """The model of a description, if the model's own description is the same; ``behind`` is what was repaired."""
-    header = _completed(header)
+    form, header = header["format"], _completed(header)
+    if form >= PACKED:
+        tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
     model = _decode(header, tensors, look_up, behind)
-    again, _ = to_parts(model)
+    again, _ = to_parts(model, form)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
         same = canonical(header.get(name)) == canonical(again.get(name))
         refuse_unless(same, f"{name!r} in its header does not describe the model that it holds")
@@ -141,8 +150,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
         arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
-    if not len(made.trace.narrow):
-        del arrays["narrow"]
+    for name in ("narrow", *PROFILE):
+        if not len(arrays[name]):
+            del arrays[name]
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}
@@ -195,8 +205,9 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
 def _encode_parameters(model: InterpolatingClassifier) -> Header:
     parameters: Header = model.get_params(deep=False)
     parameters["activation"] = as_activation(parameters["activation"]).name
-    if parameters["image_shape"] is not None:
-        parameters["image_shape"] = list(map(int, parameters["image_shape"]))
+    for name in SIZES:
+        if np.ndim(parameters[name]):
+            parameters[name] = list(map(int, parameters[name]))
     return parameters | {"random_state": _seed(model)}
 
 
@@ -232,7 +243,7 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
 
 def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
     parameters: Header = header["parameters"]
-    model = InterpolatingClassifier(**parameters | {"image_shape": _as_tuple(parameters["image_shape"])})
+    model = InterpolatingClassifier(**parameters | {name: _as_tuple(parameters[name]) for name in SIZES})
     activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name
     model.classes_ = _decode_labels(**header["classes"])

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from .._kernels.rounding import Format
 from .._support.console import silent
 from .._support.threads import Threads
+from ..certificate.layers import facts_of
 from ..certificate.radius import counted_with
 from ..construct.cover import cover_classes, random_cover
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns, Counts, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
-from ..construct.patterns import Patterns, norms_above, patterns_of
+from ..construct.patterns import Patterns, patterns_of
 from ..construct.recipe import Memory, Recipe
 from ..construct.rescue import coordinate_cuts
 from ..data import Codes, Floats, Matrix, Rows
@@ -186,7 +187,7 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
     """
     found = Detectors.of(network)
     weights, biases = found.planes.astype(np.float64), found.first.bias
-    norms, within = norms_above(weights), np.zeros(len(anchors))
+    norms, within = facts_of(weights).norms, np.zeros(len(anchors))
     unit = 8.0 * (weights.shape[1] + 16) * form.unit
     for place, point in enumerate(points):
         sums = weights @ point + biases
