@@ -87,7 +87,7 @@ RECORDS: dict[type, dict[str, Check]] = {
         "narrow": _is_integer_vector,
         "importances": _is_vector_of(np.float32),
         "spreads": _is_vector_of(np.float32),
-        "on_counts": _is_vector_of(np.uint8),
+        "on_counts": _is_integer_vector,
         "margin": _is_float,
         "n_rejected": _is_int,
         "n_drawn": _is_int,
