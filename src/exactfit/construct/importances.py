@@ -26,7 +26,7 @@ from ..network.detectors import Detectors
 MOST_ROWS, FEWEST_ROWS = 256, 32
 ENTRIES = 2**21  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
 CELLS = 2**22  # of dense rows: 32 MB
-FULL = 255  # what on_counts are shares of, so that a file needs a byte for each
+FULL = 255  # what on_counts are shares of, so that a file holds them in bytes
 
 
 def importances(network: Network, X: Matrix) -> dict[str, Any]:
