@@ -9,7 +9,9 @@ from types import ModuleType
 
 # What stands at the top, by what one wants to do. Names that are in no group follow at the end.
 GROUPS = {
-    "Fit, predict, explain": ["InterpolatingClassifier", "Explanations", "Explanation", "evaluate", "Evaluation"],
+    "Fit, predict, explain": [
+        "InterpolatingClassifier", "Explanations", "Explanation", "Condition", "evaluate", "Evaluation",
+    ],
     "Tables": ["read_table", "Table", "TableModel"],
     "Prove": ["certify", "Certificate"],
     "Save and load": ["save", "load"],

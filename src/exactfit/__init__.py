@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from .certificate import Certificate as Certificate
     from .certificate import certify as certify
+    from .conditions import Condition as Condition
     from .construct import Construction as Construction
     from .construct import Recipe as Recipe
     from .construct import Trace as Trace
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "network.activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
+    "conditions": ["Condition"],
     "lab.comparing": ["compare"],
     "lab.comparison": ["Comparison"],
     "lab.evaluation": ["Evaluation", "evaluate"],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._support.console import as_frame, counted
-from ._support.html import element, html_table, joined
+from ._support.html import Markup, element, html_table, joined
+from .conditions import Condition, Conditions
 from .network.standings import NOBODY, Standings
 
 Floats = NDArray[np.float64]
@@ -124,6 +125,11 @@ class Explanation:
     radius : float or None
         Wherever the point moves by at most this Euclidean distance, the network's output keeps this answer: proved.
         Zero where the output says something else, or nothing, to begin with; None if it was not asked for.
+    conditions : tuple of Condition
+        What is so at the point and speaks for its answer: of the hyperplanes that look at few features those that
+        say most for the first detector of ``fires`` (else for the clearest of the answer's class, or against the
+        clearest of another), then those that hold only just. Empty where hyperplanes look at many features, and for
+        activations other than the threshold.
 
     Examples
     --------
@@ -142,6 +148,7 @@ class Explanation:
     nearest: tuple[DetectorAt, ...]
     other: DetectorAt | None
     radius: float | None = None
+    conditions: tuple[Condition, ...] = ()
 
     def __repr__(self) -> str:
         claims = counted(len(self.claimed_by), "class", "classes")
@@ -155,6 +162,7 @@ class Explanation:
         lines += [f"               and {more} more"] if more > 0 else []
         lines += [line for found in self.nearest for line in _lines("came close", found)]
         lines += _lines("other class", self.other) if self.other else []
+        lines += [f"  {'only just' if one.near else 'because':<12} {one}" for one in self.conditions]
         lines += [f"  {'may move':<12} {_room(self.radius)}"] if self.radius is not None else []
         return "\n".join(lines)
 
@@ -173,6 +181,7 @@ class Explanation:
             "nearest": [found.to_dict() for found in self.nearest],
             "other": self.other and self.other.to_dict(),
             "radius": self.radius,
+            "conditions": [one.to_dict() for one in self.conditions],
         }
 
 
@@ -223,6 +232,8 @@ class Explanations(Sequence[Explanation]):
         All rows that weighted detectors rest on: ``supports.of(detector)``. None for masks.
     radii : ndarray of float64, or None if not asked for
         How far each point may move without changing its answer.
+    conditions : Conditions or None
+        What finds the conditions of an explanation when it is asked for.
 
     Examples
     --------
@@ -243,6 +254,7 @@ class Explanations(Sequence[Explanation]):
     output_labels: NDArray[Any]
     supports: SupportRows | None = None
     radii: Floats | None = None
+    conditions: Conditions | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -251,6 +263,9 @@ class Explanations(Sequence[Explanation]):
         if isinstance(place, slice):
             return [self[k] for k in range(*place.indices(len(self)))]
         k = range(len(self))[place]
+        return replace(self._without_conditions(k), conditions=self._conditions(k))
+
+    def _without_conditions(self, k: int) -> Explanation:
         found = self.standings
         part = slice(found.starts[k], found.starts[k + 1])
         return Explanation(
@@ -264,6 +279,14 @@ class Explanations(Sequence[Explanation]):
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[k] for k in range(len(self)))
+
+    def _conditions(self, k: int) -> tuple[Condition, ...]:
+        """Return what speaks for the clearest detector of the answer, or against all where it is that none fires."""
+        own = self.output_labels == self.labels[k]
+        detector = int(self.standings.clearest[k, own.argmax()])
+        if self.conditions is None or detector == NOBODY:
+            return ()
+        return self.conditions.of(k, detector, 1 if own.any() else -1)
 
     @staticmethod
     def _plain(labels: NDArray[Any], k: Any) -> Any:
@@ -311,7 +334,7 @@ class Explanations(Sequence[Explanation]):
         title = element(
             "strong", f"{len(self):,} points" + (f", the first {SHOWN_POINTS}" * (len(self) > SHOWN_POINTS))
         )
-        return joined([title, html_table(head, lines, first)])
+        return joined([title, html_table(head, lines, first), *(conditions_table(one) for one in self[:SHOWN_POINTS])])
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -322,12 +345,26 @@ class Explanations(Sequence[Explanation]):
 
         The rows that a weighted detector rests on, and their shares, are tuples.
         """
-        lines = [(k, one.label, role, *_cells(found)) for k, one in enumerate(self) for role, found in one.roles()]
+        each = map(self._without_conditions, range(len(self)))
+        lines = [(k, one.label, role, *_cells(found)) for k, one in enumerate(each) for role, found in one.roles()]
         names = ("point", "answer", "role", *FRAME)
         columns = dict(zip(names, map(list, zip(*lines, strict=True) if lines else ((),) * len(names)), strict=True))
         if self.radii is not None:
             columns["radius"] = self.radii[columns["point"]].tolist()
         return as_frame(columns)
+
+
+def conditions_table(one: Explanation) -> Markup:
+    """Return the conditions of an explanation as an HTML table; nothing if it has none."""
+    lines = [
+        (found.text, found.here, found.away if found.here else "",
+         "" if found.rate is None else f"{found.rate:.0%}", f"{found.slack:.3g}")
+        for found in one.conditions
+    ]  # fmt: skip
+    head = [f"{one.label}, because", "here", "away from failing by", "true of training rows", "slack"]
+    first_near = sum(not found.near for found in one.conditions)
+    looks = ["apart" if k == first_near else "" for k in range(len(lines))]
+    return html_table(head, lines, looks) if lines else joined([])
 
 
 FRAME = ("detector", "label", "anchor", "witness", "slack", "support", "shares", "n_support")

@@ -4,11 +4,17 @@ import { pathToFileURL } from "node:url";
 
 const engine = pathToFileURL(process.argv[2]).href;
 const { answer, chooseTargets, construct2 } = await import(`${engine}/construct.js`);
+const { planeSource } = await import(`${engine}/draws.js`);
 const { separate } = await import(`${engine}/adaptive.js`);
 
 function planesOf(rows) {
   const column = (k) => Float64Array.from(rows, (row) => row[k]);
   return { wx: column(0), wy: column(1), b: column(2) };
+}
+
+function sourceOf(rows) {
+  let from = 0;
+  return (count) => planesOf(rows.slice(from, (from += count)));
 }
 
 function run(given) {
@@ -17,12 +23,11 @@ function run(given) {
     y: Float64Array.from(given.points, (point) => point[1]),
     label: Uint8Array.from(given.labels),
   };
-  let planes = planesOf(given.planes);
-  if (given.adaptive) {
-    let from = 0;
-    const source = (count) => planesOf(given.planes.slice(from, (from += count)));
-    planes = separate(points, chooseTargets(points), source, 0, null).planes;
-  }
+  const targets = chooseTargets(points);
+  const source = given.planes ? sourceOf(given.planes) : planeSource(points, targets, { ...given, law: "sparse" });
+  const planes = given.adaptive
+    ? separate(points, targets, source, 0, null).planes
+    : source(given.width ?? given.planes.length);
   const made = construct2(points, planes, given.order, given);
   const all = (name) => made.detectors.map((one) => one[name]);
   const bit = (row) => Array.from({ length: planes.b.length }, (_, i) => (made.exact.get(row, i) ? "1" : "0")).join("");
@@ -36,7 +41,7 @@ function run(given) {
     support: weighted ? all("support") : [], shares: weighted ? all("shares") : [],
     uncovered: made.uncovered, narrow: made.narrow, outcome: made.outcome,
     answers: rows.map((row) => answer(made, made.exact, row)),
-    ...(given.adaptive ? { planes: Array.from(planes.b, (b, i) => [planes.wx[i], planes.wy[i], b]) } : {}),
+    ...(given.expected.planes ? { planes: Array.from(planes.b, (b, i) => [planes.wx[i], planes.wy[i], b]) } : {}),
   };
 }
 

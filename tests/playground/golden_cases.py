@@ -11,7 +11,7 @@ import numpy as np
 
 from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
 from exactfit.construct.hyperplanes import ORDER, stream
-from exactfit.network import Masks
+from exactfit.network import Masks, Sparse
 
 Case = dict[str, Any]
 
@@ -54,21 +54,44 @@ def case(name: str, X: Any, y: Any, planes: Any, recipe: Recipe, seed: int) -> C
     }  # fmt: skip
 
 
-def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
-    """A case for Algorithm 1: the page gets the hyperplanes that were drawn, and has to stop where Python did."""
-    X, y = np.asarray(X, float), np.asarray(y, int)
-    made = adaptive_width(X, y, recipe, seed)
+def planes_of(made: Construction) -> list[list[float]]:
+    """Weights and bias of every hyperplane."""
+    first = made.network.layers[0]
+    weights = first.weights.matrix.toarray() if isinstance(first.weights, Sparse) else first.weights.values
+    return np.column_stack([weights, first.bias]).astype(float).tolist()
+
+
+def order_of(y: np.ndarray, seed: int) -> list[int]:
+    """All rows, class by class, as Python draws their order."""
     root, order = np.random.SeedSequence(seed), []
     for k in range(int(y.max()) + 1):
         rows = np.flatnonzero(y == k)
         order += rows[stream(root, ORDER, k).permutation(len(rows))].tolist()
-    first = made.network.layers[0]
-    planes = np.column_stack([first.weights.values, first.bias]).astype(float)
-    drawn = planes[: made.trace.n_drawn].tolist()
+    return order
+
+
+def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
+    """A case for Algorithm 1: the page gets the hyperplanes that were drawn, and has to stop where Python did."""
+    X, y = np.asarray(X, float), np.asarray(y, int)
+    made = adaptive_width(X, y, recipe, seed)
+    planes = planes_of(made)
     return {
-        "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order, "adaptive": True, "planes": drawn,
-        "detectors": recipe.detectors, "margin": 0.0,
-        "expected": {**network_of(made, X), "planes": planes.tolist()},
+        "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order_of(y, seed), "adaptive": True,
+        "planes": planes[: made.trace.n_drawn], "detectors": recipe.detectors, "margin": 0.0,
+        "expected": {**network_of(made, X), "planes": planes},
+    }  # fmt: skip
+
+
+def sparse_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
+    """A case in which the page draws the hyperplanes itself, from Python's seed, with either algorithm."""
+    X, y = np.asarray(X, float), np.asarray(y, int)
+    build = adaptive_width if recipe.is_adaptive else fixed_width
+    made = build(X, y, recipe=recipe, random_state=seed)
+    return {
+        "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order_of(y, seed),
+        "adaptive": recipe.is_adaptive, "width": recipe.width, "seed": seed, "maxFeatures": recipe.max_features,
+        "detectors": recipe.detectors, "margin": made.trace.margin,
+        "expected": {**network_of(made, X), "planes": planes_of(made)},
     }  # fmt: skip
 
 
@@ -146,6 +169,37 @@ def adaptive(rng: np.random.Generator) -> Iterator[Case]:
         yield adaptive_case("adaptive, with cuts", close, np.array([0, 1, 1, 0, 1]), Recipe(), seed)
 
 
+def tables(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Points on which sparse hyperplanes have something to get wrong."""
+    n, classes = int(rng.integers(4, 60)), int(rng.integers(2, 5))
+    y = rng.integers(0, classes, n)
+    X = rng.standard_normal((n, 2))
+    yield "plain", *without_conflicts(X, y)
+    yield "raw scales", *without_conflicts(np.column_stack([4000 + 900 * X[:, 0], 0.01 * X[:, 1]]), y)
+    yield "grid", *without_conflicts(rng.integers(-2, 3, (n, 2)) * 1.0, y)
+    yield "one-hot column", *without_conflicts(np.column_stack([rng.integers(0, 2, n), rng.integers(0, 9, n)]), y)
+    yield "sums without room", *without_conflicts(1 + rng.integers(0, 4, (n, 2)) * 2.0**-52, y)
+    yield "sums that overflow", *without_conflicts(rng.choice([-1.7e308, 1.7e308, 1.6e308, 0.0], (n, 2)), y)
+    yield "sums that round", *without_conflicts(rng.integers(0, 3, (n, 2)) * np.array([1e16, 1e-4]), y)
+    yield "one feature", *without_conflicts(np.column_stack([rng.integers(0, 30, n), np.full(n, 7.0)]), y)
+
+
+def sparse(rng: np.random.Generator) -> Iterator[Case]:
+    for turn in range(8):
+        for kind, X, y in tables(rng):
+            detectors, features = ("mask", "weighted")[turn % 2], (1, 2, 4)[turn % 3]
+            given = {"hyperplanes": "sparse", "detectors": detectors, "max_features": features}
+            width = int(rng.integers(1, 200))
+            yield sparse_case(f"sparse, {kind}, {turn}", X, y, Recipe(width, **given), turn)
+            yield sparse_case(f"sparse, adaptive, {kind}, {turn}", X, y, Recipe(**given), turn)
+            if kind in ("plain", "raw scales", "grid"):
+                share = Recipe(width, margin=f"{float(rng.integers(1, 90))}%", **given)
+                yield sparse_case(f"sparse, margin, {kind}, {turn}", X, y, share, turn)
+    X = np.round(1000 * rng.uniform(-1, 1, (1500, 2)))
+    y = (np.floor(X / 700).astype(int).sum(axis=1) % 2).astype(int)
+    yield sparse_case("sparse, spread of some rows", X, y, Recipe(300, hyperplanes="sparse", detectors="weighted"), 9)
+
+
 def all_cases(seed: int, rounds: int = 12) -> list[Case]:
     """Several hundred cases, the same for the same seed."""
     rng = np.random.default_rng(seed)
@@ -155,4 +209,4 @@ def all_cases(seed: int, rounds: int = 12) -> list[Case]:
         for kind, X, y, planes in clouds(rng)
         for name, recipe in recipes(rng)
     ]
-    return [*cases, *larger(rng), *adaptive(rng)]
+    return [*cases, *larger(rng), *adaptive(rng), *sparse(rng)]

@@ -11,7 +11,7 @@ const { asJson, asPython } = await import(`${page}/python.js`);
 function run(given) {
   const state = { ...DEFAULT, ...given };
   const points = asArrays(pointsOf(state));
-  const made = construct(points, { ...state, maxBias: state.bias });
+  const made = construct(points, { ...state, maxBias: state.bias, maxFeatures: state.features });
   return {
     json: asJson(points, made),
     lines: asPython(made, state),

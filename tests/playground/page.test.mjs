@@ -21,7 +21,7 @@ function anyState() {
   const state = { ...DEFAULT };
   for (const name of Object.keys(NUMBERS)) state[name] = number(NUMBERS[name]);
   state.data = pick(Object.keys(DATASETS));
-  state.law = pick(["gaussian", "bisector"]);
+  state.law = pick(["sparse", "gaussian", "bisector"]);
   state.detectors = pick(["mask", "weighted"]);
   state.order = pick(["random", "rows"]);
   const place = () => Math.round(2400 * random.uniform() - 1200) / 1000;
@@ -37,6 +37,13 @@ test("a link holds the whole state", () => {
   assert.deepEqual(parse(""), DEFAULT);
   const most = { ...DEFAULT, data: "own", points: Array.from({ length: MOST_POINTS }, () => [-1.2, -1.2, 3]) };
   assert.deepEqual(parse(format(most)), most);
+});
+
+test("words that pages once had mean the default", () => {
+  const old = parse("law=near-bisector&order=greedy&width=77");
+  assert.deepEqual(old, { ...DEFAULT, width: 77 });
+  assert.equal(format(old), "width=77");
+  assert.throws(() => parse("law=far-bisector"), /law is none of those/);
 });
 
 test("a damaged link is refused, in words of the page", () => {
@@ -110,7 +117,7 @@ test("pixels answer as the network does at their middles", () => {
   const state = { ...DEFAULT, classes: 3, count: 60, width: 70 };
   for (const detectors of ["mask", "weighted"]) {
     const points = asArrays(pointsOf(state));
-    const made = construct(points, { ...state, detectors, maxBias: 1 });
+    const made = construct(points, { ...state, detectors, maxBias: 1, maxFeatures: 4 });
     const size = 24;
     const bits = pixelBits(made.planes, size);
     const first = firstFiring(bits, made.detectors, made.classes);
@@ -136,9 +143,9 @@ test("pixels answer as the network does at their middles", () => {
 
 test("adaptive networks interpolate, with every law, class count and margin", () => {
   for (const data of ["moons", "spirals", "line", "chessboard"]) {
-    for (const [classes, law, margin] of [[2, "gaussian", 0], [3, "bisector", 30], [4, "bisector", 80]]) {
+    for (const [classes, law, margin] of [[2, "gaussian", 0], [3, "bisector", 30], [4, "bisector", 80], [2, "sparse", 0], [3, "sparse", 60]]) {
       const state = { ...DEFAULT, data, classes, law, margin, count: 40, algorithm: 1 };
-      const made = construct(asArrays(pointsOf(state)), { ...state, maxBias: 1 });
+      const made = construct(asArrays(pointsOf(state)), { ...state, maxBias: 1, maxFeatures: 4 });
       assert.equal(made.outcome, "interpolates");
       assert.equal(made.open.at(-1), 0);
       if (made.planes.b.length > 1) assert.ok(made.open.at(-2) > 0, "no hyperplane more than needed");
@@ -150,7 +157,7 @@ test("adaptive networks interpolate, with every law, class count and margin", ()
 test("open pairs are those that a plain double loop finds", () => {
   const state = { ...DEFAULT, classes: 3, count: 30, width: 40 };
   const points = asArrays(pointsOf(state));
-  const made = construct(points, { ...state, maxBias: 1 });
+  const made = construct(points, { ...state, maxBias: 1, maxFeatures: 4 });
   for (let count = 0; count <= 40; count++) {
     let open = 0;
     for (let a = 0; a < 30; a++) {
@@ -174,20 +181,30 @@ test("cuts separate all pairs", () => {
 
 test("draws have the law that they claim", () => {
   const points = asArrays(pointsOf({ ...DEFAULT, count: 100 }));
-  const planes = planeSource(points, [1], "gaussian", 2, new Random(3))(20000);
+  const drawing = { maxBias: 2, maxFeatures: 4, seed: 3 };
+  const planes = planeSource(points, [1], { ...drawing, law: "gaussian" })(20000);
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   assert.ok(Math.abs(mean(planes.wx)) < 0.03);
   assert.ok(Math.abs(mean(planes.wx.map((w) => w * w)) - 1) < 0.05);
   assert.ok(planes.wx.every((w) => Math.fround(w) === w));
-  const { wx, wy, b } = planeSource(points, [1], "bisector", 1, new Random(3))(200);
-  for (let i = 0; i < 200; i++) {
-    const values = Array.from(points.x, (x, row) => wx[i] * x + wy[i] * points.y[row] + b[i]);
-    assert.ok(values.some((v, row) => points.label[row] === 0 && v > 0) && values.some((v, row) => points.label[row] === 1 && v < 0));
+  for (const [law, maxFeatures] of [["bisector", 1], ["sparse", 1], ["sparse", 4]]) {
+    const { wx, wy, b } = planeSource(points, [1], { ...drawing, law, maxFeatures })(200);
+    for (let i = 0; i < 200; i++) {
+      const on = Array.from(points.x, (x, row) => isOn(wx[i], wy[i], b[i], x, points.y[row]));
+      const seen = new Set(on.map((is, row) => `${points.label[row]} ${is}`));
+      assert.ok((seen.has("0 true") && seen.has("1 false")) || (law === "sparse" && seen.has("0 false") && seen.has("1 true")));
+    }
+    const looked = new Set(Array.from(wx, (w, i) => Number(w !== 0) + Number(wy[i] !== 0)));
+    if (law === "sparse") assert.deepEqual([...looked].sort(), maxFeatures === 1 ? [1] : [1, 2]);
   }
+  const source = () => planeSource(points, [1], { ...drawing, law: "sparse" });
+  const [all, twice] = [source()(100), source()];
+  assert.deepEqual(Array.from(all.b.slice(0, 64)), Array.from(twice(64).b));
+  assert.deepEqual(Array.from(all.b.slice(64)), Array.from(twice(36).b));
 });
 
 test("what has no network is refused with a reason", () => {
-  const build = (points) => construct(asArrays(points), { ...DEFAULT, maxBias: 1 });
+  const build = (points) => construct(asArrays(points), { ...DEFAULT, maxBias: 1, maxFeatures: 4 });
   assert.throws(() => build([]), /two classes/);
   assert.throws(() => build([[0, 0, 0], [1, 1, 0]]), /two classes/);
   assert.throws(() => build([[0, 0, 0], [1, 1, 2]]), /every class/);

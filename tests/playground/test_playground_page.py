@@ -24,6 +24,8 @@ needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js on the path"
 STATES: list[dict[str, Any]] = [
     {},
     {"width": 30},
+    {"law": "gaussian", "bias": 0.5},
+    {"data": "chessboard", "features": 1, "algorithm": 1, "detectors": "weighted"},
     {"data": "spirals", "classes": 3, "order": "rows"},
     {"data": "chessboard", "classes": 4, "detectors": "weighted", "order": "rows", "width": 80},
     {"data": "circles", "margin": 60, "width": 40},

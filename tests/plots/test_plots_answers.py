@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import DataError, InterpolatingClassifier, ParameterError, certify, find_suspects
-from exactfit.plots import plot_anchors, plot_coverage, plot_explanation, plot_radii, plot_suspects
+from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, certify, find_suspects
+from exactfit.plots import (
+    plot_anchors,
+    plot_coverage,
+    plot_explanation,
+    plot_importances,
+    plot_radii,
+    plot_suspects,
+)
 from exactfit.plots.answers import coverage_curve, margins
 
 
@@ -39,6 +46,30 @@ def test_anchors_are_beside_their_points(digits):
     np.testing.assert_array_equal(shown[1], X[(one.fires or one.nearest)[0].anchor].reshape(8, 8))
     own = plt.subplots()[1]
     assert plot_anchors(explained[:1], unseen[:1], X[:600], image_shape=(8, 8), ax=own) is own
+
+
+def test_importances_are_bars_from_the_largest_on(digits):
+    model = digits[2]
+    ax = plot_importances(model, most=10)
+    order = np.argsort(-model.feature_importances_, kind="stable")
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], model.feature_importances_[order[:10]])
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"x{k}" for k in order[:10]]
+    assert captions(ax) == [f"{share:.1%}" for share in model.feature_importances_[order[:10]]]
+    assert ax.get_xlabel() == f"importance (54 others: {model.feature_importances_[order[10:]].sum():.1%} together)"
+    named = plot_importances(model, [f"pixel {k}" for k in range(64)], plt.subplots()[1], most=64)
+    assert named.get_yticklabels()[0].get_text() == f"pixel {order[0]}"
+    assert named.get_xlabel() == "importance"
+    with pytest.raises(ParameterError, match="one for each of 64 features, got 2"):
+        plot_importances(model, ["a", "b"])
+    with pytest.raises(ParameterError, match="most"):
+        plot_importances(model, most=0)
+
+
+def test_columns_of_a_table_are_bars_with_their_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"colour": ["red", "green"] * 20, "size": np.arange(40.0) % 7})
+    ax = plot_importances(TableModel().fit(frame, frame["colour"] == "red"))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["colour", "size"]
 
 
 def test_suspects_come_in_order(digits):

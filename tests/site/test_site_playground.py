@@ -13,7 +13,7 @@ import pytest
 
 from exactfit.playground import PAGE, Playground
 
-BEGINNING = "Interpolates: all 120 points are right, with 100 hyperplanes, 6 detectors."
+BEGINNING = "Interpolates: all 120 points are right, with 100 hyperplanes, 5 detectors."
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -84,7 +84,7 @@ def test_a_pickled_model_takes_no_data_along(path: Path) -> None:
 
 def test_the_page_has_tables_and_for_images_pictures(path: Path) -> None:
     page = fitted(path).explain(pd.read_csv(path).dropna()).to_html()
-    assert page.count("<table>") == 4
+    assert page.count("<table>") == 8  # conditions, then rows, of four
     assert "<td>yellow</td>" in page
     X, y = load_digits(return_X_y=True)
     model = TableModel(InterpolatingClassifier(random_state=0), scale="none").fit(X[:80], y[:80])

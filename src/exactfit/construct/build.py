@@ -18,6 +18,7 @@ from ..outcome import Outcome
 from .algorithms import Setup, algorithm_1, algorithm_2
 from .construction import Construction, Trace
 from .hyperplanes import Given
+from .importances import importances
 from .noise import points_to_give_up
 from .parted import algorithm_1_by_parts
 from .patterns import rounded
@@ -158,7 +159,8 @@ def build(
     made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
     if len(overruled) and not len(made.trace.uncovered):
         made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
-    return _with_given_up(made, whole, out, recipe) if len(out) else made
+    made = _with_given_up(made, whole, out, recipe) if len(out) else made
+    return replace(made, trace=replace(made.trace, **importances(made.network, whole.X)))
 
 
 def _over_present_classes(

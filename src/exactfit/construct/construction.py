@@ -19,6 +19,8 @@ from .distinct import ClassOrder, Cover, Distinct
 from .hyperplanes import Hyperplanes
 
 _no_rows = np.empty(0, dtype=np.int64).copy
+_no_numbers = np.empty(0, dtype=np.float32).copy
+_no_counts = np.empty(0, dtype=np.uint8).copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,12 @@ class Trace:
     support_starts : ndarray of int64
     narrow : ndarray of int64
         Rows that are right, but without the margin.
+    importances : ndarray of float32, shape (n_features,)
+        How much each feature matters, see ``InterpolatingClassifier.feature_importances_``.
+    spreads : ndarray of float32, shape (n_features,)
+        How much two training rows that differ in a feature typically differ in it.
+    on_counts : ndarray of uint8, shape (n_hyperplanes,)
+        On how many of 255 training rows each hyperplane is on. Like those before it from some rows alone.
     margin : float
         How far every other row may move, by construction.
     n_rejected : int
@@ -71,6 +79,9 @@ class Trace:
     shares: Rows = field(default_factory=_no_rows)
     support_starts: Rows = field(default_factory=_no_rows)
     narrow: Rows = field(default_factory=_no_rows)
+    importances: NDArray[np.float32] = field(default_factory=_no_numbers)
+    spreads: NDArray[np.float32] = field(default_factory=_no_numbers)
+    on_counts: NDArray[np.uint8] = field(default_factory=_no_counts)
     margin: float = 0.0
     n_rejected: int = 0
     n_drawn: int = 0

@@ -184,7 +184,7 @@ class Detectors:
             return heights
         bits = sides(points, self.planes, self.first.bias)
         if self.is_small(len(points)):
-            heights[:] = self._lines @ bits.to_bool().astype(np.float32).T
+            heights[:] = self.lines @ bits.to_bool().astype(np.float32).T
             return heights
         words = bits.words
         if self.are_weighted:
@@ -201,7 +201,7 @@ class Detectors:
         return WIDEST * self.first.n_units < EXACT_FLOAT32 and is_small(n_points, *self.weights.shape)
 
     @property
-    def _lines(self) -> NDArray[np.float32]:
+    def lines(self) -> NDArray[np.float32]:
         """Masks or weights in float32, which holds all counts exactly where they are few."""
         lines = self.weights.values if isinstance(self.weights, WeightedMasks) else self.weights.bits.to_bool()
         return lines.astype(np.float32)

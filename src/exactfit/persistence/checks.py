@@ -61,10 +61,11 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _is_integer_vector(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == 1
+def _is_vector_of(dtype: Any) -> Check:
+    return lambda value: isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == 1
 
 
+_is_integer_vector = _is_vector_of(np.int64)
 _is_bool, _is_int, _is_float, _is_text = _is(bool), _is(int), _is(float), _is(str)
 
 # What every field of the records in a file may hold. Type hints are not taken apart: NumPy changes what its own are.
@@ -84,6 +85,9 @@ RECORDS: dict[type, dict[str, Check]] = {
         "shares": _is_integer_vector,
         "support_starts": _is_integer_vector,
         "narrow": _is_integer_vector,
+        "importances": _is_vector_of(np.float32),
+        "spreads": _is_vector_of(np.float32),
+        "on_counts": _is_vector_of(np.uint8),
         "margin": _is_float,
         "n_rejected": _is_int,
         "n_drawn": _is_int,
@@ -201,6 +205,10 @@ def check_trace(trace: Trace, network: Network) -> None:
     lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
     # A construction other than the paper's fills what applies to it.
     refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
+    d, n = network.n_features, network.widths[0]
+    sizes = (trace.importances, d), (trace.spreads, d), (trace.on_counts, n)
+    fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in sizes)
+    refuse_unless(fits, "its trace does not say the same about all features and hyperplanes")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")

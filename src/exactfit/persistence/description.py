@@ -71,6 +71,7 @@ LATER: dict[str, Header] = {
 # which is done, and nothing that it answers or proves depends on them.
 REMOVED = ("selection", "greedy_memory", "n_networks")
 SUPPORT = ("support", "shares", "support_starts")
+PROFILE = ("importances", "spreads", "on_counts")  # older files have none
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
@@ -149,8 +150,9 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
         arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
-    if not len(made.trace.narrow):
-        del arrays["narrow"]
+    for name in ("narrow", *PROFILE):
+        if not len(arrays[name]):
+            del arrays[name]
     counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
     header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
     tensors |= {f"trace.{name}": array for name, array in arrays.items()}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .answers import plot_anchors as plot_anchors
     from .answers import plot_coverage as plot_coverage
     from .answers import plot_explanation as plot_explanation
+    from .answers import plot_importances as plot_importances
     from .answers import plot_radii as plot_radii
     from .answers import plot_suspects as plot_suspects
     from .firing import animate_construction as animate_construction
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .regions import plot_regions as plot_regions
 
 _HOMES = {
-    "answers": ["plot_anchors", "plot_coverage", "plot_explanation", "plot_radii", "plot_suspects"],
+    "answers": ["plot_anchors", "plot_coverage", "plot_explanation", "plot_importances", "plot_radii", "plot_suspects"],
     "firing": ["animate_construction", "plot_detector", "plot_limit_shape", "plot_masks_and_weights"],
     "geometry": ["plot_covering", "plot_description", "plot_distances", "plot_limit", "plot_sizes"],
     "plane": ["frame", "plot_points"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._support.console import counted
 from .._support.parameters import check_whole, check_wholes, shown
 from ..certificate import Certificate
 from ..data import as_labels, as_points, refuse_other_features
@@ -131,6 +132,56 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
         own.set(xlabel="share of points answered", ylabel="share of these answers that are right")
         own.grid(color=GREY, alpha=0.25)
         own.legend(title="marker: exactly one class claims the point", loc="lower left")
+    return own
+
+
+@documented
+def plot_importances(model: Any, names: Sequence[str] | None = None, ax: Axes | None = None, *, most: int = 20) -> Axes:
+    """Draw how much each feature matters to a model, the largest first.
+
+    Parameters
+    ----------
+    model : InterpolatingClassifier or TableModel
+        Fitted: whatever has ``feature_importances_``.
+    names : sequence of str, optional
+        Of the features; by default those that the model was fitted to, or x0, x1 and so on.
+    {ax}
+    most : int
+        How many bars at most; what the others have together is said below.
+
+    {axes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from exactfit import InterpolatingClassifier
+    >>> from exactfit.plots import plot_importances
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> ax = plot_importances(InterpolatingClassifier(random_state=0).fit(X, y), most=5)
+    >>> len(ax.patches), ax.get_xlabel()[:20]
+    (5, 'importance (8 others')
+    """
+    check_fitted(model)
+    check_whole("most", most, at_least=1)
+    shares = np.asarray(model.feature_importances_)
+    own_names = getattr(model, "feature_names_in_", None)
+    named = [f"x{k}" for k in range(len(shares))] if own_names is None else list(map(str, own_names))
+    named = named if names is None else list(map(str, names))
+    if len(named) != len(shares):
+        raise ParameterError(f"names must be one for each of {len(shares)} features, got {len(named)}")
+    order = np.argsort(-shares, kind="stable")
+    order = np.argsort(-shares, kind="stable")
+    first, rest = order[:most], order[most:]
+    with axes_for(ax, (5.6, 1.0 + 0.27 * len(first))) as own:
+        bars = own.barh(range(len(first)), shares[first], height=0.7, color=color(0))
+        own.bar_label(bars, [f"{share:.1%}" for share in shares[first]], padding=3, fontsize=8, color=INK)
+        own.set_yticks(range(len(first)), [named[k] for k in first])
+        own.invert_yaxis()
+        own.tick_params(axis="y", length=0)
+        own.margins(x=0.12, y=0.02)
+        others = f" ({counted(len(rest), 'other')}: {shares[rest].sum():.1%} together)" if len(rest) else ""
+        own.set_xlabel(f"importance{others}")
+        own.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     return own
 
 

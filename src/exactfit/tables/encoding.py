@@ -200,7 +200,7 @@ class Encoding:
 
     def raw(self, table: Table) -> Floats:
         """The features of a table before they are scaled."""
-        columns = self._matched(table)
+        columns = self.matched(table)
         self._refuse_gaps(table, columns)
         X = np.zeros((len(table), len(self.mean)))
         starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
@@ -235,7 +235,7 @@ class Encoding:
             )
         return X
 
-    def _matched(self, table: Table) -> list[Column]:
+    def matched(self, table: Table) -> list[Column]:
         """The columns of a table in the order of the fields."""
         names = {column.name: column for column in table.columns}
         if not (self.header and table.header):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._support.console import counted, text_table
 from ..exceptions import ParameterError
-from ..explanation import SHOWN_POINTS, Explanation, Explanations
+from ..explanation import SHOWN_POINTS, Explanation, Explanations, conditions_table
 from .table import Column, Table
 
 MOST_LINES = 40  # about columns, before those of numbers share one
@@ -229,5 +229,6 @@ class RowExplanations(Explanations):
             parts.append(element("h2", f"Row {one.row}: {one.label}"))
             fires = "one detector fires" if len(one.fires) == 1 else f"{len(one.fires)} detectors fire"
             parts.append(element("p", f"Claimed by {claims}: {fires}."))
+            parts.append(conditions_table(one))
             parts.append(html_table(names, lines, ["strong", *[""] * (len(lines) - 1)]))
         return page(f"What stands behind the answers for {self.asked.name}", *parts)

@@ -21,6 +21,7 @@ from .explained import RowExplanations
 from .reading import read_chosen, read_table, refuse_old
 from .table import Floats, Missing, Table, speaking_of
 from .text import ReadOptions
+from .wording import TableWording
 
 
 class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -172,6 +173,12 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._encoding.scale
 
     @property
+    def feature_importances_(self) -> Floats:
+        """How much each of ``columns`` matters: what its features have together, see ``InterpolatingClassifier``."""
+        starts = np.cumsum([0, *(len(field.features) for field in self.columns)])[:-1]
+        return np.asarray(np.add.reduceat(self.classifier_.feature_importances_, starts))
+
+    @property
     def classes_(self) -> NDArray[Any]:
         """The labels, as read."""
         return np.asarray(self.classifier_.classes_)
@@ -266,6 +273,8 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         found = self.classifier_.explain(self.encode(asked), radii=radii)
         known = getattr(self, "table_", None) if training is None else self.read_training(training)
         parts = {part.name: getattr(found, part.name) for part in fields(found)}
+        wording = TableWording(self._encoding, asked, known)
+        parts["conditions"] = found.conditions and replace(found.conditions, wording=wording)
         if self._encoding.rows is not None:
             names = self._encoding.rows
             supports = found.supports and replace(found.supports, rows=names[found.supports.rows])

@@ -10,7 +10,8 @@ import { LAWS } from "./engine/draws.js";
 /**
  * @typedef {{
  *   data: string, count: number, noise: number, classes: number, algorithm: number, width: number, law: string,
- *   bias: number, order: string, detectors: string, margin: number, seed: number, step: number, points: Point[],
+ *   features: number, bias: number, order: string, detectors: string, margin: number, seed: number, step: number,
+ *   points: Point[],
  * }} State `step` counts hyperplanes and then detectors; -1 is the end
  */
 
@@ -27,6 +28,9 @@ const WORDS = {
   detectors: ["mask", "weighted"],
 };
 
+/** Words that pages once had: the default takes their place. @type {Partial<Record<string, string[]>>} */
+const REMOVED = { law: ["near-bisector"], order: ["greedy"] };
+
 /** The least and the greatest of each number, and its decimals. */
 export const NUMBERS = {
   count: [4, 500, 0],
@@ -34,6 +38,7 @@ export const NUMBERS = {
   classes: [2, 4, 0],
   algorithm: [1, 2, 0],
   width: [1, 600, 0],
+  features: [1, 4, 0],
   bias: [0, 2, 2],
   margin: [0, 95, 0],
   seed: [0, 9999, 0],
@@ -42,8 +47,8 @@ export const NUMBERS = {
 
 /** @type {State} */
 export const DEFAULT = Object.freeze({
-  data: "moons", count: 120, noise: 20, classes: 2, algorithm: 2, width: 100, law: "gaussian", bias: 1, order: "random",
-  detectors: "mask", margin: 0, seed: 1, step: -1, points: [],
+  data: "moons", count: 120, noise: 20, classes: 2, algorithm: 2, width: 100, law: "sparse", features: 4, bias: 1,
+  order: "random", detectors: "mask", margin: 0, seed: 1, step: -1, points: [],
 });
 
 /** What is not as it is by default, as the part of a link after the #. @param {State} state @returns {string} */
@@ -91,6 +96,7 @@ function known(name) {
 /** @param {string} name @param {string} value @returns {string | number} */
 function parseValue(name, value) {
   if (Object.hasOwn(WORDS, name)) {
+    if (REMOVED[name]?.includes(value)) return String(DEFAULT[/** @type {keyof State} */ (name)]);
     const word = WORDS[/** @type {keyof typeof WORDS} */ (name)].find((allowed) => allowed === value);
     if (word === undefined) throw new RangeError(`${name} is none of those that there are`);
     return word;

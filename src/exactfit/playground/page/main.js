@@ -87,8 +87,8 @@ function build(size) {
   asked += 1;
   askedFor = state;
   document.body.dataset.busy = "yes";
-  const { algorithm, width, law, bias, order, detectors, margin, seed } = state;
-  const recipe = { algorithm, width, law, maxBias: bias, order, detectors, margin, seed };
+  const { algorithm, width, law, features, bias, order, detectors, margin, seed } = state;
+  const recipe = { algorithm, width, law, maxFeatures: features, maxBias: bias, order, detectors, margin, seed };
   worker.postMessage({ id: asked, points: pointsOf(state), recipe, size });
   setTimeout(() => (byId("busy", HTMLParagraphElement).hidden = asked === answered), 150);
 }

@@ -45,7 +45,8 @@ self.addEventListener("message", (event) => {
 function warmUp() {
   const points = pointsOf({ ...DEFAULT, count: WARM });
   const recipe = /** @type {const} */ ({
-    algorithm: 2, width: WARM, law: "gaussian", maxBias: 1, order: "random", detectors: "mask", margin: 0, seed: 1,
+    algorithm: 2, width: WARM, law: "sparse", maxFeatures: 4, maxBias: 1, order: "random", detectors: "mask", margin: 0,
+    seed: 1,
   });
   work({ id: 0, points, recipe, size: WARM });
 }

@@ -4,7 +4,7 @@
 
 import { openCounts, separate } from "./adaptive.js";
 import { claimWithoutMargin, ClassOrder, coverInTurn } from "./cover.js";
-import { mean, planeSource, Random, radius } from "./draws.js";
+import { planeSource, Random, radius } from "./draws.js";
 import { norm, patternsOf, separation } from "./patterns.js";
 import { weightedCovers } from "./weighted.js";
 
@@ -16,10 +16,9 @@ import { weightedCovers } from "./weighted.js";
 /** @typedef {import("./signs.js").Planes} Planes */
 
 /**
- * How a network is to be built. `maxBias` is in radii of the data, `margin` in per cent of half the separation.
- * @typedef {{
- *   algorithm: 1 | 2, width: number, law: import("./draws.js").Law, maxBias: number,
- *   order: "random" | "rows", detectors: "mask" | "weighted", margin: number, seed: number,
+ * How a network is to be built. `margin` is in per cent of half the separation.
+ * @typedef {import("./draws.js").Drawing & {
+ *   algorithm: 1 | 2, width: number, order: "random" | "rows", detectors: "mask" | "weighted", margin: number,
  * }} Recipe
  */
 
@@ -34,8 +33,7 @@ import { weightedCovers } from "./weighted.js";
  * }} Construction
  */
 
-/** Purposes of random streams. */
-const HYPERPLANES = 1;
+/** Purposes of random streams, beside that of hyperplanes. */
 const ORDER = 2;
 const BISECTORS = 3;
 
@@ -76,8 +74,7 @@ export function construct(points, recipe) {
   refuseContradictions(points);
   const targets = chooseTargets(points);
   const margin = recipe.margin && (separation(points).distance / 2) * (recipe.margin / 100);
-  const maxBias = recipe.maxBias * radius(points);
-  const source = planeSource(points, targets, recipe.law, maxBias, new Random(recipe.seed, HYPERPLANES));
+  const source = planeSource(points, targets, recipe);
   const { planes, rescued } = recipe.algorithm === 1
     ? separate(points, targets, source, margin, new Random(recipe.seed, BISECTORS))
     : { planes: source(recipe.width), rescued: 0 };
@@ -177,5 +174,3 @@ function robustRadius(points, planes) {
   }
   return least;
 }
-
-export { mean };

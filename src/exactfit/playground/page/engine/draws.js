@@ -1,17 +1,21 @@
 /**
- * Random hyperplanes: the paper's law and bisectors, from a seed.
+ * Random hyperplanes from a seed: the paper's law and bisectors here, sparse ones in a module of their own.
  *
- * Weights are rounded to numbers that float32 holds, biases are float64, as in Python; the random numbers are this
- * page's own.
+ * Weights are rounded to numbers that float32 holds, biases are float64, as in Python; the random numbers of the first
+ * two laws are this page's own.
  */
 
 import { norm, exponentOf } from "./patterns.js";
+import { sparseSource } from "./sparse.js";
 
 /** @typedef {import("./patterns.js").Points} Points */
 /** @typedef {import("./signs.js").Planes} Planes */
 
-export const LAWS = /** @type {const} */ (["gaussian", "bisector"]);
+export const LAWS = /** @type {const} */ (["sparse", "gaussian", "bisector"]);
 /** @typedef {typeof LAWS[number]} Law */
+
+/** Purpose of the random numbers that hyperplanes are made of. */
+const HYPERPLANES = 1;
 
 /** Random numbers from a seed and a purpose: the 32-bit generator sfc32. */
 export class Random {
@@ -74,12 +78,19 @@ export function radius(points) {
 }
 
 /**
+ * How hyperplanes are drawn: `maxBias`, in radii of the data, is for Gaussian ones, `maxFeatures` for sparse ones.
+ * @typedef {{law: Law, maxBias: number, maxFeatures: number, seed: number}} Drawing
+ */
+
+/**
  * An endless supply of hyperplanes.
- * @param {Points} points @param {number[]} targets @param {Law} law @param {number} maxBias @param {Random} random
+ * @param {Points} points @param {number[]} targets @param {Drawing} drawing
  * @returns {(count: number) => Planes}
  */
-export function planeSource(points, targets, law, maxBias, random) {
-  if (law === "gaussian") return (count) => gaussian(points, maxBias, random, count);
+export function planeSource(points, targets, { law, maxBias, maxFeatures, seed }) {
+  if (law === "sparse") return sparseSource(points, targets, maxFeatures, seed);
+  const random = new Random(seed, HYPERPLANES);
+  if (law === "gaussian") return (count) => gaussian(points, maxBias * radius(points), random, count);
   const draw = pairDraw(points, targets, random);
   return (count) => bisectors(points, Array.from({ length: count }, draw));
 }

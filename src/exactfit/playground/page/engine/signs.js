@@ -31,6 +31,17 @@ export function parts(value) {
 }
 
 /**
+ * The float64 number next to a finite one, on the side of an infinity.
+ * @param {number} value @param {number} towards @returns {number}
+ */
+export function next(value, towards) {
+  if (value === 0) return Math.sign(towards) * Number.MIN_VALUE;
+  scratch.setFloat64(0, value);
+  scratch.setBigInt64(0, scratch.getBigInt64(0) + (value > 0 === towards > 0 ? 1n : -1n));
+  return scratch.getFloat64(0);
+}
+
+/**
  * The sign of wx * x + wy * y + b, in integers.
  * @param {number} wx @param {number} wy @param {number} b @param {number} x @param {number} y
  * @returns {number} -1, 0 or 1

@@ -1,0 +1,313 @@
+"""Conditions: hyperplanes in words, with names and units of the data, and how a point stands to them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .construct.importances import FULL
+from .data.matrices import dense_rows
+from .network.detectors import Detectors
+from .network.sides import sides
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+NAMED, NAMED_NEAR = 5, 3  # conditions of an explanation: those that say most, then those that hold only just
+NEAR = 0.1  # of what rows typically differ by: a condition that holds by less holds only just
+LONGEST = 8  # features of a condition: sentences of more say nothing to anybody
+DIGITS, CLEAN, MOST_DIGITS = 4, 12, 17  # where training rows are not at hand; of cells; of any float64
+LONGEST_CELL, LONGEST_SUM = 8, 5  # characters of a point's own number that is shown as it is
+HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that holds at a point and speaks for its answer: one side of a hyperplane.
+
+    Attributes
+    ----------
+    text : str
+        In words, in the units of the data.
+    here : str
+        The point's own value; empty where the text says it.
+    unit : str
+        Of the threshold and the value, for dates: days.
+    where : str
+        Which of the point's categories it takes for granted, as the text says: with others the threshold is another.
+    features : tuple of str
+        What the hyperplane looks at.
+    weights : tuple of float
+    relation : {{">", "<", ">=", "<="}}
+        Between the weighted sum of the features and the threshold.
+    threshold, value : float
+        The latter is the weighted sum at the point. Both are rounded so that the condition stays true.
+    hyperplane : int
+        Its number in the network.
+    slack : float
+        How much of its slack the detector would lose if the condition failed.
+    rate : float or None
+        Share of the training rows for which it holds; None if not known, or if it is about some of them (``where``).
+    near : bool
+        Whether it holds only just: by less than a tenth of what rows typically differ by.
+
+    Examples
+    --------
+    >>> from exactfit.conditions import Condition
+    >>> print(
+    ...     Condition(
+    ...         "width - height > 0.4", "1.5", "", "", ("width", "height"), (1.0, -1.0), ">", 0.4, 1.5, 7, 0.125, 0.25
+    ...     )
+    ... )
+    width - height > 0.4 (1.5, by 1.1; in 25% of rows; slack 0.125)
+    """
+
+    text: str
+    here: str
+    unit: str
+    where: str
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    relation: str
+    threshold: float
+    value: float
+    hyperplane: int
+    slack: float
+    rate: float | None = None
+    near: bool = False
+
+    def __str__(self) -> str:
+        here = [f"{self.here}, by {self.away}"] if self.here else []
+        rate = [] if self.rate is None else [f"in {self.rate:.0%} of rows"]
+        return f"{self.text} ({'; '.join([*here, *rate, f'slack {self.slack:.3g}'])})"
+
+    @property
+    def distance(self) -> float:
+        """How far the value is from the threshold."""
+        return abs(self.value - self.threshold)
+
+    @property
+    def away(self) -> str:
+        """The distance as text, with its unit."""
+        return f"{shown(rounded(self.distance, 3))} {self.unit}".rstrip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self) | {"features": list(self.features), "weights": list(self.weights)}
+
+
+class Inequality(NamedTuple):
+    """What holds at a point, in the units of the data: weights times features, relation, threshold.
+
+    It does where the features in ``fixed`` have their values.
+    """
+
+    features: list[int]
+    weights: list[float]
+    relation: str
+    threshold: float
+    value: float
+    fixed: dict[int, float]
+
+    def holds(self, sums: Any) -> Any:
+        """Return for which sums it is true."""
+        return HOLDS[self.relation](sums, self.threshold)
+
+
+class Sentence(NamedTuple):
+    """What a :class:`Condition` has in words."""
+
+    text: str
+    here: str = ""
+    unit: str = ""
+    where: str = ""
+
+
+class Wording:
+    """Names and units of features: those of the points."""
+
+    def __init__(self, names: Sequence[str] | None = None, image_shape: Sequence[int] | None = None) -> None:
+        self.names, self.image_shape = names, image_shape
+
+    def name(self, feature: int) -> str:
+        """Return a feature's name; without names x and its number, or the place of a pixel."""
+        if self.names is not None:
+            return str(self.names[feature])
+        if self.image_shape is None:
+            return f"x{feature}"
+        return f"x[{', '.join(map(str, map(int, np.unravel_index(feature, tuple(self.image_shape)))))}]"
+
+    def units(self, features: list[int]) -> tuple[Floats, Floats]:
+        """Return by what numbers of the data are divided, and what is subtracted before, to make those of points."""
+        return np.ones(len(features)), np.zeros(len(features))
+
+    def is_indicator(self, feature: int) -> bool:
+        """Return whether a feature is 0 or 1 and says so by its name."""
+        return False
+
+    def training_sums(self, found: Inequality) -> Floats | None:
+        """Return the weighted sums of the training rows that a condition is about, if they are at hand."""
+        return None
+
+    def sentence(self, found: Inequality, row: int) -> Sentence | None:
+        """Return a condition in words; None if there is nothing to say."""
+        terms = [f"{_factor(w)}{self.name(j)}" for j, w in zip(found.features, found.weights, strict=True)]
+        text = terms[0] + "".join(f" - {term[1:]}" if term[0] == "-" else f" + {term}" for term in terms[1:])
+        return Sentence(f"{text} {found.relation} {shown(found.threshold)}", shown(found.value))
+
+
+def _factor(weight: float) -> str:
+    return {1.0: "", -1.0: "-"}.get(weight, f"{shown(weight)} ")
+
+
+def shown(number: float) -> str:
+    """Return a number as text, without an exponent unless it is huge or tiny.
+
+    Examples
+    --------
+    >>> from exactfit.conditions import shown
+    >>> shown(120000.0), shown(0.25), shown(1e-30)
+    ('120000', '0.25', '1e-30')
+    """
+    return f"{number + 0.0:.{MOST_DIGITS - 2}g}"  # and -0.0 is 0
+
+
+def rounded(number: float, digits: int) -> float:
+    """Return a number with some significant digits, all of those before the point."""
+    whole = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
+    return float(f"{number:.{max(digits, whole)}g}")
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Conditions of points for their answers, found when they are asked for."""
+
+    detectors: Detectors
+    points: Any
+    wording: Wording
+    spreads: NDArray[np.float32]
+    on_counts: NDArray[np.uint8]
+
+    @cached_property
+    def _planes(self) -> Any:
+        return sp.csr_array(self.detectors.planes)
+
+    def of(self, row: int, detector: int, sense: int) -> tuple[Condition, ...]:
+        """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1).
+
+        First come those that add most to the detector's slack compared with a random training row, which is what a
+        condition's failing would cost times the share of the rows for which it fails; then those that hold only just,
+        by what failing would cost. Both are per feature that they look at: short ones come first.
+        """
+        is_long = self.detectors.planes.shape[1] > LONGEST and not sp.issparse(self.detectors.planes)
+        if is_long or not self.detectors.activation.is_threshold:
+            return ()
+        point = dense_rows(self.points, slice(row, row + 1))
+        bias = self.detectors.first.bias
+        on = sides(point, self.detectors.planes, bias).to_bool()[0]
+        own = self.detectors.take(np.array([detector]), self.detectors.limits[[detector]])
+        slack = sense * np.where(on, -1, 1) * own.lines[0] / own.spans[0]
+        rates = np.where(on, self.on_counts, FULL - self.on_counts) / FULL if len(self.on_counts) else np.zeros(len(on))
+        sizes = np.diff(self._planes.indptr)
+        sayable = np.flatnonzero((slack > 0) & (sizes > 0) & (sizes <= LONGEST))
+        most = sayable[np.argsort(-(slack * (1 - rates) / np.maximum(sizes, 1))[sayable], kind="stable")]
+        near = self._near(point[0], sayable)
+        just = near[np.argsort(-(slack / np.maximum(sizes, 1))[near], kind="stable")]
+        seen: set[Any] = set()
+        known = len(self.on_counts) > 0
+        found = [
+            replace(one, slack=float(slack[k]), rate=float(rates[k]) if known and not one.where else None)
+            for places, count in ((most, NAMED), (just, NAMED_NEAR))
+            for k, one in islice(self._distinct(places, seen, point[0], on, row, set(near.tolist())), count)
+            if one.near or places is most
+        ]
+        return tuple(sorted(found, key=lambda one: one.near))
+
+    def _near(self, point: Floats, places: Rows) -> Rows:
+        """Return which of some hyperplanes are so close to a point that it is on its side only just."""
+        if not len(self.spreads):
+            return places[:0]
+        planes = self._planes[places]
+        typical = abs(planes) @ self.spreads.astype(np.float64)
+        return np.asarray(places[np.abs(planes @ point + self.detectors.first.bias[places]) < NEAR * typical])
+
+    def _distinct(
+        self, places: Rows, seen: set[Any], point: Floats, on: NDArray[np.bool_], row: int, near: set[int]
+    ) -> Iterator[tuple[int, Condition]]:
+        """Yield conditions that can be said, one for each weighted sum and direction."""
+        for k in places.tolist():
+            part = slice(*self._planes.indptr[k : k + 2])
+            features, weights = self._planes.indices[part].tolist(), self._planes.data[part].tolist()
+            found = self._in_units(features, weights, float(self.detectors.first.bias[k]), point)
+            said = self.wording.sentence(found, row)
+            key = (said and said.where, *found.features, *found.weights, found.relation[0])
+            if said is not None and key not in seen:
+                seen.add(key)
+                names, just = tuple(map(self.wording.name, found.features)), k in near and bool(said.here)
+                numbers = tuple(found.weights), found.relation, found.threshold, found.value
+                yield k, Condition(*said, names, *numbers, hyperplane=k, slack=0.0, near=just)
+
+    def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality:
+        """Return what holds at a point, in short numbers that keep it true; indicators beside numbers are fixed."""
+        terms = (Fraction(w) * Fraction(x) for w, x in zip(weights, point[features].tolist(), strict=True))
+        excess = float(sum(terms, Fraction(bias)))
+        scale, mean = self.wording.units(features)
+        own = [rounded(x, CLEAN) for x in (point[features] * scale + mean).tolist()]
+        entries = list(zip(features, (np.array(weights) / scale).tolist(), own, strict=True))
+        fixed = {j: x for j, _, x in entries if self.wording.is_indicator(j)}
+        fixed = fixed if len(fixed) < len(entries) else {}
+        entries = [entry for entry in entries if entry[0] not in fixed]
+        # The smallest weight is 1, and more are positive than negative; of a difference, it is positive.
+        sign = sum(math.copysign(1, w) for _, w, _ in entries) or sum(w * x for _, w, x in entries)
+        unit = math.copysign(min(abs(w) for _, w, _ in entries), sign)
+        entries = sorted(((j, rounded(w / unit, DIGITS), x) for j, w, x in entries), key=lambda entry: entry[1] < 0)
+        value = rounded(math.fsum(w * x for _, w, x in entries), CLEAN)
+        relation = (">" if unit > 0 else "<") if excess > 0 else ("<=" if unit > 0 else ">=")
+        named, short, _ = map(list, zip(*entries, strict=True))
+        return _shortened(Inequality(named, short, relation, value - excess / unit, value, fixed), self.wording)
+
+
+def _shortened(found: Inequality, wording: Wording) -> Inequality:
+    """Return a condition with short numbers: true of the same training rows, or else of this row, by about as much."""
+    if not found.holds(found.value):  # so close that the difference was lost
+        found = found._replace(threshold=math.nextafter(found.value, -math.inf if ">" in found.relation else math.inf))
+    sums, slightly = wording.training_sums(found), abs(found.value - found.threshold) / 20
+    known = np.append([] if sums is None else sums, found.value)
+    for digits in range(DIGITS if sums is None else 1, MOST_DIGITS):
+        fitting = [
+            one
+            for one in _around(found.threshold, digits)
+            if np.array_equal(HOLDS[found.relation](known, one), found.holds(known))
+            and (sums is not None or abs(one - found.threshold) <= slightly)
+        ]
+        if fitting:
+            found = found._replace(threshold=fitting[0])
+            break
+    if len(shown(found.value)) > (LONGEST_CELL if len(found.features) == 1 else LONGEST_SUM):
+        for digits in range(DIGITS, MOST_DIGITS):
+            value = rounded(found.value, digits)
+            if found.holds(value) and abs(value - found.value) <= slightly:
+                return found._replace(value=value)
+    return found
+
+
+def _around(number: float, digits: int) -> list[float]:
+    """Return the nearest number with some significant digits, then its neighbours."""
+    nearest = rounded(number, digits)
+    if not nearest:
+        return [nearest]
+    size = math.floor(math.log10(abs(nearest))) + 1
+    step = 10.0 ** (size - max(digits, size))
+    return [nearest, *(rounded(nearest + side * step, digits) for side in (-1, 1))]
