@@ -28,12 +28,14 @@ from array import array
 from fractions import Fraction
 from itertools import pairwise
 
-FORMATS = ("1", "2")  # of the file
+FORMATS = ("1", "2", "3")  # of the file
 LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the last of a header
 LARGEST_SIZE = 2**31  # of what is counted: features, units, classes
 LARGEST_LIMIT, LARGEST_WEIGHTED = 2**60, 2**23  # biases and inputs of integer layers: the package counts in int64
 # Types of tensors as NumPy writes them, of biases as files name them, of numbers as the array module does.
-TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I8": "|i1", "U8": "|u1"}
+TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I32": "<i4", "U32": "<u4", "I16": "<i2", "U16": "<u2",
+         "I8": "|i1", "U8": "|u1"}  # fmt: skip
+LISTS = ("U8", "I8", "U16", "I16", "U32", "I32", "I64")  # rows and indices: format 3 takes the first that holds all
 BIASES = {"float64": "F64", "float32": "F32", "int64": "I64", "integers": "U8"}
 CODES = {"f4": "f", "f8": "d", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
          "b1": "B"}  # fmt: skip
@@ -111,6 +113,10 @@ def take(tensors, name, *types, n_dims=1):
     refuse_unless(kind in types and len(shape) == n_dims, f"tensor {name!r} is missing, or of another type or shape")
     numbers = unpacked(octets, CODES[TYPES[kind][1:]])
     refuse_unless(kind[0] != "F" or all(map(math.isfinite, numbers)), f"tensor {name!r} is not finite")
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    tops = [(form, 1 << int(form[1:]) - (form[0] == "I")) for form in types if form[0] in "IU"]
+    smallest = [form for form, top in tops if -top * (form[0] == "I") <= low and high < top][:1]
+    refuse_unless(kind[0] == "F" or [kind] in (smallest, ["I64"]), f"tensor {name!r} is not packed as it must be")
     return shape, numbers
 
 
@@ -142,8 +148,8 @@ def read_weights(kind, own):
         bits = lambda u: enumerate(reversed(f"{int.from_bytes(mask(u), 'little'):b}"))  # noqa: E731
         return units, n_bits, lambda u: ((i, sign) for i, bit in bits(u) if bit == "1"), 0
     if kind == "sparse":
-        (_, data), (_, indices) = own("data", "F64", "F32"), own("indices", "I64")
-        (_, starts), (_, (units, inputs)) = own("indptr", "I64"), own("shape", "I64")
+        (_, data), (_, indices) = own("data", "I8", "I16", "F32", "F64"), own("indices", *LISTS)
+        (_, starts), (_, (units, inputs)) = own("indptr", *LISTS), own("shape", "I64")
         follow = len(starts) == units + 1 and starts[0] == 0 and starts[-1] == len(indices) == len(data)
         refuse_unless(follow and list(starts) == sorted(starts), "the rows of a sparse layer do not follow one another")
         lines, (data, power) = [indices[start:stop] for start, stop in pairwise(starts)], scaled(data)
@@ -272,7 +278,7 @@ class Model:
         refuse_unless(self.rounds in (None, "float64", "float32"), f"exact_in={self.rounds!r} is not known here")
         if "certificate" in header:
             self.read_classes(**header["classes"])
-        rows = {name[12:]: take(tensors, name, "I64")[1] for name in list(tensors) if name.startswith("certificate.")}
+        rows = {name[12:]: take(tensors, name, *LISTS)[1] for name in list(tensors) if name.startswith("certificate.")}
         self.given_up, self.narrow = set(rows.get("given_up", ())), set(rows.get("narrow", ()))
         several = "trace.detector_starts" in tensors
         refuse_unless(not several, "it holds several networks that answer together, as an earlier version made them")

@@ -72,10 +72,15 @@ CONSTRUCTORS: dict[str, Build] = dict(
         _make(OWN, "fixed", "bisector", "one"),
         _make(OWN, "adaptive", "gaussian", "one"),
         _make(OWN, "adaptive", "bisector", "all"),
+        _make("threshold", "fixed", "sparse", "one"),
+        _make("threshold", "adaptive", "sparse", "all"),
+        _make("relu", "fixed", "sparse", "all"),
+        _make(OWN, "adaptive", "sparse", "one"),
     ]
 )
 CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Recipe(detectors="weighted", target="all"), WIDTH)
 CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Recipe(detectors="weighted", hyperplanes="bisector"), 0)
+CONSTRUCTORS["weighted-sparse"] = partial(_fixed, Recipe(detectors="weighted", hyperplanes="sparse"), WIDTH)
 CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Recipe(detectors="weighted"), 2)
 CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
 CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)

@@ -100,7 +100,13 @@ def models(folder: Path) -> list[ModelBase]:
     for octets in (model_file(path), table_file(path)):
         path.write_bytes(octets)
         made.append(ModelBase.of(path))
-    fits = {"weighted": {"detectors": "weighted"}, "relu": {"activation": "relu"}, "noise": {"noise": 0.2}}
+    fits: dict[str, Any] = {
+        "weighted": {"detectors": "weighted"},
+        "sparse": {"hyperplanes": "sparse", "detectors": "weighted", "max_features": (1, 2)},
+        "sparse masks": {"hyperplanes": "sparse", "exact_in": "float32"},
+        "relu": {"activation": "relu"},
+        "noise": {"noise": 0.2},
+    }
     kept: list[Any] = [fitted(points(), labels(0, 1, 2), width=70, **options) for options in fits.values()]
     kept += [make() for make in NETWORKS.values()]
     kept += [adaptive_width(points(), labels(0, 1), random_state=0)]

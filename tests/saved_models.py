@@ -56,8 +56,17 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
+    "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
+    "sparse images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(3, 1), max_features=2),
+    "sparse relu": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", activation="relu", width=400),
     "weighted bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="bisector", detectors="weighted"),
     "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
+    "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
+    "sparse masks": lambda: fitted(points(), labels("a", "b"), hyperplanes="sparse", max_features=(2, 3)),
+    "images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(1, 3), detectors="weighted"),
+    "sparse and bisectors": lambda: fitted(
+        points(), labels(0, 1), hyperplanes="sparse", detectors="weighted", margin=0.02, min_width=0
+    ),
     "own function": lambda: fitted(points(), labels(0, 1), activation=squared_relu),
     "own activation": lambda: fitted(points(), labels(0, 1, 2), activation=OWN),
     "bool labels": lambda: fitted(points(), labels(True, False)),
@@ -97,6 +106,10 @@ NETWORKS: dict[str, Callable[[], Network]] = {
         Layer(Dense(np.asfortranarray(points(4))), np.zeros(4), RELU), Layer(Dense(points(1, 4)), np.zeros(1), None)
     ),
     "sparse": lambda: network(Layer(Sparse(sp.csr_array([[0.0, 2.5, 0.0]])), np.array([0.1]), THRESHOLD)),
+    "whole sparse": lambda: network(
+        Layer(Sparse(sp.csr_array(np.float32([[1, 0, -1], [0, 300, 0], [0, 0, 0]]))), np.ones(3), THRESHOLD),
+        Layer(Dense(-np.ones((1, 3))), np.zeros(1), None),
+    ),
     "three sparse": lambda: network(
         Layer(Sparse(sp.csr_array(np.eye(3) * 1.5)), np.array([0.1, 0.2, 0.3]), THRESHOLD),
         Layer(Dense(-np.ones((1, 3))), np.zeros(1), None),

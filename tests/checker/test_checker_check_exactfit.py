@@ -21,6 +21,7 @@ from exactfit import InterpolatingClassifier, TableModel, read_table, repair, sa
 from exactfit.cli import main
 from exactfit.exceptions import InterpolationWarning
 from exactfit.network import Network
+from exactfit.persistence.packing import unpacked
 
 
 def check(*arguments: object) -> tuple[int, str]:
@@ -84,6 +85,8 @@ MODELS = {
     "plain": {},
     "weighted": {"detectors": "weighted"},
     "float32": {"exact_in": "float32"},
+    "sparse": {"hyperplanes": "sparse", "detectors": "weighted"},
+    "sparse margin": {"hyperplanes": "sparse", "margin": "40%", "detectors": "weighted"},
     "margin": {"margin": "40%"},
     "weighted margin": {"margin": "40%", "detectors": "weighted", "target": "all"},
 }
@@ -137,9 +140,10 @@ def forge(path: Path, change) -> None:
     path.write_bytes(safetensors.numpy.save(tensors, {"exactfit": text}))
 
 
-def test_it_answers_as_the_network_does_when_one_number_is_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("law", "numbers"), [("gaussian", "values"), ("sparse", "data")])
+def test_it_answers_as_the_network_does_when_one_number_is_changed(law: str, numbers: str, tmp_path: Path) -> None:
     X, y = small_problem()
-    model = InterpolatingClassifier(random_state=0).fit(X, y)
+    model = InterpolatingClassifier(hyperplanes=law, min_width=0, random_state=0).fit(X, y)
     save(model, tmp_path / "whole")
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
@@ -147,7 +151,7 @@ def test_it_answers_as_the_network_does_when_one_number_is_changed(tmp_path: Pat
     for turn in range(12):
         path = tmp_path / "m"
         path.write_bytes((tmp_path / "whole").read_bytes())
-        name = ("network.layers.0.bias", "network.layers.1.bias", "network.layers.0.weights.values")[turn % 3]
+        name = ("network.layers.0.bias", "network.layers.1.bias", f"network.layers.0.weights.{numbers}")[turn % 3]
         changed: dict = {}
 
         def one_number(header: dict, tensors: dict, name: str = name, changed: dict = changed) -> None:
@@ -158,7 +162,11 @@ def test_it_answers_as_the_network_does_when_one_number_is_changed(tmp_path: Pat
 
         forge(path, one_number)
         header = model.network_.header()
-        parts = {key.removeprefix("network."): part for key, part in changed.items() if key.startswith("network.")}
+        parts = {
+            key.removeprefix("network."): unpacked(key, part)
+            for key, part in changed.items()
+            if key.startswith("network.")
+        }
         wrong = np.flatnonzero(Network.from_parts(header, parts).decide(X) != y)
         code, text = check(path, tmp_path / "X.npy", tmp_path / "y.npy")
         assert code == (FAILS if len(wrong) else HOLDS), text

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checker_runs import CHECKER, FAILS, HOLDS, REFUSED, is_sound, loaded, parts_of_file, run_alone, run_here
-from forgeries import FORGERIES, NETWORK_FORGERIES, Forge, forged, put, swap
+from forgeries import FORGERIES, NETWORK_FORGERIES, PACKINGS, SPARSE_FORGERIES, Forge, forged, put, swap
 from saved_models import NETWORKS, fitted, labels, points
 from sklearn.linear_model import LogisticRegression
 
@@ -30,7 +30,7 @@ PROGRAM = loaded()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a model of three labels, and its data."""
-    exactfit.save(fitted(X, labels("a", "b", "ö")[:30]), tmp_path / "m")
+    exactfit.save(fitted(X, labels("a", "b", "ö")[:30], hyperplanes="gaussian"), tmp_path / "m")
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", labels("a", "b", "ö")[:30])
     return tmp_path
@@ -196,6 +196,19 @@ REST = {
 def test_what_load_refuses_is_refused(name: str, folder: Path) -> None:
     forged((folder / "m").read_bytes(), folder / "m", FORGERIES[name])
     assert is_refused(folder)
+
+
+# Numbers may stay as they are in memory, as in files of formats 1 and 2; options are no matter of the checker.
+SPARSE_REST = {name for name in SPARSE_FORGERIES | PACKINGS if "in memory" in name or "max_features" in name}
+
+
+@pytest.mark.parametrize("name", sorted((SPARSE_FORGERIES | PACKINGS).keys() - SPARSE_REST))
+def test_what_load_refuses_of_a_sparse_layer_is_refused(name: str, tmp_path: Path) -> None:
+    y = labels(0, 1, 2)[:30]
+    save_with(tmp_path, fitted(X, y, hyperplanes="sparse", detectors="weighted", width=70), X, y)
+    octets = (tmp_path / "m").read_bytes()
+    forged(octets, tmp_path / "m", (SPARSE_FORGERIES | PACKINGS)[name], repacked=name not in PACKINGS)
+    assert is_refused(tmp_path)
 
 
 OWN = [("own", change) for name, change in NETWORK_FORGERIES if name == "own"]

@@ -8,7 +8,19 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from forgeries import FORGERIES, NETWORK_FORGERIES, W0, Forge, drop, forged, put, swap, table_file
+from forgeries import (
+    FORGERIES,
+    NETWORK_FORGERIES,
+    PACKINGS,
+    SPARSE_FORGERIES,
+    W0,
+    Forge,
+    drop,
+    forged,
+    put,
+    swap,
+    table_file,
+)
 from saved_models import NETWORKS, fitted, labels, points
 
 from exactfit import Certificate, save
@@ -50,70 +62,9 @@ def sparse(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def first_two_equal(numbers: Any) -> Any:
-    """The first index of the first row that has two comes twice there."""
-    row = int(np.flatnonzero(np.diff(numbers[f"{W0}indptr"]) > 1)[0])
-    start = int(numbers[f"{W0}indptr"][row])
-    numbers[f"{W0}indices"][start + 1] = numbers[f"{W0}indices"][start]
-
-
-def out_of_order(numbers: Any) -> Any:
-    """The first row that has two entries holds them the other way round."""
-    row = int(np.flatnonzero(np.diff(numbers[f"{W0}indptr"]) > 1)[0])
-    start = int(numbers[f"{W0}indptr"][row])
-    for name in ("indices", "data"):
-        numbers[f"{W0}{name}"][start : start + 2] = numbers[f"{W0}{name}"][start : start + 2][::-1]
-
-
-SPARSE_FORGERIES: dict[str, Forge] = {
-    "feature beyond the points": swap(f"{W0}indices", lambda places: places + 3),
-    "feature below zero": swap(f"{W0}indices", lambda places: places - 1),
-    "feature twice": lambda _, tensors: first_two_equal(tensors),
-    "features out of order": lambda _, tensors: out_of_order(tensors),
-    "fewer features": swap(f"{W0}indices", lambda places: places[:-1]),
-    "fewer weights": swap(f"{W0}data", lambda weights: weights[:-1]),
-    "starts that fall": swap(f"{W0}indptr", lambda starts: starts[::-1]),
-    "starts that do not begin": swap(f"{W0}indptr", lambda starts: np.maximum(starts, 1)),
-    "starts that do not end": swap(f"{W0}indptr", lambda starts: np.minimum(starts, 5)),
-    "fewer starts": swap(f"{W0}indptr", lambda starts: starts[:-1]),
-    "NaN": swap(f"{W0}data", lambda weights: weights * np.nan),
-    "infinite": swap(f"{W0}data", lambda weights: weights * np.inf),
-    "half weights": swap(f"{W0}data", lambda weights: weights.astype(np.float16)),
-    "integer weights": swap(f"{W0}data", lambda weights: weights.astype(np.int32)),
-    "square weights": swap(f"{W0}data", lambda weights: weights[None]),
-    "square features": swap(f"{W0}indices", lambda places: places[None]),
-    "real features": swap(f"{W0}indices", lambda places: places.astype(np.float64)),
-    "more hyperplanes": swap(f"{W0}shape", lambda shape: shape + np.array([1, 0])),
-    "hyperplanes beyond memory": swap(f"{W0}shape", lambda shape: [2**62, 3]),
-    "more features": swap(f"{W0}shape", lambda shape: [70, 2**40]),
-    "short shape": swap(f"{W0}shape", lambda shape: shape.astype(np.uint8)),
-    "infinite bias": swap("network.layers.0.bias", lambda bias: bias * np.inf),
-    "max_features": put("parameters", "max_features", 0),
-    "max_features turned round": put("parameters", "max_features", [3, 2]),
-    "max_features that is none": put("parameters", "max_features", "4"),
-    "three max_features": put("parameters", "max_features", [1, 2, 3]),
-}
-
-
 @pytest.mark.parametrize("name", SPARSE_FORGERIES)
 def test_what_no_sparse_layer_is_is_refused(name: str, sparse: bytes, path: Path) -> None:
     forged(sparse, path, SPARSE_FORGERIES[name])
-
-
-PACKINGS: dict[str, Forge] = {
-    "weights as they are in memory": swap(f"{W0}data", lambda weights: weights.astype(np.float32)),
-    "weights in two bytes": swap(f"{W0}data", lambda weights: weights.astype(np.int16)),
-    "weights without a sign": swap(f"{W0}data", lambda weights: np.abs(weights).astype(np.uint8)),
-    "features as they are in memory": swap(f"{W0}indices", lambda places: places.astype(np.int64)),
-    "features in two bytes": swap(f"{W0}indices", lambda places: places.astype(np.uint16)),
-    "features with a sign": swap(f"{W0}indices", lambda places: places.astype(np.int8)),
-    "starts in four bytes": swap(f"{W0}indptr", lambda starts: starts.astype(np.uint32)),
-    "features in eight bytes without a sign": swap(f"{W0}indices", lambda places: places.astype(np.uint64)),
-    "bias in one byte": swap("network.layers.1.bias", lambda bias: bias.astype(np.int8)),
-    "rows as they are in memory": swap("trace.support", lambda rows: rows.astype(np.int64)),
-    "errors as they are in memory": swap("certificate.errors", lambda rows: rows.astype(np.int64)),
-    "errors in two bytes": swap("certificate.errors", lambda rows: rows.astype(np.int16)),
-}
 
 
 @pytest.mark.parametrize("name", PACKINGS)

@@ -23,8 +23,8 @@ from ..data.matrices import dense_rows
 from ..network import Network
 from ..network.detectors import Detectors
 
-MOST_ROWS, FEWEST_ROWS = 1024, 32
-ENTRIES = 2**22  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
+MOST_ROWS, FEWEST_ROWS = 256, 32
+ENTRIES = 2**21  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
 CELLS = 2**22  # of dense rows: 32 MB
 FULL = 255  # what on_counts are shares of, so that they fit into a byte
 
