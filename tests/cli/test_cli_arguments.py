@@ -80,7 +80,7 @@ def test_images_and_weights_reach_the_estimator(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [("3", 3), ("2,3", (2, 3))])
-def test_numbers_of_features_reach_the_estimator(given: str, expected: Any, capsys: Capture) -> None:
+def test_numbers_of_features_reach_the_estimator(given: str, expected: object, capsys: Capture) -> None:
     write("t.csv", "a,b,c,d,y\n1,3,0,0,0\n2,7,0,1,1\n3,3,1,1,2\n")
     fit = ["fit", "t.csv", "--label", "y", "-o", "m", "--force", "--max-features"]
     output_of([*fit, given], capsys)
