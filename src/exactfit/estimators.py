@@ -191,7 +191,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
         The importance of feature j is the mean over training rows x of (slack(x) - slack(x with x_j of another
         row))^2, divided by the sum of all features', where slack is that of the detector which claims x most clearly
-        (see :meth:`decision_function`). It is taken when the network is built, from up to 1,024 rows.
+        (see :meth:`decision_function`). It is taken when the network is built, from up to 256 rows.
 
         Raises
         ------
@@ -280,7 +280,8 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         Explanations
             For each point the detectors that fire, or those that came closest, with the training
             rows that they are built on and that set their limits, and the other class that came closest; of
-            weighted detectors also the rows that they rest on, with their shares.
+            weighted detectors also the rows that they rest on, with their shares; and the conditions that hold at
+            the point for its answer, where hyperplanes look at few features.
 
         Examples
         --------
@@ -289,8 +290,10 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         >>> model = model.fit([[0.0], [1.0], [2.0]], ["a", "b", "a"])
         >>> print(model.explain([[1.0]])[0])
         'b': claimed by 'b'
-          fires        detector 2 of 'b', anchor row 1, slack 0.955, limit set by row 0
-          other class  detector 0 of 'a', anchor row 2, slack -0.0455, limit set by row 1
+          fires        detector 2 of 'b', anchor row 1, slack 0.95, limit set by row 0
+          other class  detector 0 of 'a', anchor row 2, slack -0.0385, limit set by row 1
+          because      x0 >= 0.1821 (1, by 0.818; in 67% of rows; slack 0.1)
+          only just    x0 <= 1.059 (1, by 0.059; in 67% of rows; slack 0.1)
         """
         check_is_fitted(self)
         points = self._points(X)

@@ -242,8 +242,11 @@ class Explanations(Sequence[Explanation]):
     >>> print(model.explain([[1.0], [2.0]]))
     point 0: 'b': claimed by 'b'
       fires        detector 0 of 'b', anchor row 1, slack 0.5, limit set by row 2
+      because      x0 >= 0.7441 (1, by 0.256; in 67% of rows; slack 1)
+      only just    x0 <= 1.06 (1, by 0.06; in 67% of rows; slack 1)
     point 1: 'a': claimed by no class
       came close   detector 0 of 'b', anchor row 1, slack -0.5, limit set by row 2
+      because      x0 > 1.06 (2, by 0.94; in 33% of rows; slack 1)
     """
 
     labels: NDArray[Any]
