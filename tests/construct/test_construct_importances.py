@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
-from exactfit import InterpolatingClassifier, TableModel, adaptive_width, fixed_width
+from exactfit import InterpolatingClassifier, InterpolationWarning, TableModel, adaptive_width, fixed_width
 from exactfit.construct import importances as module
 
 N_FEATURES, CONSTANT = 8, 7
@@ -149,7 +149,8 @@ def test_a_network_without_detectors_has_none() -> None:
     made = fixed_width(X, np.array([0, 1, 0, 1]), hyperplanes=(np.ones((1, 2)), [100.0]))
     assert not len(made.trace.anchors)
     assert not len(made.trace.importances)
-    lost = fitted(X, np.array([0, 1, 0, 1]), width=1, hyperplanes="gaussian", random_state=1)
+    with pytest.warns(InterpolationWarning):
+        lost = fitted(X, np.array([0, 1, 0, 1]), width=1, hyperplanes="gaussian", random_state=1)
     assert lost.feature_importances_.shape == (2,)
     with pytest.raises(NotFittedError):
         _ = InterpolatingClassifier().feature_importances_
