@@ -138,4 +138,4 @@ def show(console: Console, rows: Sequence[Row], options: Options) -> None:
     markdown(console, [{key: row[key] for key in row if key != "model"} for row in rows], options)
 
 
-CASES = [Case(f"sparse/{one.name}", partial(measure, one), show, one.needs_data) for one in COMPARISONS]
+CASES = [Case(f"sparse-fits/{one.name}", partial(measure, one), show, one.needs_data) for one in COMPARISONS]

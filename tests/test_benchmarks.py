@@ -91,12 +91,41 @@ def test_every_table_is_what_its_file_says(program: Any) -> None:
 
 
 def test_tables_of_accuracy_are_what_the_file_says(program: Any) -> None:
-    tables = program.accuracy
     text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in (ROOT / "results" / "accuracy.jsonl").read_text("utf-8").splitlines()]
-    for sets, metrics in ((tables.REPORTING, ("accuracy", "auc")), (tables.CHOOSING, ("accuracy",))):
-        for metric in metrics:
-            assert tables.markdown([row for row in rows if row["data"] in sets], metric) in text
+    for marker, table in program.accuracy.tables(program.Options(output=ROOT / "results")).items():
+        assert f"<!-- {marker} -->\n\n{table}\n\n" in text
+
+
+def test_tables_are_put_behind_their_markers(program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n\n<!-- reporting auc -->\n\n| old |\n| --- |\n\nb\n", encoding="utf-8")
+    kept = program.accuracy.Kept(tmp_path)
+    for name, auc in (("1-nn", 0.5), ("forest 300", 0.75), ("default", 0.7)):
+        kept.get("iris", name, program.accuracy.OTHERS["1-nn"], lambda auc=auc: {"accuracy": 0.5, "auc": auc})
+    monkeypatch.setattr(program.accuracy, "PAGE", page)
+    program.accuracy.write_tables(program.Options(output=tmp_path))
+    assert page.read_text(encoding="utf-8").splitlines() == [
+        "a", "", "<!-- reporting auc -->", "",
+        "|  | iris | to 1-nn | to forest | worst |", "| --- | ---: | ---: | ---: | ---: |",
+        "| 1-nn | 50.0 | +0.0 | -25.0 | -25.0 |", "| default | 70.0 | +20.0 | -5.0 | -5.0 |",
+        "| forest 300 | 75.0 | +25.0 | +0.0 | +0.0 |", "", "b",
+    ]  # fmt: skip
+
+
+def test_a_network_of_sparse_hyperplanes_beside_a_forest(
+    program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("sparse-fits/table", "--size", "60", "--output", str(tmp_path))
+    run(program, monkeypatch, *words)
+    (line,) = (tmp_path / "sparse.jsonl").read_text(encoding="utf-8").splitlines()
+    row = json.loads(line)
+    assert (row["data"], row["name"], row["hyperplanes"], row["missed"]) == ("table, 60 rows", "forest of 100", 960, 0)
+    assert row["file KB"] > 10
+    assert min(row["accuracy"], row["accuracy, other"]) > 0.5
+    first = capsys.readouterr().out
+    run(program, monkeypatch, *words)
+    assert capsys.readouterr().out == first
+    assert (tmp_path / "sparse.jsonl").read_text(encoding="utf-8").splitlines() == [line]
 
 
 def test_what_is_kept_is_not_measured_again(program: Any, tmp_path: Path) -> None:

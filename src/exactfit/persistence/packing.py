@@ -17,6 +17,7 @@ Tensor = NDArray[Any]
 
 LISTS = ("certificate.", "construction.", "repair.", "table.", "trace.")  # sections whose whole numbers are int64
 INDICES = (".weights.indices", ".weights.indptr")  # of sparse layers: int64 as well
+BYTES = ("trace.on_counts",)  # in such a section, but bytes in memory too
 WEIGHTS = ".weights.data"  # of sparse layers: float32 where they are packed
 SMALL = tuple(np.dtype(name) for name in ("<u1", "<i1", "<u2", "<i2", "<u4", "<i4"))
 SMALL_WEIGHTS = tuple(np.dtype(name) for name in ("<i1", "<i2"))
@@ -64,4 +65,4 @@ def unpacked(name: str, tensor: Tensor) -> Tensor:
 
 
 def _is_list(name: str) -> bool:
-    return name.startswith(LISTS) or name.endswith(INDICES)
+    return (name.startswith(LISTS) and name not in BYTES) or name.endswith(INDICES)
