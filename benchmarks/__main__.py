@@ -28,6 +28,7 @@ from . import (
     pages,
     reliability,
     repair,
+    sparse,
     weighted,
     weighted_growth,
 )
@@ -35,7 +36,7 @@ from .cases import Case, Options, Row
 
 GROUPS = (
     fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, margins,
-    accuracy, repair, pages, reliability, interrupts,
+    accuracy, sparse, repair, pages, reliability, interrupts,
 )  # fmt: skip
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]
 
@@ -67,11 +68,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="CASE", help="a word in the names of the cases to run")
     parser.add_argument("--list", action="store_true", help="print the names of all cases")
-    parser.add_argument("--data", default=Options.data, help="folder with MNIST and CIFAR-10; that of EXACTFIT_DATA")
+    parser.add_argument("--data", default=Options.data, help="folder with the images; that of EXACTFIT_DATA")
     parser.add_argument("--output", type=Path, help="folder for pictures and comparisons")
     parser.add_argument("--constructions", nargs="+", default=[], help="comparisons: rows to add to those there")
     parser.add_argument(
-        "--size", type=int, help="weighted, repair: at most so many points; larger: so many; reliability: so many sums"
+        "--size",
+        type=int,
+        help="sparse, weighted, repair: at most so many points; larger: so many; reliability: so many sums",
     )
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     given = parser.parse_args()

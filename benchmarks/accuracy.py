@@ -1,6 +1,7 @@
 """Accuracy on new points, beside the usual classifiers: on data for choosing, on data for reporting, with wrong labels.
 
-Five stratified folds, the same for all, standardised by their training part (images are not). Every line goes to
+Five stratified folds, the same for all, standardised by their training part (images, and the setting ``raw``, are
+not). Every line goes to
 ``accuracy.jsonl`` in the folder of ``--output`` (``results`` by default) as soon as it is measured, and what stands
 there is not measured again. Seconds are those of one fit and its answers, on a machine that may have other work;
 ``accuracy-time`` measures side by side.
@@ -9,6 +10,7 @@ there is not measured again. Seconds are those of one fit and its answers, on a 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -31,14 +33,15 @@ from exactfit.lab.contenders import fold_scores
 from exactfit.options import PAPER
 
 from .accuracy_data import CHOOSING, IMAGES, REPORTING, Data, Load
-from .cases import THREADS, Case, Options, Row, images
+from .cases import THREADS, Case, Options, Row, images, nothing
 from .weighted import markdown as markdown_table
 
 SEED = 0  # of folds, flips and classifiers
 FOLDS = 5
-FILE = "accuracy.jsonl"
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 REPEATS = 3  # fits of a timing, of which the median counts
-BASE = "1-nn"  # what differences are to
+BASE, FOREST = "1-nn", "forest 300"  # what differences are to
+RAW = "raw"  # the default on columns as they are
 FLIPS = (0.1, 0.2)  # shares of training labels that are made wrong
 MEASURED = ("accuracy", "balanced_accuracy", "auc", "claimed", "accuracy_claimed", "seconds")
 
@@ -52,18 +55,16 @@ OWN: dict[str, InterpolatingClassifier] = {
     "default": ours(),
     "paper": ours(**PAPER | {"center": True}),  # on standardised data all but the same as without
 }
-# One change to the default at a time, and how wide a single network of masks should be.
+# One change to the default at a time.
 SETTINGS: dict[str, InterpolatingClassifier] = {
-    "masks": ours(detectors="mask"),
-    "weights": ours(detectors="weighted"),
-    "width 0": ours(min_width=0),
-    "width 256": ours(min_width=256),
-    "width 1024": ours(min_width=1024),
+    RAW: ours(),
+    **{f"features {most}": ours(max_features=most) for most in (1, 2, 8)},
+    **{f"width {width}": ours(min_width=width) for width in (1024, 2048, 8192)},
     "gaussian": ours(hyperplanes="gaussian"),
     "bisector": ours(hyperplanes="bisector"),
+    "masks": ours(detectors="mask"),
     "one class": ours(target=None),
     "margin 10%": ours(margin="10%"),
-    "margin 25%": ours(margin="25%"),
 }
 OTHERS: dict[str, Any] = {
     BASE: KNeighborsClassifier(1),
@@ -71,6 +72,7 @@ OTHERS: dict[str, Any] = {
     "tree": DecisionTreeClassifier(random_state=SEED),
     "logistic": LogisticRegression(max_iter=1000),
     "forest": RandomForestClassifier(random_state=SEED, n_jobs=THREADS),
+    FOREST: RandomForestClassifier(300, random_state=SEED, n_jobs=THREADS),
     "boosting": HistGradientBoostingClassifier(random_state=SEED),
     "svm": SVC(random_state=SEED),
     "mlp": MLPClassifier(early_stopping=True, random_state=SEED),  # else minutes for each of the larger ones
@@ -80,8 +82,8 @@ OTHERS: dict[str, Any] = {
 class Kept:
     """Lines of a file, by what they are about."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.path = (folder or Path("results")) / FILE
+    def __init__(self, folder: Path | None, name: str = "accuracy.jsonl") -> None:
+        self.path = (folder or Path("results")) / name
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         self.lines: dict[tuple[str, str, str], Row] = {}
         for line in map(json.loads, lines):
@@ -102,25 +104,23 @@ def written_out(model: Any) -> str:
     """A model as text; ours with the options that a default could change."""
     if not isinstance(model, InterpolatingClassifier):
         return " ".join(repr(model).split())
-    names = sorted({*PAPER, "target", "noise"})
+    names = sorted({*PAPER, "noise", "width", "max_features", "image_shape"})
     return ", ".join(f"{name}={getattr(model, name)!r}" for name in names)
 
 
-def scaled(old: np.ndarray, new: np.ndarray, is_image: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Both by the means and deviations of the first; images as they are."""
-    if is_image:
-        return old, new
+def scaled(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both by the means and deviations of the first."""
     scaler = StandardScaler().fit(old)
     return scaler.transform(old), scaler.transform(new)
 
 
-def in_folds(name: str, data: Callable[[], Data], model: Any, flips: float = 0.0) -> Row:
+def in_folds(data: Callable[[], Data], model: Any, *, scale: bool, flips: float = 0.0) -> Row:
     """Mean scores over the folds, and the accuracy in each."""
     X, labels = data()
     y = np.unique(labels, return_inverse=True)[1]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
     found = [
-        fold_scores(model, scaled(X[old], X[new], name in IMAGES), (flipped(y[old], flips), y[new]))
+        fold_scores(model, scaled(X[old], X[new]) if scale else (X[old], X[new]), (flipped(y[old], flips), y[new]))
         for old, new in folds.split(X, y)
     ]
     means = {metric: _mean([one[metric] for one in found]) for metric in MEASURED}
@@ -144,7 +144,7 @@ def on_sets(sets: dict[str, Load], models: dict[str, Any], options: Options) -> 
     """Every model on every data set."""
     kept = Kept(options.output)
     return [
-        kept.get(name, title, model, partial(in_folds, name, load, model))
+        kept.get(name, title, model, partial(in_folds, load, model, scale=name not in IMAGES and title != RAW))
         for title, model in models.items()
         for name, load in sets.items()
     ]
@@ -157,7 +157,8 @@ def with_noise(options: Options) -> list[Row]:
         models = OTHERS | noisy_settings(share)
         for title in ("1-nn", "10-nn", "forest", *noisy_settings(share)):
             model, data = models[title], f"digits, {share:.0%} wrong"
-            rows.append(kept.get(data, title, model, partial(in_folds, "digits", CHOOSING["digits"], model, share)))
+            digits = partial(in_folds, CHOOSING["digits"], model, scale=False, flips=share)
+            rows.append(kept.get(data, title, model, digits))
             if options.data:
                 data = f"mnist 10,000, {share:.0%} wrong"
                 rows.append(kept.get(data, title, model, partial(_on_mnist, options, model, share)))
@@ -183,8 +184,7 @@ def times(options: Options) -> list[Row]:
     X, y = REPORTING["letter"]()
     X = StandardScaler().fit_transform(X)
     rows, seconds = list[Row](), dict[str, list[float]]()
-    models = dict(OWN)
-    models |= {name: SETTINGS[name] for name in ("masks", "weights")}
+    models: dict[str, Any] = OWN | {"masks": SETTINGS["masks"], "forest": OTHERS["forest"]}
     for round_ in range(REPEATS + 1):
         for name, model in models.items():
             began = time.perf_counter()
@@ -207,21 +207,29 @@ def by_name(rows: Sequence[Row], metric: str = "accuracy") -> dict[str, dict[str
     return found
 
 
-def gaps(found: dict[str, dict[str, float]], name: str) -> list[float]:
-    """Differences to 1-NN, in points, on the data sets that both have."""
-    return [value - found[BASE][data] for data, value in found[name].items() if data in found[BASE]]
+def gaps(found: dict[str, dict[str, float]], name: str, *bases: str) -> list[float]:
+    """Differences to the best of some models, in points, on the data sets that all have."""
+    given = [found.get(base, {}) for base in bases]
+    common = [data for data in found[name] if all(data in base for base in given)]
+    return [found[name][data] - max(base[data] for base in given) for data in common]
 
 
 def markdown(rows: Sequence[Row], metric: str = "accuracy") -> str:
-    """A table with a line for each model: its percentage on every data set, and how far that is from 1-NN."""
+    """A table with a line for each model: its percentage on every data set, and how far that is from others.
+
+    The last columns are medians of the differences to 1-NN and to the forest, and the worst difference to the better of
+    both.
+    """
     found = by_name(rows, metric)
     there = {row["data"] for row in rows}
     sets = [name for name in (*CHOOSING, *REPORTING) if name in there] or sorted(there)
-    lines = [_line("", [*sets, "median", "worst"]), _line("---", ["---:"] * (len(sets) + 2))]
+    lines = [_line("", [*sets, "to 1-nn", "to forest", "worst"]), _line("---", ["---:"] * (len(sets) + 3))]
     names = dict.fromkeys((BASE, *OWN, *SETTINGS, *OTHERS, *found))
     for name, values in ((name, found[name]) for name in names if name in found):
-        apart = gaps(found, name)
-        ends = [f"{np.median(apart):+.1f}", f"{min(apart):+.1f}"] if len(apart) == len(sets) else ["-", "-"]
+        ends = [
+            f"{summary(apart):+.1f}" if len(apart := gaps(found, name, *bases)) == len(sets) else "-"
+            for summary, bases in ((np.median, (BASE,)), (np.median, (FOREST,)), (min, (BASE, FOREST)))
+        ]
         lines.append(_line(name, [*(f"{values[data]:.1f}" if data in values else "-" for data in sets), *ends]))
     return "\n".join(lines)
 
@@ -246,11 +254,11 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         figure = Figure(figsize=(7.2, 4.8))
         ax = figure.subplots()
         for place, name in enumerate(reversed(names)):
-            apart = gaps(found, name)
+            apart = gaps(found, name, BASE)
             ax.plot(apart, [place] * len(apart), "o", color="C0", alpha=0.55, ms=5, mec="none")
             ax.plot(np.median(apart), place, "|", color="C4", ms=16, mew=2.5)
         ax.axvline(0, color="#8C8C8C", lw=1)
-        counts = {name: len(gaps(found, name)) for name in names}
+        counts = {name: len(found[name]) for name in names}
         few = {name: f"{name} (on {count})" if count < len(CHOOSING) else name for name, count in counts.items()}
         ax.set_yticks(range(len(names)), [few[name] for name in reversed(names)])
         ax.set(xlabel="points of accuracy more than 1-NN", title="What settings buy: ten data sets, medians as bars")
@@ -261,9 +269,36 @@ def _line(first: Any, cells: Iterable[Any]) -> str:
     return f"| {' | '.join(map(str, [first, *cells]))} |"
 
 
+TABLES = {
+    "reporting accuracy": (REPORTING, "accuracy"),
+    "reporting auc": (REPORTING, "auc"),
+    "choosing accuracy": (CHOOSING, "accuracy"),
+}
+
+
+def tables(options: Options) -> dict[str, str]:
+    """Every table of the page, by its marker, from the lines that are kept."""
+    rows = list(Kept(options.output).lines.values())
+    return {
+        marker: markdown([row for row in rows if row["data"] in sets], metric)
+        for marker, (sets, metric) in TABLES.items()
+    }
+
+
+def write_tables(options: Options) -> list[Row]:
+    """Put every table behind its marker."""
+    text = PAGE.read_text(encoding="utf-8")
+    for marker, table in tables(options).items():
+        text = re.sub(rf"(<!-- {marker} -->\n\n)(?:\|.*\n)*", lambda found, table=table: f"{found[1]}{table}\n", text)
+    PAGE.write_text(text, encoding="utf-8")
+    return []
+
+
+REFERENCES = {name: OTHERS[name] for name in (BASE, FOREST)}
 CASES = [
-    Case("accuracy-choosing", partial(on_sets, CHOOSING, {BASE: OTHERS[BASE]} | OWN | SETTINGS), show),
+    Case("accuracy-choosing", partial(on_sets, CHOOSING, REFERENCES | OWN | SETTINGS), show),
     Case("accuracy-reporting", partial(on_sets, REPORTING, {BASE: OTHERS[BASE]} | OWN | OTHERS), show),
     Case("accuracy-noise", with_noise, show),
     Case("accuracy-time", times, markdown_table),
+    Case("accuracy-tables", write_tables, nothing),
 ]

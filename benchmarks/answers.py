@@ -4,6 +4,10 @@
 that runtime, and CPU seconds per row, one row at a time and in batches, on one thread. 1-NN and a random forest of 100
 trees are scikit-learn's, exported by skl2onnx. Times are the best of three rounds over the same rows; errors are
 counted over all rows for exactfit, and over the timed rows for the others.
+
+*Sparse* (docs/export.md): exports of a first layer of sparse hyperplanes (1 to 4 features each, at random) and ten
+detectors, and of the same network with a dense first layer: bytes of the file, and CPU milliseconds for a call with one
+row and with 1,000, the median of some.
 """
 
 from __future__ import annotations
@@ -17,12 +21,15 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from exactfit import InterpolatingClassifier, to_onnx, to_torch
+from exactfit import InterpolatingClassifier, Network, to_onnx, to_torch
+from exactfit.network import BitMatrix, Decoder, Dense, Layer, Masks, Sparse
+from exactfit.network.activations import THRESHOLD
 
 from .cases import Case, Data, Options, Row, digits, images, moons
 
@@ -124,6 +131,65 @@ def show_exports(console: Console, rows: Sequence[Row], options: Options) -> Non
         )
 
 
+# Hyperplanes and features: images, and tables.
+LAYERS = {"sparse/images": (8000, 784), "sparse/tables": (4096, 20), "sparse/wide-tables": (4096, 64)}
+CALLS = {1: 51, 1000: 9}  # rows of a call, and how many calls
+MOST_FEATURES, DETECTORS = 4, 10
+
+
+def random_network(width: int, n_features: int, dense: bool) -> Network:
+    """A network of sparse hyperplanes at random, as a sparse layer or a dense one."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, MOST_FEATURES + 1, width)
+    features = np.concatenate([np.sort(rng.choice(n_features, count, replace=False)) for count in counts])
+    signs = rng.choice(np.array([-1.0, 1.0], dtype=np.float32), len(features))
+    weights = sp.csr_array((signs, features, np.concatenate([[0], np.cumsum(counts)])), shape=(width, n_features))
+    first = Layer(Dense(weights.toarray()) if dense else Sparse(weights), rng.uniform(-255, 255, width), THRESHOLD)
+    masks = Masks(BitMatrix.from_bool(rng.random((DETECTORS, width)) < 0.5), -1)
+    second = Layer(masks, np.full(DETECTORS, width // 4), THRESHOLD)
+    last = Layer(Masks(BitMatrix.from_bool(np.eye(DETECTORS, dtype=bool)), 1), np.zeros(DETECTORS, np.int64), None)
+    return Network((first, second, last), Decoder("one_hot", tuple(range(DETECTORS))))
+
+
+def measure_sparse(width: int, n_features: int, options: Options) -> list[Row]:
+    """Both forms of a first layer in every runtime."""
+    found: list[Row] = []
+    for dtype in ("float32", "float64"):
+        for form in ("sparse", "dense"):
+            network = random_network(width, n_features, form == "dense")
+            runtimes = {"onnxruntime": through_onnx(to_onnx(network, dtype), dtype)}
+            if find_spec("torch"):
+                runtimes["PyTorch"] = through_torch(network, dtype)
+            for runtime, (size, predict) in runtimes.items():
+                times = {n: milliseconds(predict, n, n_features, dtype) for n in CALLS}
+                found.append(
+                    {"shape": f"{width:,} over {n_features:,}", "form": form, "runtime": f"{runtime} {dtype}",
+                     "size": size, "single": times[1], "batched": times[1000]}
+                )  # fmt: skip
+    return found
+
+
+def milliseconds(predict: Predict, n_rows: int, n_features: int, dtype: str) -> float:
+    """The median of some calls with so many rows; before the first one much is not there yet."""
+    X = np.random.default_rng(1).integers(0, 256, (n_rows, n_features)).astype(dtype)
+    predict(X)
+    taken = []
+    for _ in range(CALLS[n_rows]):
+        start = time.process_time()
+        predict(X)
+        taken.append(time.process_time() - start)
+    return 1000 * float(np.median(taken))
+
+
+def show_sparse(console: Console, rows: Sequence[Row], options: Options) -> None:
+    """The lines of the table in docs/export.md."""
+    for row in sorted(rows, key=lambda row: (row["shape"], row["runtime"])):
+        print(
+            f"| {row['shape']} | {row['runtime']} | {row['form']} | {row['size'] / 1e6:.2f} "
+            f"| {row['single']:.2f} | {row['batched']:.1f} |"
+        )
+
+
 def _ten_thousand(folder: str | None) -> Data:
     return images("mnist", 10_000, folder)
 
@@ -139,4 +205,5 @@ CASES = [
     *_cases("export", measure_exports, show_exports, {
         "digits": lambda _: digits(), "two-moons-100000": lambda _: moons(100_000), "mnist-10000": _ten_thousand,
     }),
+    *(Case(name, partial(measure_sparse, *shape), show_sparse) for name, shape in LAYERS.items()),
 ]  # fmt: skip

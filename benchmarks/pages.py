@@ -1,7 +1,7 @@
 """How fast the playground is in a browser (docs/playground.md): headless Chromium, as `make test-site` has it.
 
-*construct*: 500 points and 500 hyperplanes, masks: milliseconds of whole constructions in the worker, for several
-seeds: the first one, while the browser still compiles, and the fastest, the median and the slowest of the others.
+*construct*: 500 points and 500 Gaussian hyperplanes, masks: milliseconds of whole constructions in the worker, for
+several seeds: the first one, while the browser still compiles, and the fastest, the median and the slowest of others.
 
 *drag*: with these points and hyperplanes, a point is dragged for two seconds: how often the picture is drawn anew in a
 second, how many networks are built for it, and how many milliseconds of the page's own thread a picture takes (median
@@ -26,7 +26,7 @@ from exactfit.playground import Playground
 from .cases import Case, Options, Row, table_of
 
 DATASETS = ("moons", "spirals", "chessboard")
-LARGE = "count=500&width=500"
+LARGE = "count=500&width=500&law=gaussian"
 SEEDS = range(2, 12)
 DRAG = 2.0  # seconds
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactfit import Network
-from exactfit.network import WeightedMasks
+from exactfit.network import Sparse, WeightedMasks
 
 Array = NDArray[Any]
 Sum = Callable[[Array], Array]  # over the last axis
@@ -112,7 +112,8 @@ def _rounded(values: Array, dtype: str) -> Array:
 def first_layers(network: Network, X: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     """<w, x> + b for all points and hyperplanes, in every way."""
     layer = network.layers[0]
-    W, b, x = (_rounded(part, dtype) for part in (layer.weights.values, layer.bias, X))
+    weights = layer.weights.rows.toarray() if isinstance(layer.weights, Sparse) else layer.weights.values
+    W, b, x = (_rounded(part, dtype) for part in (weights, layer.bias, X))
     terms = x[:, None, :] * W[None, :, :]
     with_bias = np.concatenate([np.broadcast_to(b[None, :, None], (*terms.shape[:2], 1)), terms], axis=-1)
     for name, add in SUMS.items():

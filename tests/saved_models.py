@@ -56,9 +56,11 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "many classes": lambda: fitted(points(), labels("a", "bc", "d"), max_bias=0.1 + 0.2, n_jobs=2),
     "relu": lambda: fitted(points(), labels(0, 1, 2), activation="relu"),
     "relu one-sided": lambda: fitted(points(), labels(0, 1), activation=RELU, hyperplanes="bisector"),
+    "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
+    "sparse images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(3, 1), max_features=2),
+    "sparse relu": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", activation="relu", width=400),
     "weighted bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="bisector", detectors="weighted"),
     "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
-    "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
     "sparse masks": lambda: fitted(points(), labels("a", "b"), hyperplanes="sparse", max_features=(2, 3)),
     "images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(1, 3), detectors="weighted"),
     "sparse and bisectors": lambda: fitted(

@@ -206,6 +206,7 @@ SURFACE = {
     "Construction": "what the two algorithms return",
     "Description": "what describe returns",
     "Explanation": "one answer with its reasons",
+    "Condition": "a sentence of an explanation",
     "Explanations": "what explain returns",
     "Extension": "what extend returns",
     "InterpolatingClassifier": "the estimator",

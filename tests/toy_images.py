@@ -23,9 +23,11 @@ def toy_images(count: int, n_pixels: int, seed: int = 0) -> tuple[np.ndarray, np
     return pixels, (np.arange(count) % 10).astype(np.uint8)
 
 
-def write_mnist(folder: Path, *, packed: bool = True, names: tuple[str, ...] = MNIST_NAMES) -> np.ndarray:
+def write_mnist(
+    folder: Path, *, packed: bool = True, names: tuple[str, ...] = MNIST_NAMES, seed: int = 0
+) -> np.ndarray:
     folder.mkdir(parents=True, exist_ok=True)
-    pixels, labels = toy_images(30, 784)
+    pixels, labels = toy_images(30, 784, seed)
     parts = [pixels[:20].reshape(-1, 28, 28), labels[:20], pixels[20:].reshape(-1, 28, 28), labels[20:]]
     for name, part in zip(names, parts, strict=True):
         contents = idx(part)

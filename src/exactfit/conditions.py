@@ -198,7 +198,7 @@ class Conditions:
     points: Any
     wording: Wording
     spreads: NDArray[np.float32]
-    on_counts: NDArray[np.uint8]
+    on_counts: Rows
 
     @cached_property
     def _planes(self) -> Any:

@@ -232,6 +232,21 @@ def test_explain_names_rows_and_anchors(model: str, capsys: Capture) -> None:
     assert "has no row 9" in error_of(["explain", model, "fruit.csv", "--row", "9"], capsys, ExitCode.USAGE)
 
 
+def test_explain_says_what_holds_in_the_words_of_the_table(capsys: Capture) -> None:
+    rows = [(weight, colour) for weight in range(100, 200, 5) for colour in ("red", "green", "yellow")]
+    lines = [f"{weight},{colour},{'apple' if weight > 150 else 'plum'}" for weight, colour in rows]
+    write("fruit2.csv", "\n".join(["weight,colour,fruit", *lines]) + "\n")
+    classifier = exactfit.InterpolatingClassifier(hyperplanes="sparse", width=512, random_state=0)
+    exactfit.save(exactfit.TableModel(classifier).fit("fruit2.csv", label="fruit"), "sparse.exactfit")
+    out, _ = output_of(["explain", "sparse.exactfit", "fruit2.csv", "--row", "59"], capsys)
+    assert re.search(r"^  because +weight >=? 1\d\d \(195, by \d+; in \d+% of rows; slack 0\.\d+\)$", out, re.MULTILINE)
+    (one,) = json.loads(output_of(["explain", "sparse.exactfit", "fruit2.csv", "--row", "59", "--json"], capsys)[0])
+    assert one["conditions"][0]["features"] == ["weight"]
+    assert one["conditions"][0]["threshold"] < one["conditions"][0]["value"] == 195
+    output_of(["explain", "sparse.exactfit", "fruit2.csv", "--row", "59", "--report", "page.html"], capsys)
+    assert f">{one['conditions'][0]['text'].replace('>', '&gt;')}</td>" in Path("page.html").read_text()
+
+
 def test_explaining_the_training_data_shows_the_cells_behind_the_answers(model: str, capsys: Capture) -> None:
     out, err = output_of(["explain", model, "fruit.csv", "--row", "1"], capsys)
     assert re.search(r"^ +\d+  fruit.csv  anchor of detector", out, re.MULTILINE)

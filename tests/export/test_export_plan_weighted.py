@@ -23,11 +23,14 @@ DATA = PROBLEMS | {"digits": digits}
 
 @pytest.mark.parametrize("exact_in", ["float64", "float32"])
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid", "digits"])
-def test_every_row_is_right_in_onnx_and_torch(problem, exact_in):
+@pytest.mark.parametrize("hyperplanes", ["bisector", "sparse"])
+def test_every_row_is_right_in_onnx_and_torch(hyperplanes, problem, exact_in):
     onnx, ort = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     torch = pytest.importorskip("torch")
     X, y = DATA[problem]()
-    model = InterpolatingClassifier(detectors="weighted", exact_in=exact_in, random_state=0).fit(X, y)
+    model = InterpolatingClassifier(
+        hyperplanes=hyperplanes, detectors="weighted", exact_in=exact_in, random_state=0
+    ).fit(X, y)
     assert model.certificate_.holds
     points = X.astype(exact_in)
     proto = to_onnx(model, dtype=exact_in)

@@ -51,6 +51,13 @@ def test_two_digits_are_scaled_within_themselves(tmp_path: Path) -> None:
     assert (data.classes, data.target) == (("1", "8"), 0)
 
 
+def test_two_kinds_of_clothes(tmp_path: Path) -> None:
+    write_mnist(tmp_path / "fashion-mnist")
+    data = load_dataset("fashion-mnist-1-vs-8", tmp_path)
+    assert (data.classes, data.target, data.y.tolist()) == (("1", "8"), 0, [0, 1] * 3)
+    assert load_dataset("fashion-mnist", tmp_path).X.shape == (30, 784)
+
+
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_mnist(tmp_path / "mnist")
     monkeypatch.setenv("EXACTFIT_DATA", str(tmp_path))

@@ -1,4 +1,4 @@
-"""MNIST and CIFAR-10 from files: every form of them, and what is refused."""
+"""MNIST, Fashion-MNIST and CIFAR-10 from files: every form of them, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from toy_images import idx, toy_images, write_mnist
 
 from exactfit.exceptions import DataError
-from exactfit.lab import images, load_dataset
+from exactfit.lab import datasets, images, load_dataset
 from exactfit.lab.datasets import load_images
 from exactfit.lab.images import CIFAR10, MNIST
 
@@ -29,6 +29,19 @@ def test_mnist_from_idx_files(tmp_path: Path, packed: bool, inside: str, names: 
     assert (found.pixels == pixels).all()
     assert found.labels.tolist() == [k % 10 for k in range(30)]
     assert not found.published
+
+
+@pytest.mark.parametrize("inside", ["fashion-mnist", "FashionMNIST"])
+def test_folders_tell_fashion_mnist_from_mnist(tmp_path: Path, inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_mnist(tmp_path / inside, seed=1)
+    pixels = write_mnist(tmp_path / "mnist")
+    assert (load_images("mnist", tmp_path).pixels == pixels).all()
+    for folder in (tmp_path, tmp_path / inside):
+        assert (load_images("fashion-mnist", folder).pixels == toy_images(30, 784, seed=1)[0]).all()
+    monkeypatch.setattr(datasets, "_fetch", None)  # so that a download fails
+    for kind, folder in (("fashion-mnist", tmp_path / "mnist"), ("mnist", tmp_path / inside)):
+        with pytest.raises(DataError, match="not at hand"):
+            load_images(kind, folder)
 
 
 def write_cifar_binary(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -151,6 +164,17 @@ def test_the_published_mnist_is_recognised() -> None:
     assert found.published
     assert found.pixels.shape == (70_000, 784)
     assert np.bincount(found.labels).tolist() == [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+
+
+@pytest.mark.data
+def test_the_published_fashion_mnist_is_recognised() -> None:
+    folder = os.environ.get("EXACTFIT_DATA")
+    if not folder or not list(Path(folder).glob("fashion-mnist/train-images*")):
+        pytest.skip("EXACTFIT_DATA names no folder with fashion-mnist in it")
+    found = load_images("fashion-mnist", folder)
+    assert found.published
+    assert found.pixels.shape == (70_000, 784)
+    assert np.bincount(found.labels).tolist() == [7000] * 10
 
 
 def nested_tuples(depth: int) -> bytes:

@@ -85,7 +85,8 @@ def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
 def sparse_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
     """A case in which the page draws the hyperplanes itself, from Python's seed, with either algorithm."""
     X, y = np.asarray(X, float), np.asarray(y, int)
-    made = adaptive_width(X, y, recipe, seed) if recipe.is_adaptive else fixed_width(X, y, recipe=recipe, random_state=seed)
+    build = adaptive_width if recipe.is_adaptive else fixed_width
+    made = build(X, y, recipe=recipe, random_state=seed)
     return {
         "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order_of(y, seed),
         "adaptive": recipe.is_adaptive, "width": recipe.width, "seed": seed, "maxFeatures": recipe.max_features,

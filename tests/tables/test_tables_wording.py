@@ -59,7 +59,8 @@ def says(sentence: str, frame: pd.DataFrame, filled: pd.DataFrame) -> np.ndarray
             return np.asarray(join.reduce([says(part, frame, filled) for part in parts]))
     if found := re.fullmatch(r"(\w+) is (not )?(.*)", sentence):
         name, negative, listed = found.groups()
-        true = frame[name].isna() if listed == "missing" else filled[name].isin(listed.split(" or "))
+        each = listed.split(" or ")
+        true = filled[name].isin(each) | (frame[name].isna() if "missing" in each else False)
         return np.asarray(true != bool(negative))
     for words, holds in DATES.items():
         if words in sentence:

@@ -129,7 +129,7 @@ class Sweeping:
         Path | None, option("Summary and figures; exactfit-results/NAME by default.", "--output", "-o", file_okay=False)
     ] = None
     data: Annotated[
-        Path | None, option("Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.")
+        Path | None, option("Folder with MNIST, Fashion-MNIST or CIFAR-10; that of EXACTFIT_DATA by default.")
     ] = None
     start_from: Annotated[Path | None, option("Trials (.csv.gz, .jsonl) to start a new store from.", **EXISTING)] = None
     independent: Annotated[bool, option("Draw anew for every cell: slow, nothing is shared.", "--independent")] = False
@@ -162,7 +162,8 @@ def reproduce_command(
     """Run an experiment of the paper, and draw its figures; run again to continue.
 
     Experiments: two-moons, sample-size, mnist-pairs, mnist, mnist-wide, cifar10, cifar10-wide,
-    parallel-lines, and all. Beyond the paper: sample-size-beyond, mnist-pairs-families.
+    parallel-lines, and all. Beyond the paper: sample-size-beyond, mnist-pairs-families,
+    fashion-mnist.
     """
     from ..lab.experiment import PAPER, paper_experiment
 

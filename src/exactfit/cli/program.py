@@ -59,7 +59,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "dtype": ("float64", "float32"),
     "experiment": (
         *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
-        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families"),
+        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families", "fashion-mnist"),
     ),
     "extent": ("quick", "paper", "committed"),
     "missing": ("error", "drop-rows", "impute", "indicator"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
@@ -195,11 +196,12 @@ class GrowingLayer:
         if self.planes.count + len(cuts) > self.widths.largest:
             self._refuse(self.planes.count, None)
         scales = np.ones(len(cuts)) if self.options.s.is_threshold else self._scales(cuts)
-        weights = np.zeros((len(cuts), self.X.shape[1]))
-        weights[np.arange(len(cuts)), cuts.feature] = cuts.sign * scales
         with np.errstate(over="ignore", invalid="ignore"):
-            short = weights.astype(np.float32)
-            added = Hyperplanes(short if (short == weights).all() else weights, -cuts.sign * scales * cuts.threshold)
+            numbers, biases = cuts.sign * scales, -cuts.sign * scales * cuts.threshold
+            short = numbers.astype(np.float32)
+        entries = short if (short == numbers).all() else numbers, (np.arange(len(cuts)), cuts.feature)
+        weights = sp.csr_array(entries, shape=(len(cuts), self.X.shape[1]))
+        added = Hyperplanes(weights if sp.issparse(self.planes.weights) else weights.toarray(), biases)
         largest = np.inf if self.options.exact_in is None else FORMATS[self.options.exact_in].huge
         if not (max(scales.max(), np.abs(added.biases).max()) < largest):
             remedy = 'use activation="threshold", which is exact'

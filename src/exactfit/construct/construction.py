@@ -20,7 +20,6 @@ from .hyperplanes import Hyperplanes
 
 _no_rows = np.empty(0, dtype=np.int64).copy
 _no_numbers = np.empty(0, dtype=np.float32).copy
-_no_counts = np.empty(0, dtype=np.uint8).copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class Trace:
         How much each feature matters, see ``InterpolatingClassifier.feature_importances_``.
     spreads : ndarray of float32, shape (n_features,)
         How much two training rows that differ in a feature typically differ in it.
-    on_counts : ndarray of uint8, shape (n_hyperplanes,)
+    on_counts : ndarray of int64, shape (n_hyperplanes,)
         On how many of 255 training rows each hyperplane is on. Like those before it from some rows alone.
     margin : float
         How far every other row may move, by construction.
@@ -81,7 +80,7 @@ class Trace:
     narrow: Rows = field(default_factory=_no_rows)
     importances: NDArray[np.float32] = field(default_factory=_no_numbers)
     spreads: NDArray[np.float32] = field(default_factory=_no_numbers)
-    on_counts: NDArray[np.uint8] = field(default_factory=_no_counts)
+    on_counts: Rows = field(default_factory=_no_rows)
     margin: float = 0.0
     n_rejected: int = 0
     n_drawn: int = 0

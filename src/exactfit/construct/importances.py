@@ -23,10 +23,10 @@ from ..data.matrices import dense_rows
 from ..network import Network
 from ..network.detectors import Detectors
 
-MOST_ROWS, FEWEST_ROWS = 1024, 32
-ENTRIES = 2**22  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
+MOST_ROWS, FEWEST_ROWS = 256, 32
+ENTRIES = 2**21  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
 CELLS = 2**22  # of dense rows: 32 MB
-FULL = 255  # what on_counts are shares of, so that they fit into a byte
+FULL = 255  # what on_counts are shares of, so that a file holds them in bytes
 
 
 def importances(network: Network, X: Matrix) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def importances(network: Network, X: Matrix) -> dict[str, Any]:
             spreads[j] = np.median(np.abs(moved[moved[:, j] != 0, j]))
     total = losses.sum()
     shares = losses / total if 0 < total < np.inf else np.zeros(n_features)
-    on_counts = np.rint(FULL * (bits > 0).mean(axis=0)).astype(np.uint8)
+    on_counts = np.rint(FULL * (bits > 0).mean(axis=0)).astype(np.int64)
     return {"importances": shares.astype(np.float32), "spreads": np.nan_to_num(spreads), "on_counts": on_counts}
 
 

@@ -191,6 +191,8 @@ class Memory:
         Points whose patterns are all in this memory: of points in parts only distinct ones are, and counted later.
     open_bits, weighted : bool
         Whether bits may be open, and detectors have weights.
+    max_features : int or None
+        The most features of a sparse hyperplane; None: all hyperplanes look at all features.
     """
 
     there: int
@@ -198,6 +200,7 @@ class Memory:
     n_here: int
     open_bits: bool = False
     weighted: bool = False
+    max_features: int | None = None
 
     @classmethod
     def for_layer(cls, X: Matrix, options: Recipe | None = None) -> Memory:
@@ -206,19 +209,24 @@ class Memory:
         there, n_here = (X.memory, 0) if parted else (usable_memory(), int(X.shape[0]))
         if options is None:
             return cls(there, X.shape, n_here)
-        return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted)
+        most = options.feature_range[1] if options.hyperplanes == "sparse" else None
+        return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted, most)
 
     def taken_by(self, width: int) -> int:
         """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
 
-        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. Weighted
-        detectors need all of them once more, each pattern once, and again as rows for those that a fit looks at.
+        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
+        of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; most have half
+        of the most that there may be. Weighted detectors need all patterns once more, each pattern once, and again as
+        rows for those that a fit looks at.
         """
         filtered, matrices = (8, 2) if self.open_bits else (4, 1)
         if self.weighted:
             matrices = 2 * matrices + 1
-        words = -(-width // WORD_BITS)
-        return width * ((4 + filtered) * self.shape[1] + 8) + matrices * 8 * words * self.n_here
+        words, weights = -(-width // WORD_BITS), (4 + filtered) * self.shape[1]
+        if self.max_features is not None:
+            weights = (8 + 16) * min(self.max_features, self.shape[1]) // 2
+        return width * (weights + 8) + matrices * 8 * words * self.n_here
 
     def largest_width(self) -> int:
         """The width beyond which a first layer would fill half of the memory, or weights would all be zero."""

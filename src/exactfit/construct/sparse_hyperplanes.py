@@ -185,7 +185,8 @@ def differences(X: Matrix, here: NDArray[np.intp], there: NDArray[np.intp]) -> D
         order = np.lexsort((features, pairs))
         found = Differences(pairs[order], features[order], left[order], right[order])
         return found.take(found.here != found.there)
-    a, b = dense_rows(X, here), dense_rows(X, there)
+    # Asked for at once: rows may be elsewhere.
+    a, b = np.split(dense_rows(X, np.concatenate([here, there])), 2)
     pairs, features = np.nonzero(a != b)
     return Differences(pairs, features, a[pairs, features], b[pairs, features])
 

@@ -13,7 +13,7 @@ from .._kernels.counting import count_all
 from .._kernels.limits import highest_sums, lowest_counts, lowest_sums
 from .._support.threads import SERIAL
 from ..data import as_labels, as_points, class_indices
-from ..data.matrices import dense_rows
+from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
@@ -84,9 +84,8 @@ class Stream:
 
 def tiles(X: Any, codes: Codes) -> Iterator[tuple[int, Floats, Codes]]:
     """Rows as float64, a tile at a time, with the number of the first."""
-    for start in range(0, len(codes), TILE_ROWS):
-        rows = slice(start, start + TILE_ROWS)
-        yield start, dense_rows(X, rows), codes[rows]
+    for rows in row_tiles(X, TILE_ROWS):
+        yield rows.start, dense_rows(X, rows), codes[rows]
 
 
 Rows = NDArray[np.int64]

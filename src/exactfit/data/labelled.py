@@ -230,6 +230,12 @@ def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
     names, places = _names(labels)
     lengths = np.array([len(name) for name in names], dtype=np.int64)
     out = np.empty((len(tile), DIGEST_BYTES), dtype=np.uint8)
+    if points.shape[1] > SHORT_BYTES:
+        for row, numbers, place in zip(out, points, places.tolist(), strict=True):
+            message = hashlib.sha256(numbers.data)
+            message.update(names[place])
+            row[:] = np.frombuffer(message.digest(), dtype=np.uint8)
+        return out
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths[places] == length)
         own = [name if len(name) == length else bytes(length) for name in names]

@@ -263,12 +263,12 @@ def _large_columns(X: Matrix) -> Iterable[int]:
     return map(int, np.flatnonzero((X.max(axis=0) >= EXACT_INTEGERS) | (X.min(axis=0) <= -EXACT_INTEGERS)))
 
 
-def dense_rows(X: Matrix, rows: slice | NDArray[np.intp]) -> Floats:
-    """Some rows of a dense or sparse matrix as a C-ordered float64 array.
+def dense_rows(X: Matrix, rows: slice | NDArray[np.intp], columns: NDArray[np.int64] | None = None) -> Floats:
+    """Some rows of a dense or sparse matrix as a C-ordered float64 array: all columns, or some.
 
     Read-only rows, as of a memory map, are copied: kernels would be compiled anew for them.
     """
-    part = X[rows]
+    part = X[rows] if columns is None else X[rows][:, columns]
     if sp.issparse(part):
         part = part.toarray()
     return np.require(part, np.float64, ["C", "W"])
@@ -322,8 +322,9 @@ class Points:
         return self
 
     def ranges(self, size: int = ROW_TILE) -> list[tuple[int, int]]:
-        """All rows, as ranges of at most ``size``."""
-        count = self.shape[0]
+        """All rows, as ranges of at most ``size``: fewer where rows are long, so that a tile stays within 32 MB."""
+        count, d = self.shape
+        size = max(1, min(size, TILE_NUMBERS // max(1, d)))
         return [(start, min(start + size, count)) for start in range(0, count, size)]
 
 

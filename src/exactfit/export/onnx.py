@@ -1,7 +1,8 @@
 """Networks as ONNX graphs.
 
-Bits are counted by MatMulInteger on masks that lie packed in the file, eight to a byte. Slack, scores and classes
-are computed in float64 whatever the format of the export, so that only the first layer can round.
+Bits are counted by MatMulInteger on masks that lie packed in the file, eight to a byte. Sparse layers add up what
+Gather takes from the points: no zeros in the file. Slack, scores and classes are computed in float64 whatever the
+format of the export, so that only the first layer can round.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..network.bits import BitMatrix
 from ..network.detectors import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
+from .gathers import Gathers
 from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
@@ -246,6 +248,50 @@ class Builder:
         self._type = "float64" if step.whole else self.dtype
         numbers = [self.constant(cast_to(part, self._type)) for part in (step.weights, step.bias)]
         return str(self.add("Gemm", self.cast(signal, self._type), *numbers, transB=1))
+
+    @say.register
+    def _(self, step: steps.SparseAffine, signal: str) -> str:
+        """Units first, up to their bits: what is put in order and turned is then a byte of each, not a number."""
+        self._type, found = self.dtype, Gathers.of(step.weights)
+        points, bias = self.cast(signal, self.dtype), cast_to(step.bias, self.dtype)[:, None]
+        columns, sums = self.add("Transpose", points, perm=[1, 0]), []
+        if found.groups:
+            products = self.add("Gather", columns, self._indices(found.features), axis=0)
+            products = self.add("Mul", products, self.constant(cast_to(found.factors, self.dtype)[:, None]))
+        for units, terms in found.groups:
+            total = self.constant(bias[units])
+            for term in terms:
+                total = self.add("Add", total, self.add("Gather", products, self._indices(term), axis=0))
+            sums.append(total)
+        if len(found.wide):
+            matrix = self._matrix(step.weights[found.wide][:, found.columns])
+            if len(found.columns) < step.weights.shape[1]:
+                columns = self.add("Gather", columns, self._indices(found.columns), axis=0)
+            sums.append(self.add("Gemm", matrix, columns, self.constant(bias[found.wide])))
+        out = sums[0] if len(sums) == 1 else self.add("Concat", *sums, axis=0)
+        if step.fires:
+            out = self.add("Greater", out, self.constant(0.0, self._type))
+        if len(sums) > 1:
+            out = self.add("Gather", out, self._indices(found.places), axis=0)
+        return str(self.add("Transpose", out, perm=[1, 0]))
+
+    def _indices(self, places: NDArray[np.int64]) -> str:
+        """Indices, in the file in the fewest bytes that hold them; runtimes make them larger when they load it."""
+        return self.cast(self.constant(places, np.min_scalar_type(int(places.max(initial=0)))), np.int64)
+
+    def _matrix(self, rows: Any) -> str:
+        """A CSR array as a matrix; where most of it is zero, the zeros are not in the file."""
+        numbers, shape = cast_to(rows.data, self.dtype), np.array(rows.shape, dtype=np.int64)
+        if 2 * rows.nnz > shape.prod():
+            return self.constant(cast_to(rows.toarray(), self.dtype))
+        from onnx import numpy_helper
+
+        zero = numpy_helper.from_array(np.zeros(1, dtype=self.dtype))
+        zeros = self.add("ConstantOfShape", self.constant(shape.prod(keepdims=True)), value=zero)
+        found = rows.tocoo()
+        places = found.coords[0].astype(np.int64) * shape[1] + found.coords[1]
+        filled = self.add("ScatterElements", zeros, self._indices(places), self.constant(numbers), axis=0)
+        return str(self.add("Reshape", filled, self.constant(shape)))
 
     @say.register
     def _(self, step: steps.Count, signal: str) -> str:

@@ -69,6 +69,15 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseAffine:
+    """As ``Affine``, for a CSR array of weights; where it ``fires``, bits: which of these numbers are positive."""
+
+    weights: Any
+    bias: NDArray[Any]
+    fires: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Count:
     """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers.
 
@@ -113,7 +122,7 @@ class Clearest:
     one_sided: bool
 
 
-Step = Scale | Plain | Affine | Count | Slack
+Step = Scale | Plain | Affine | SparseAffine | Count | Slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +267,7 @@ def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | Non
     order = np.argsort(found.owners, kind="stable")
     found = found.take(order, found.limits[order])
     steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
-    steps += [_affine(found.first), _activation(found.activation)]
+    steps += _activated(_affine(found.first), found.activation)
     limits = found.limits.astype(np.float64)
     weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
     steps.append(Slack(weights, limits, found.spans, found.owners, len(found.classes), found.half))
@@ -273,9 +282,7 @@ def _steps(network: Network) -> Iterator[Step]:
     bits = False
     for index, layer in enumerate(network.layers):
         step, reach = _step(layer, index, bits, reach)
-        yield step
-        if layer.activation is not None:
-            yield _activation(layer.activation)
+        yield from _activated(step, layer.activation)
         bits = layer.activation is not None and layer.activation.is_threshold
         reach = 1 if bits else reach
 
@@ -301,10 +308,20 @@ def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step
     return _affine(layer), None
 
 
-def _affine(layer: Layer) -> Affine:
+def _affine(layer: Layer) -> Affine | SparseAffine:
     weights = layer.weights
     assert isinstance(weights, Dense | Sparse)
-    return Affine(weights.values if isinstance(weights, Dense) else weights.matrix.toarray(), layer.bias)
+    return Affine(weights.values, layer.bias) if isinstance(weights, Dense) else SparseAffine(weights.rows, layer.bias)
+
+
+def _activated(step: Step, activation: Activation | None) -> list[Step]:
+    """Return a layer's step with its activation, which is part of it where sparse weights are followed by bits."""
+    if activation is None:
+        return [step]
+    then = _activation(activation)
+    if isinstance(step, SparseAffine) and then is Plain.FIRE:
+        return [replace(step, fires=True)]
+    return [step, then]
 
 
 def _sum_of(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None:

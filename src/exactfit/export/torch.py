@@ -167,6 +167,38 @@ class _Affine(Module):  # type: ignore[misc]
         return torch.nn.functional.linear(x.to(self.weights.dtype), self.weights, self.bias)
 
 
+class _SparseAffine(Module):  # type: ignore[misc]
+    """Bags of few features each, which PyTorch adds up faster than anything else; full rows as a matrix."""
+
+    def __init__(self, step: steps.SparseAffine, dtype: DType) -> None:
+        super().__init__()
+        self.fires, self.dtype, weights = step.fires, getattr(torch, dtype), step.weights
+        is_full = 2 * np.diff(weights.indptr) > weights.shape[1]
+        few, full, bias = weights[~is_full], weights[is_full], cast_to(step.bias, dtype)[:, None]
+        _buffer(self, "features", few.indices.astype(np.int32))
+        _buffer(self, "starts", few.indptr[:-1].astype(np.int32))
+        _buffer(self, "weights", cast_to(few.data, dtype))
+        _buffer(self, "matrix", cast_to(full.toarray(), dtype) if is_full.any() else None)
+        # Units in the order in which they are computed, and where each of them is then.
+        order = np.argsort(is_full, kind="stable")
+        _buffer(self, "bias", bias[order])
+        _buffer(self, "places", np.argsort(order).astype(np.int32) if is_full.any() else None)
+
+    def forward(self, x: Any) -> Any:
+        # Features first: one of them is then a line of numbers, one for each point.
+        columns = x.to(self.dtype).t().contiguous()
+        sums = torch.nn.functional.embedding_bag(
+            self.features, columns, self.starts, mode="sum", per_sample_weights=self.weights
+        )
+        if self.matrix is not None:
+            sums = torch.cat([sums, self.matrix @ columns])
+        out = sums.add_(self.bias)
+        if self.fires:  # bits are fewer bytes to put in order and to turn
+            out = out > 0
+        # Contiguous, for what comes next: products of turned matrices are slow.
+        return (out if self.places is None else out.index_select(0, self.places)).t().contiguous()
+
+
 class _Masked(Module):  # type: ignore[misc]
     """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
 
@@ -263,5 +295,8 @@ def _module(step: steps.Step, dtype: DType) -> Any:
         names = steps.Plain
         plain = {names.ROUND: _Rounded, names.APPEND_SQUARE: _Squared, names.FIRE: _Fired, names.RAMP: nn.ReLU}
         return plain[step]()
-    made = {steps.Affine: _Affine, steps.Count: _Biased, steps.Slack: _Slack, steps.Scale: _Scaled}
+    made = {
+        steps.Affine: _Affine, steps.SparseAffine: _SparseAffine, steps.Count: _Biased, steps.Slack: _Slack,
+        steps.Scale: _Scaled,
+    }  # fmt: skip
     return made[type(step)](step, dtype)

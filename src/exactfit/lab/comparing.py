@@ -340,7 +340,7 @@ def _layer(layer: Layer) -> Sizes:
     return Sizes(
         depth=int(layer.activation is not None),
         neurons=layer.n_units,
-        parameters=layer.n_parameters,
+        parameters=layer.n_units * (layer.weights.shape[1] + 1),  # as papers count: what is zero has its place
         nonzero=layer.weights.n_nonzero + int(np.count_nonzero(bias)),
         distinct=_n_different(weights, bias),
         bits_per_weight=max(widest, bias_widest),

@@ -1,13 +1,14 @@
 """The data of the experiments: by name, from a scikit-learn loader or a user's file; scaled, with digest and origin.
 
-MNIST and CIFAR-10 come from files in a folder that the caller names, or that the environment
-variable EXACTFIT_DATA names, else from OpenML through scikit-learn, which keeps a copy.
+MNIST, Fashion-MNIST and CIFAR-10 come from files in a folder that the caller names, or that the
+environment variable EXACTFIT_DATA names, else from OpenML through scikit-learn, which keeps a copy.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,17 +111,18 @@ class Dataset:
 
 
 def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Dataset:
-    """One of the paper's data sets, scaled as in its experiments.
+    """One of the paper's data sets, or Fashion-MNIST, scaled as in its experiments.
 
     Parameters
     ----------
     name : str
         ``"two-moons"`` (1000 points), ``"two-moons-million"``, ``"two-moons-ten-million"``,
         ``"parallel-lines"``,
-        ``"mnist"``, ``"mnist-1-vs-8"`` (or any two digits; the first is the target) or
-        ``"cifar10"``.
+        ``"mnist"``, ``"mnist-1-vs-8"`` (or any two digits; the first is the target),
+        ``"fashion-mnist"`` or ``"cifar10"``.
     data : path, optional
-        Folder with the files of MNIST or CIFAR-10; that of EXACTFIT_DATA by default.
+        Folder with the files of MNIST, Fashion-MNIST (in a folder ``fashion-mnist``) or
+        CIFAR-10; that of EXACTFIT_DATA by default.
 
     Returns
     -------
@@ -138,21 +140,21 @@ def load_dataset(name: str, data: str | os.PathLike[str] | None = None) -> Datas
     if name in KINDS:
         images = load_images(name, data)
         return scale_images(images, name, images.labels.astype(np.int64))
-    kind, _, pair = name.partition("-")
-    first, versus, second = pair.partition("-vs-")
-    if kind in KINDS and versus and first.isdecimal() and second.isdecimal() and first != second:
-        return _pair(load_images(kind, data), name, int(first), int(second))
+    if pair := re.fullmatch(r"(.+)-([0-9]+)-vs-([0-9]+)", name):
+        kind, first, second = pair.groups()
+        if kind in KINDS and first != second:
+            return _pair(load_images(kind, data), name, int(first), int(second))
     raise ParameterError(
         f"no data set is called {name!r}: choose from {', '.join(_MADE)}, {', '.join(KINDS)}, mnist-1-vs-8"
     )
 
 
 def load_images(name: str, data: str | os.PathLike[str] | None = None) -> Images:
-    """MNIST or CIFAR-10 as bytes, not scaled: from files in a folder, else from OpenML.
+    """MNIST, Fashion-MNIST or CIFAR-10 as bytes, not scaled: from files in a folder, else from OpenML.
 
     Parameters
     ----------
-    name : {"mnist", "cifar10"}
+    name : {"mnist", "fashion-mnist", "cifar10"}
     data : path, optional
         Folder to look in, itself and its direct subfolders; that of EXACTFIT_DATA by default.
 
@@ -296,7 +298,7 @@ _MADE: dict[str, Callable[[], Dataset]] = {
 def load_data(experiment: Experiment | OptionSweep, folder: str | os.PathLike[str] | None = None) -> list[Dataset]:
     """All data sets of an experiment, checked: finite, and no equal points with different labels.
 
-    MNIST and CIFAR-10 come from the files in ``folder``, that of EXACTFIT_DATA by default.
+    Images come from the files in ``folder``, that of EXACTFIT_DATA by default.
 
     Examples
     --------

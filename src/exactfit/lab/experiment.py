@@ -72,7 +72,7 @@ PAPER = (
     "cifar10-wide",
     "parallel-lines",
 )
-BEYOND = ("sample-size-beyond", "mnist-pairs-families")  # questions that the paper leaves open
+BEYOND = ("sample-size-beyond", "mnist-pairs-families", "fashion-mnist")  # questions that the paper leaves open
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "joblib")  # whose versions headers name
 FULL = "paper"
 MOST_TRIALS = 10**8  # of a sweep: a year of a hundred cores, if one takes half a minute

@@ -1,13 +1,14 @@
-"""MNIST and CIFAR-10 as they are published: read from disk, recognised by SHA-256.
+"""MNIST, Fashion-MNIST and CIFAR-10 as they are published: read from disk, recognised by SHA-256.
 
-MNIST comes as four IDX files, gzip'ed or not; CIFAR-10 as six batches, in a binary version
+MNIST and Fashion-MNIST come as four IDX files, gzip'ed or not, of the same names: those in a folder
+with "fashion" in its name are Fashion-MNIST's. CIFAR-10 comes as six batches, in a binary version
 and in a python version (pickles, read here without running any code of theirs). Images are
 in the order of the files: training images first, then test images.
 
 Whether images are the published ones is decided by their contents: they are written the way
 the published files are, and these bytes are hashed. So the sums below recognise either
-version of CIFAR-10, and downloads from elsewhere. Sums of MNIST were taken from the
-published files; those of CIFAR-10's binary batches are the ones that torchvision for Ruby
+version of CIFAR-10, and downloads from elsewhere. Sums of MNIST and Fashion-MNIST were taken from
+the published files; those of CIFAR-10's binary batches are the ones that torchvision for Ruby
 checks its downloads against.
 """
 
@@ -19,7 +20,7 @@ import pickle
 import pickletools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,7 +32,7 @@ from ..exceptions import DataError
 
 Bytes = NDArray[np.uint8]
 
-N_CLASSES = 10  # of MNIST and of CIFAR-10
+N_CLASSES = 10  # of every kind
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_BYTES = 2**28  # of a file, unpacked: five times the largest published one, 47 MB
 IDX_LABELS, IDX_IMAGES = 0x801, 0x803  # magic numbers: bytes in one dimension, in three
@@ -59,6 +60,15 @@ class ImageKind:
     openml: tuple[str, int]
     layouts: tuple[tuple[str, ...], ...]
 
+    @property
+    def is_idx(self) -> bool:
+        """Whether images and labels are in IDX files of their own."""
+        return self.n_pixels == 28 * 28
+
+    def may_be_in(self, folder: Path) -> bool:
+        """Whether the files that a folder holds can be this data set's: IDX files are called alike in two of them."""
+        return not self.is_idx or ("fashion" in self.name) == ("fashion" in folder.resolve().name.lower())
+
 
 _MNIST_FILES = (
     "train-images-idx3-ubyte",
@@ -82,6 +92,18 @@ MNIST = ImageKind(
     openml=("mnist_784", 1),
     layouts=(_MNIST_FILES, tuple(name.replace("-idx", ".idx") for name in _MNIST_FILES)),
 )
+FASHION = replace(
+    MNIST,
+    name="fashion-mnist",
+    title="Fashion-MNIST",
+    sums=(
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
+    openml=("Fashion-MNIST", 1),
+)
 CIFAR10 = ImageKind(
     name="cifar10",
     title="CIFAR-10",
@@ -98,13 +120,13 @@ CIFAR10 = ImageKind(
     openml=("CIFAR_10", 1),
     layouts=(tuple(f"{name}.bin" for name in _BATCHES), _BATCHES),
 )
-KINDS = {kind.name: kind for kind in (MNIST, CIFAR10)}
+KINDS = {kind.name: kind for kind in (MNIST, FASHION, CIFAR10)}
 
 
 def read_images(kind: ImageKind, folder: Path) -> Images | None:
     """Images from the files in a folder or in one of its direct subfolders; None if they are not there."""
     for place in [folder, *subfolders(folder)]:
-        for names in kind.layouts:
+        for names in kind.layouts if kind.may_be_in(place) else ():
             paths = [_present(place, name) for name in names]
             if all(paths):
                 return _read(kind, [path for path in paths if path is not None])
@@ -124,7 +146,7 @@ def _present(folder: Path, name: str) -> Path | None:
 
 
 def _read(kind: ImageKind, paths: Sequence[Path]) -> Images:
-    if kind is MNIST:
+    if kind.is_idx:
         pixels = [read_idx(path, IDX_IMAGES).reshape(-1, kind.n_pixels) for path in paths[::2]]
         labels = [read_idx(path, IDX_LABELS) for path in paths[1::2]]
     else:
@@ -158,7 +180,7 @@ def is_published(kind: ImageKind, pixels: Bytes, labels: Bytes) -> bool:
 
 def _as_files(kind: ImageKind, pixels: Bytes, labels: Bytes) -> Iterator[bytes]:
     """The published files' bytes, unpacked, for one part of the images."""
-    if kind is MNIST:
+    if kind.is_idx:
         count = len(labels).to_bytes(4, "big")
         yield b"\0\0\x08\x03" + count + bytes([0, 0, 0, 28, 0, 0, 0, 28]) + pixels.tobytes()
         yield b"\0\0\x08\x01" + count + labels.tobytes()
@@ -181,7 +203,7 @@ def _contents(path: Path) -> bytes:
 
 
 def read_idx(path: Path, magic: int) -> Bytes:
-    """The array of bytes in an IDX file, as published with MNIST.
+    """The array of bytes in an IDX file, as published with MNIST and Fashion-MNIST.
 
     The head is a magic number (0x8 for bytes, then the number of dimensions) and the length
     of each dimension, all big-endian and four bytes long.
@@ -197,7 +219,7 @@ def read_idx(path: Path, magic: int) -> Bytes:
     if body.size != int(np.prod(shape)):
         raise DataError(f"{path.name} is incomplete: {body.size} bytes for shape {shape}, fetch it again")
     if n_dimensions == 3 and shape[1:] != (28, 28):
-        raise DataError(f"{path.name} holds images of {shape[1]} x {shape[2]} pixels, MNIST has 28 x 28")
+        raise DataError(f"{path.name} holds images of {shape[1]} x {shape[2]} pixels, the published ones have 28 x 28")
     return body.reshape(shape)
 
 

@@ -227,7 +227,7 @@ class SweepOptions:
     output : Path, optional
         Folder of summary and figures; ``exactfit-results/<name>`` by default.
     data : Path, optional
-        Folder with the files of MNIST or CIFAR-10.
+        Folder with the files of MNIST, Fashion-MNIST or CIFAR-10.
     start_from : Path, optional
         Packed trials to put into a new store first.
     runs : int, optional

@@ -218,19 +218,38 @@ class Detectors:
         heights = self.heights(points)
         gaps = np.asarray(self.limits.astype(np.float64)[:, None] - self.half - heights)
         if self.activation.is_relu:
-            (n, d), (weights, biases) = self.planes.shape, self._sizes
+            n, (weights, biases) = self.first.n_units, self._sizes
+            d = int(np.diff(self.planes.indptr).max(initial=0)) if sp.issparse(self.planes) else self.planes.shape[1]
             with np.errstate(over="ignore", invalid="ignore"):
                 sizes = np.abs(points) @ weights + biases
                 bounds = 2.0 * U64 * ((d + 2) * sizes + (n + 4) * heights) + 2 * n * (d + 2) * 5e-324
                 rows, places = np.nonzero(~((np.abs(gaps) > bounds) & (sizes < 1e300)))
-            fires = np.empty(len(rows), dtype=bool)
-            lines = self.planes.toarray() if sp.issparse(self.planes) else self.planes
-            planes, offsets = (np.require(part, requirements=["C", "W"]) for part in (lines, self.first.bias))
-            limits = self.limits.astype(np.float64)
-            settle_ramps(points, planes, offsets.astype(np.float64), self.counters, limits, rows, places, fires)
-            close = gaps[rows, places]
-            gaps[rows, places] = np.where(fires, np.fmax(close, SMALLEST), np.fmin(close, -SMALLEST))
+            if len(rows):
+                close = gaps[rows, places]
+                fires = self._exactly_below(points, rows, places)
+                gaps[rows, places] = np.where(fires, np.fmax(close, SMALLEST), np.fmin(close, -SMALLEST))
         return np.where(gaps == 0.0, -SMALLEST, gaps)
+
+    def _exactly_below(self, points: Floats, rows: Codes, places: Codes) -> NDArray[np.bool_]:
+        """Whether masked sums of rows at points are below their limits, in exact arithmetic."""
+        lines, fires = self.planes, np.empty(len(rows), dtype=bool)
+        if sp.issparse(lines):  # only where one of the points is not zero
+            seen, places = np.unique(places, return_inverse=True)
+            columns = np.flatnonzero(points[seen].any(axis=0))
+            points, lines = np.ascontiguousarray(points[np.ix_(seen, columns)]), lines[:, columns].toarray()
+        planes, offsets = (np.require(part, requirements=["C", "W"]) for part in (lines, self.first.bias))
+        limits = self.limits.astype(np.float64)
+        settle_ramps(points, planes, offsets.astype(np.float64), self.counters, limits, rows, places, fires)
+        return fires
+
+    @cached_property
+    def narrow(self) -> tuple[Detectors, NDArray[np.int64] | None]:
+        """The same over the features that some hyperplane looks at, and these; all of dense hyperplanes are (None)."""
+        planes = self.planes
+        if not sp.issparse(planes):
+            return self, None
+        columns = np.unique(planes.indices).astype(np.int64)
+        return replace(self, first=replace(self.first, weights=Sparse(planes[:, columns]))), columns
 
     @cached_property
     def _sizes(self) -> tuple[Floats, float]:
@@ -352,6 +371,7 @@ def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads)
     facts = detectors.limits, detectors.spans, detectors.owners
     weights, counters = detectors.weights, detectors.counters
     is_threshold = detectors.activation.is_threshold
+    narrow, columns = (detectors, None) if is_threshold else detectors.narrow
     if is_threshold:
         some = None if rows == slice(0, X.shape[0]) else np.arange(rows.start, rows.stop)
         words = sides(X, detectors.planes, detectors.first.bias, rows=some, threads=threads).words
@@ -359,8 +379,8 @@ def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads)
     def work(low: int) -> None:
         high = min(low + TILE_ROWS, n)
         if not is_threshold:
-            points = dense_rows(X, slice(rows.start + low, rows.start + high))
-            np.maximum.at(out[:, low:high], detectors.owners, detectors.slack(points))
+            points = dense_rows(X, slice(rows.start + low, rows.start + high), columns)
+            np.maximum.at(out[:, low:high], narrow.owners, narrow.slack(points))
         elif isinstance(weights, WeightedMasks):
             best_slack_weights(words, low, high, weights.planes, *facts, out)
         else:

@@ -75,8 +75,10 @@ class Layer:
 
     def __repr__(self) -> str:
         units, inputs = self.weights.shape
-        name = "linear" if self.activation is None else self.activation.name
-        return f"<Layer: {units:,} units of {inputs:,} inputs, {self.weights.kind}, {name}>"
+        name, kind = "linear" if self.activation is None else self.activation.name, self.weights.kind
+        if isinstance(self.weights, Sparse):
+            kind = f"sparse with {self.weights.rows.nnz:,} weights"
+        return f"<Layer: {units:,} units of {inputs:,} inputs, {kind}, {name}>"
 
     @property
     def n_units(self) -> int:
@@ -85,9 +87,10 @@ class Layer:
 
     @property
     def n_parameters(self) -> int:
-        """Weights and biases, zeros included."""
+        """Weights and biases, zeros included; of a sparse layer the weights that it holds."""
         units, inputs = self.weights.shape
-        return units * (inputs + 1)
+        n_weights = self.weights.rows.nnz if isinstance(self.weights, Sparse) else units * inputs
+        return units + int(n_weights)
 
     def __call__(self, signal: Signal, threads: Threads = SERIAL) -> Signal:
         """Outputs for a signal of shape (points, inputs), as bits after a threshold."""
@@ -249,7 +252,7 @@ class Network:
 
     @property
     def n_parameters(self) -> int:
-        """Weights and biases in all, zeros included."""
+        """Weights and biases in all, zeros included, except those that sparse layers leave out."""
         return sum(layer.n_parameters for layer in self.layers)
 
     def __call__(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[Any]:

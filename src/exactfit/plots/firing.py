@@ -176,7 +176,7 @@ def plot_limit_shape(
     picture, found, trace, k = _read(model, X, y, resolution, detector)
     if trace is None:
         raise ParameterError("this needs the anchor: give the classifier or construction with its training data")
-    anchor, numbers = int(trace.anchors[k]), _widths(widths, len(found.planes))
+    anchor, numbers = int(trace.anchors[k]), _widths(widths, found.first.n_units)
     rest = picture.codes != picture.codes[anchor]
     away = float(np.linalg.norm(picture.points[rest] - picture.points[anchor], axis=1).min())
     picture = _around(picture, picture.points[anchor], 1.1 * away)

@@ -14,7 +14,7 @@ from ..construct import Construction, Trace
 from ..data import as_labels, as_points, class_indices, is_digest_of, refuse_other_features
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
-from ..network import Dense, Network
+from ..network import Dense, Network, Sparse
 from .style import GREY, INK, axes_for, check_axes, color, documented, marker, shade
 
 if TYPE_CHECKING:
@@ -126,9 +126,11 @@ def _names(model: Any, X: ArrayLike) -> tuple[str, str]:
 def hyperplanes_of(network: Network) -> tuple[NDArray[Any], Floats]:
     """Weights and biases of the first layer."""
     first = network.layers[0]
-    if not isinstance(first.weights, Dense) or network.input_map != "identity":
-        raise ParameterError("hyperplanes can be drawn for a dense first layer on the features themselves only")
-    return first.weights.values, np.asarray(first.bias, dtype=np.float64)
+    weights = first.weights
+    if not isinstance(weights, Dense | Sparse) or network.input_map != "identity":
+        raise ParameterError("hyperplanes can be drawn for a first layer on the features themselves only")
+    lines = weights.rows.toarray() if isinstance(weights, Sparse) else weights.values
+    return lines, np.asarray(first.bias, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,8 @@ class TableWording(Wording):
             own = {j: x for j, x in fixed.items() if self.homes[j][0] is field}
             true = [j for j, x in own.items() if x]
             if len(own) < len(field.features):
-                yield from [self._says(j, True) for j in true] or [self._says(j, False) for j in own]
+                listed = " or ".join(self._what(j) for j in true or own)
+                yield f"{field.name} is {'' if true else 'not '}{listed}"
 
     @staticmethod
     def _of_date(found: Inequality, field: Field) -> Sentence:
@@ -124,9 +125,12 @@ class TableWording(Wording):
         return f"at least {least} of these: {', '.join(said)}"
 
     def _says(self, feature: int, true: bool) -> str:
+        return f"{self.homes[feature][0].name} is {'' if true else 'not '}{self._what(feature)}"
+
+    def _what(self, feature: int) -> str:
+        """Return an indicator's category, or that a cell is missing."""
         field, k = self.homes[feature]
-        what = "missing" if self._is_gap(field, k) else (field.categories or ())[k]
-        return f"{field.name} is {'' if true else 'not '}{what}"
+        return "missing" if self._is_gap(field, k) else (field.categories or ())[k]
 
     @staticmethod
     def _is_gap(field: Field, k: int) -> bool:
