@@ -33,9 +33,8 @@ LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the la
 LARGEST_SIZE = 2**31  # of what is counted: features, units, classes
 LARGEST_LIMIT, LARGEST_WEIGHTED = 2**60, 2**23  # biases and inputs of integer layers: the package counts in int64
 # Types of tensors as NumPy writes them, of biases as files name them, of numbers as the array module does.
-TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U64": "<u8", "I32": "<i4", "U32": "<u4", "I16": "<i2", "U16": "<u2",
-         "I8": "|i1", "U8": "|u1"}  # fmt: skip
-LISTS = ("U8", "I8", "U16", "I16", "U32", "I32", "I64")  # rows and indices: format 3 takes the first that holds all
+LISTS = ("U8", "I8", "U16", "I16", "U32", "I32", "I64")  # rows and indices: any of them, whatever the format
+TYPES = {t: ("<" if t[2:] else "|") + f"{t[0].lower()}{int(t[1:]) // 8}" for t in (*LISTS, "U64", "F32", "F64")}
 BIASES = {"float64": "F64", "float32": "F32", "int64": "I64", "integers": "U8"}
 CODES = {"f4": "f", "f8": "d", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
          "b1": "B"}  # fmt: skip
@@ -113,10 +112,6 @@ def take(tensors, name, *types, n_dims=1):
     refuse_unless(kind in types and len(shape) == n_dims, f"tensor {name!r} is missing, or of another type or shape")
     numbers = unpacked(octets, CODES[TYPES[kind][1:]])
     refuse_unless(kind[0] != "F" or all(map(math.isfinite, numbers)), f"tensor {name!r} is not finite")
-    low, high = min(numbers, default=0), max(numbers, default=0)
-    tops = [(form, 1 << int(form[1:]) - (form[0] == "I")) for form in types if form[0] in "IU"]
-    smallest = [form for form, top in tops if -top * (form[0] == "I") <= low and high < top][:1]
-    refuse_unless(kind[0] == "F" or [kind] in (smallest, ["I64"]), f"tensor {name!r} is not packed as it must be")
     return shape, numbers
 
 

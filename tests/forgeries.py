@@ -286,7 +286,7 @@ NETWORK_FORGERIES: list[tuple[str, Forge]] = [
     ("sparse", swap(f"{W0}indptr", lambda ends: ends * 5)),
     ("sparse", swap(f"{W0}indptr", lambda ends: [0, -1])),
     ("sparse", swap(f"{W0}indptr", lambda ends: [1, 1])),
-    ("sparse", swap(f"{W0}indptr", lambda ends: ends.astype(np.int32))),
+    ("sparse", swap(f"{W0}indptr", lambda ends: ends.astype(np.float64))),
     ("sparse", swap(f"{W0}data", lambda data: [data])),
     ("sparse", swap(f"{W0}shape", lambda shape: [1, 2**40])),
     ("sparse", swap(f"{W0}shape", lambda shape: [1])),
