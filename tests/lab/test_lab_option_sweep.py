@@ -47,6 +47,22 @@ def test_a_run_measures_what_the_same_model_gives_by_hand() -> None:
     assert not found.error
 
 
+def test_sparse_hyperplanes_and_their_features_are_options_of_a_grid() -> None:
+    grid = {"hyperplanes": "sparse", "width": 70}
+    features, shape = {"max_features": [1, [2, 2]]}, {"image_shape": [[1, 2]]}
+    settings = settings_of([grid | features, grid | shape], "x.toml")
+    assert [dict(setting.options).get("max_features") for setting in settings] == [1, (2, 2), None]
+    assert dict(settings[2].options)["image_shape"] == (1, 2)
+    data = load_dataset("two-moons")
+    found = [run_setting(data, setting, 0, 0.9) for setting in settings]
+    assert [one.error for one in found] == [""] * 3
+    assert [one.first_layer for one in found] == [70] * 3
+    # Of a sparse layer the weights that it has are counted; a window of one pixel has one.
+    first = [one.parameters - 71 * one.second_layer - 2 * (one.second_layer + 1) for one in found]
+    assert (first[0], first[2]) == (2 * 70, 2 * 70)
+    assert 2 * 70 < first[1] <= 3 * 70
+
+
 def test_a_cell_that_fails_says_where() -> None:
     found = run_setting(load_dataset("two-moons"), Setting("default", (("width", -1),)), 0, 0.2)
     assert "width must be" in found.error

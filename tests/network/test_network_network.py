@@ -57,7 +57,9 @@ def test_weights_of_every_kind_know_their_size(kind):
     assert weights.shape == (2, 3)
     assert weights.n_nonzero == 2
     layer = Layer(weights, np.zeros(2), None)
-    assert (layer.n_units, layer.n_parameters) == (2, 8)
+    assert (layer.n_units, layer.n_parameters) == (2, 4 if kind == "sparse" else 8)  # a sparse layer has its weights
+    told = "sparse with 2 weights" if kind == "sparse" else weights.kind
+    assert repr(layer) == f"<Layer: 2 units of 3 inputs, {told}, linear>"
 
 
 @pytest.mark.parametrize("activation", [None, THRESHOLD, RELU], ids=["linear", "threshold", "relu"])
@@ -252,11 +254,10 @@ def sparse_and_dense(rng, units, inputs):
 
 
 @pytest.mark.parametrize("activation", [None, THRESHOLD, RELU], ids=["linear", "threshold", "relu"])
-def test_sparse_layers_give_what_dense_ones_give_bit_for_bit(activation, monkeypatch):
+def test_sparse_layers_give_what_dense_ones_give_bit_for_bit(activation):
     rng = np.random.default_rng(5)
     sparse, dense = sparse_and_dense(rng, 200, 30)
     X, bias = rng.standard_normal((50, 30)), rng.standard_normal(200)
-    monkeypatch.setattr("exactfit.network.network.SPARSE_BLOCK", 64 * 30)  # some units at a time
     found, expected = (Layer(weights, bias, activation)(X) for weights in (sparse, dense))
     if activation is THRESHOLD:
         found, expected = found.to_bool(), expected.to_bool()
