@@ -556,7 +556,9 @@ def compare(base: CheckBase, code: int, out: str, judged: bool, folder: Path) ->
     if "not those" in out:
         given_up = set()
     if "evaluation" not in (proved.method or "") and not proved.note.startswith("not"):
-        wrong = [row for row in proved.errors.tolist() if row not in given_up]
+        # Rows that float64 answers otherwise are right in exact arithmetic, which is what the checker speaks of.
+        otherwise = () if proved.mispredicted is None else proved.mispredicted
+        wrong = [row for row in proved.errors.tolist() if row not in given_up.union(otherwise)]
         listed = out.partition("fails for rows ")[2].partition(" (")[0]
         assert listed == ", ".join(map(str, wrong)), f"rows {wrong} are wrong, not {listed}"
 

@@ -71,7 +71,6 @@ def test_weights_come_back_bit_for_bit(weights: Any) -> None:
         ("network.layers.1.bias", np.array([2, 3])),
         ("network.layers.1.weights.words", np.array([[2]], dtype=np.uint64)),
         ("network.layers.1.weights.values", np.array([[2]], dtype=np.int8)),
-        ("trace.on_counts", np.array([1, 2], dtype=np.uint8)),
         ("model.graph", np.array([1, 2], dtype=np.uint8)),
         ("table.mean", np.array([1.0, 2.0])),
         ("repair.probes", np.array([[1.0, 2.0]])),

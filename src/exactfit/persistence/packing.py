@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 Tensor = NDArray[Any]
 
 LISTS = ("certificate.", "construction.", "repair.", "table.", "trace.")  # sections whose whole numbers are int64
-BYTES = ("trace.on_counts",)  # but for those that are uint8 in memory
 INDICES = (".weights.indices", ".weights.indptr")  # of sparse layers: int64 as well
 BYTES = ("trace.on_counts",)  # in such a section, but bytes in memory too
 WEIGHTS = ".weights.data"  # of sparse layers: float32 where they are packed
@@ -66,4 +65,4 @@ def unpacked(name: str, tensor: Tensor) -> Tensor:
 
 
 def _is_list(name: str) -> bool:
-    return (name.startswith(LISTS) and name not in BYTES) or name.endswith(INDICES)
+    return name.startswith(LISTS) or name.endswith(INDICES)
