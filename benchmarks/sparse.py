@@ -1,8 +1,8 @@
 """Networks of sparse hyperplanes beside a forest: images, a noisy table, a million points.
 
 Both sides of a line are measured in one run, in turn, on two threads, after a small fit that compiles the kernels; the
-fastest of a few rounds counts. Every line goes to ``sparse.jsonl`` in the folder of ``--output``, ``results`` by default,
-and what is in there is not measured again. ``--size`` limits the training rows.
+fastest of a few rounds counts. Every line goes to ``sparse.jsonl`` in the folder of ``--output`` (``results`` by
+default), and what is in there is not measured again. ``--size`` limits the training rows.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ NEW = 10_000  # rows to predict: the test images, or further rows of the table
 ROUNDS = 3  # of predictions, and of fits that take seconds
 SINGLE = 100  # rows that are predicted one at a time
 FEW = 40  # rows of each class in the fit that compiles
+FOREST = RandomForestClassifier(100, random_state=SEED, n_jobs=THREADS)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows to fit and new ones, a model, another beside it, and how often both are fitted."""
+    """Rows to fit and new ones, a network, another model and its name, and how often both are fitted."""
 
     name: str
     load: Callable[[Options], tuple[Data, Data]]
     ours: InterpolatingClassifier
-    other: Any
+    other: Any = FOREST
+    beside: str = "forest of 100"
     rounds: int = ROUNDS
     needs_data: bool = False
 
@@ -74,15 +76,14 @@ def network(**options: Any) -> InterpolatingClassifier:
     return InterpolatingClassifier(random_state=SEED, n_jobs=THREADS, **options)
 
 
-FOREST = RandomForestClassifier(100, random_state=SEED, n_jobs=THREADS)
 COMPARISONS = (
     Comparison("mnist", partial(image_sets, "mnist"),
-               network(width=8000, max_features=(2, 4), image_shape=(28, 28)), FOREST, rounds=1, needs_data=True),
+               network(width=8000, max_features=(2, 4), image_shape=(28, 28)), rounds=1, needs_data=True),
     Comparison("fashion-mnist", partial(image_sets, "fashion-mnist"),
-               network(width=16_000, max_features=(2, 3), image_shape=(28, 28)), FOREST, rounds=1, needs_data=True),
-    Comparison("table", noisy_table, network(), FOREST),
+               network(width=16_000, max_features=(2, 3), image_shape=(28, 28)), rounds=1, needs_data=True),
+    Comparison("table", noisy_table, network()),
     Comparison("moons", two_moons, network(),
-               InterpolatingClassifier.paper(width=2000, random_state=SEED, n_jobs=THREADS)),
+               InterpolatingClassifier.paper(width=2000, random_state=SEED, n_jobs=THREADS), "paper, width 2000"),
 )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def compare(ours: InterpolatingClassifier, other: Any, data: Data, new: Data, ro
         **_pair("accuracy", right),
         **_pair("fit s", fits),
         **_pair("one row ms", [1000 * seconds / SINGLE for seconds in single]),
-        **_pair(f"{len(y_new):,} rows s", batch),
+        **_pair("new rows s", batch),
     }
 
 
@@ -128,15 +129,13 @@ def measure(comparison: Comparison, options: Options) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # points that are missed are counted
         kept = Kept(options.output, "sparse.jsonl")
-        row = kept.get(f"{comparison.name}, {len(data[1]):,} rows", repr(comparison.other), comparison.ours, work)
+        row = kept.get(f"{comparison.name}, {len(data[1]):,} rows", comparison.beside, comparison.ours, work)
     return [row]
 
 
 def show(console: Console, rows: Sequence[Row], options: Options) -> None:
     """A table with a line for each comparison."""
-    for size in dict.fromkeys(tuple(row) for row in rows):  # a table for each set of columns
-        alike = [row for row in rows if tuple(row) == size]
-        markdown(console, [{key: row[key] for key in row if key not in ("name", "model")} for row in alike], options)
+    markdown(console, [{key: row[key] for key in row if key != "model"} for row in rows], options)
 
 
 CASES = [Case(f"sparse/{one.name}", partial(measure, one), show, one.needs_data) for one in COMPARISONS]

@@ -61,7 +61,6 @@ CLASSIFIERS: dict[str, Callable[[], InterpolatingClassifier]] = {
     "sparse relu": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", activation="relu", width=400),
     "weighted bisectors": lambda: fitted(points(), labels(0, 1), hyperplanes="bisector", detectors="weighted"),
     "weighted": lambda: fitted(points(), labels(0, 1, 2), detectors="weighted"),
-    "sparse hyperplanes": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
     "sparse masks": lambda: fitted(points(), labels("a", "b"), hyperplanes="sparse", max_features=(2, 3)),
     "images": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse", image_shape=(1, 3), detectors="weighted"),
     "sparse and bisectors": lambda: fitted(

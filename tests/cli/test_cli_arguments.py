@@ -75,6 +75,20 @@ def test_images_and_weights_reach_the_estimator(capsys: Capture) -> None:
     assert "image_shape=(2, 2) has no meaning" in error
     output_of(fit, capsys)
     assert exactfit.load("m").classifier_.get_params()["detectors"] == "weighted"
+    output_of([*fit, "--force", "--image-shape", "2,2"], capsys)
+    assert exactfit.load("m").classifier_.get_params()["image_shape"] == (2, 2)
+
+
+@pytest.mark.parametrize(("given", "expected"), [("3", 3), ("2,3", (2, 3))])
+def test_numbers_of_features_reach_the_estimator(given: str, expected: object, capsys: Capture) -> None:
+    write("t.csv", "a,b,c,d,y\n1,3,0,0,0\n2,7,0,1,1\n3,3,1,1,2\n")
+    fit = ["fit", "t.csv", "--label", "y", "-o", "m", "--force", "--max-features"]
+    output_of([*fit, given], capsys)
+    assert exactfit.load("m").classifier_.get_params()["max_features"] == expected
+    for wrong in ("2-3", "1,2,3", "", "x"):
+        assert "whole number as in 4, or two as in 2,4" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
+    for wrong in ("0", "3,2"):
+        assert "max_features must be a whole number >= 1 or a pair" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
 
 
 def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:

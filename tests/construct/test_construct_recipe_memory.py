@@ -53,6 +53,16 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
             build(Recipe(exact_in="float32"))
 
 
+def test_sparse_hyperplanes_take_what_their_features_take():
+    of_four = 64 * (12 * 4 + 8) + 8 * 10
+    assert memory(10, 100_000, max_features=4).taken_by(64) == of_four
+    assert memory(10, 2, max_features=4).taken_by(64) == 64 * (12 * 2 + 8) + 8 * 10
+    assert memory(10, 100_000).taken_by(64) > 1000 * of_four
+    recipe = Recipe(hyperplanes="sparse", max_features=(2, 7), exact_in="float64")
+    assert Memory.for_layer(X, recipe).max_features == 7
+    assert Memory.for_layer(X, Recipe()).max_features is None
+
+
 def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
     plain = memory(1000, 1).taken_by(64)
     assert memory(1000, 1, weighted=True).taken_by(64) - plain == 2 * 8 * 1000

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, make_moons
 
 import exactfit
 from exactfit import InterpolatingClassifier
-from exactfit.distributed import DaskInterpolatingClassifier
+from exactfit.distributed import DaskInterpolatingClassifier, tasks
 from exactfit.exceptions import (
     AssumptionError,
     ConflictWarning,
@@ -54,8 +54,12 @@ def assert_same(model: DaskInterpolatingClassifier, local: InterpolatingClassifi
 RECIPES = [
     {},
     {"width": 130},
-    {"center": False, "min_width": 100},
-    {"max_bias": 20.0, "width": 256},
+    {"hyperplanes": "gaussian", "center": False, "min_width": 100},
+    {"hyperplanes": "gaussian", "max_bias": 20.0, "width": 256},
+    {"hyperplanes": "gaussian", "margin": 1.0},
+    {"hyperplanes": "sparse", "max_features": (2, 3), "detectors": "mask", "min_width": 0},
+    {"hyperplanes": "sparse", "image_shape": (8, 8), "min_width": 300},
+    {"hyperplanes": "sparse", "image_shape": (4, 4, 4), "max_features": 6, "width": 100},
     {"detectors": "weighted", "width": 150},
     {"hyperplanes": "bisector"},
     {"hyperplanes": "bisector", "width": 128},
@@ -77,15 +81,17 @@ def test_the_network_is_that_of_one_machine(options) -> None:
     assert_same(model, local)
 
 
+@pytest.mark.parametrize("hyperplanes", ["gaussian", "sparse"])
 @given(st.lists(st.integers(0, 70), max_size=6), st.lists(st.integers(1, 199), max_size=4), st.integers(0, 5))
 @settings(max_examples=8, deadline=None)
-def test_chunks_change_nothing(lengths: list[int], edges: list[int], seed: int) -> None:
+def test_chunks_change_nothing(hyperplanes: str, lengths: list[int], edges: list[int], seed: int) -> None:
     X, y = make_moons(200, noise=0.2, random_state=seed)
     cuts = np.minimum(np.cumsum([0, *lengths]), 200)
     parts = in_chunks(X, *np.diff([*cuts, 200]).tolist())
     labels = da.from_array(y, chunks=(tuple(np.diff([0, *sorted(set(edges)), 200]).tolist()),))
-    model = DaskInterpolatingClassifier(random_state=seed).fit(parts, labels)
-    assert_same(model, InterpolatingClassifier(random_state=seed).fit(X, y))
+    options = {"hyperplanes": hyperplanes, "random_state": seed}
+    model = DaskInterpolatingClassifier(**options).fit(parts, labels)
+    assert_same(model, InterpolatingClassifier(**options).fit(X, y))
 
 
 def test_chunks_of_one_class_and_two_classes_of_words() -> None:
@@ -280,7 +286,9 @@ def test_data_that_will_not_do_are_refused_with_global_rows() -> None:
 def test_a_memory_limit_is_kept() -> None:
     X, y = digits()
     with pytest.raises(TooLargeError, match="smaller width"):
-        DaskInterpolatingClassifier(5000, memory_limit=2**20).fit(in_chunks(X, 300), y)
+        DaskInterpolatingClassifier(5000, hyperplanes="gaussian", memory_limit=2**20).fit(in_chunks(X, 300), y)
+    sparse = DaskInterpolatingClassifier(5000, memory_limit=2**20, random_state=0).fit(in_chunks(X, 300), y)
+    assert sparse.width_ == 5000  # of few features each: they fit
     points, noisy = moons(300)[0], np.random.default_rng(0).integers(0, 2, 300)
     model = DaskInterpolatingClassifier(hyperplanes="gaussian", min_width=0, memory_limit=2**13, random_state=0)
     with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a fixed width, which may miss"):
@@ -352,3 +360,15 @@ def test_it_is_an_estimator_with_a_client() -> None:
     assert model.set_params(client=client).get_params()["client"] is client
     with pytest.raises(Exception, match="not fitted"):
         model.predict(in_chunks(digits()[0], 300))
+
+
+def test_tasks_carry_sparse_hyperplanes_and_rows_are_fetched_once_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = digits()
+    carried, fetched = [], []
+    groups, rows = tasks.groups_of_chunk, tasks.rows_of_chunk
+    monkeypatch.setattr(tasks, "groups_of_chunk", lambda *some: carried.append(some[2].weights) or groups(*some))
+    monkeypatch.setattr(tasks, "rows_of_chunk", lambda *some: fetched.append(len(some[1])) or rows(*some))
+    DaskInterpolatingClassifier(width=200, random_state=0).fit(in_chunks(X, 300), y)
+    assert carried
+    assert all(sp.issparse(weights) and weights.nnz <= 4 * 200 for weights in carried)
+    assert fetched[1:] == [128] * 4  # after the rows that tell how far features spread

@@ -263,6 +263,17 @@ def shape_of(text: str | None) -> tuple[int, ...] | None:
         raise ParameterError(f"--image-shape must be whole numbers as in 28,28 or 32,32,3, got {text!r}") from None
 
 
+def features_of(text: str) -> int | tuple[int, ...]:
+    """A whole number, or the smallest and the largest with a comma between them."""
+    try:
+        numbers = tuple(map(int, text.split(",")))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (1, 2):
+        raise ParameterError(f"--max-features must be a whole number as in 4, or two as in 2,4, got {text!r}")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def as_label(text: str | None, labels: NDArray[Any]) -> Any:
     """A label as the table has it: 3 where labels are integers, "3" where they are text."""
     if text in (None, "all") or labels.dtype.kind not in "iu":
@@ -319,6 +330,8 @@ class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
             return as_label(given, labels)
         if one.name == "image_shape":
             return shape_of(given)
+        if one.name == "max_features":
+            return features_of(str(given))
         if one.name == "margin":
             return given if given is None or given.endswith("%") else as_number("--margin", given, float)
         if shell.number is None or given is None:

@@ -215,16 +215,17 @@ class Memory:
     def taken_by(self, width: int) -> int:
         """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
 
-        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. Weights of
-        sparse hyperplanes come with the numbers of their features, 32 bits as stored, 64 as filtered. Weighted
-        detectors need all patterns once more, each pattern once, and again as rows for those that a fit looks at.
+        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
+        of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; most have half
+        of the most that there may be. Weighted detectors need all patterns once more, each pattern once, and again as
+        rows for those that a fit looks at.
         """
         filtered, matrices = (8, 2) if self.open_bits else (4, 1)
         if self.weighted:
             matrices = 2 * matrices + 1
         words, weights = -(-width // WORD_BITS), (4 + filtered) * self.shape[1]
         if self.max_features is not None:
-            weights = (4 + 4 + 8 + 8) * min(self.max_features, self.shape[1])
+            weights = (8 + 16) * min(self.max_features, self.shape[1]) // 2
         return width * (weights + 8) + matrices * 8 * words * self.n_here
 
     def largest_width(self) -> int:

@@ -47,7 +47,7 @@ from .._kernels.limits import highest_sums, lowest_sums
 from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._support.threads import Threads
-from ..data.matrices import dense_rows
+from ..data.matrices import TILE_NUMBERS, dense_rows
 from ..exceptions import DataError, NoGapError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
@@ -84,7 +84,8 @@ class Values:
         self._rough = rough = ~lines.is_cut
         # The most products that a sum has.
         self._n_terms = int(lines.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
-        self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(lines.numbers))))
+        at_once = TILE_NUMBERS // weights.shape[1]
+        self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(lines.numbers)), at_once))
         self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
         self.share = OWN_SHARE if self.activation.is_own else 1.05 * (n + 4) * U64
         rate = 0.0 if self.activation.is_own else 1.05 * (self._n_terms + 2) * U64

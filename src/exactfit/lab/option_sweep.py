@@ -233,7 +233,7 @@ def run_setting(data: Dataset, setting: Setting, run: int, held_out: float) -> R
             first_layer=widths[0] if widths else 0,
             second_layer=widths[1] if len(widths) > 2 else 0,
             neurons=size.neurons if size else 0,
-            parameters=size.parameters if size else 0,
+            parameters=sum(layer.n_parameters for layer in built.layers),
             seconds=seconds,
         )
     except Exception:  # a cell that fails does not end the sweep

@@ -15,6 +15,7 @@ from ..certificate import Certificate
 from ..certificate.chains import answers_digest
 from ..certificate.record import ROW_LISTS, STREAM_ALONE
 from ..construct import Construction, Trace
+from ..construct.importances import FULL
 from ..construct.recipe import recipe_of
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
@@ -208,7 +209,8 @@ def check_trace(trace: Trace, network: Network) -> None:
     d, n = network.n_features, network.widths[0]
     sizes = (trace.importances, d), (trace.spreads, d), (trace.on_counts, n)
     fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in sizes)
-    refuse_unless(fits, "its trace does not say the same about all features and hyperplanes")
+    shares = fits and int(trace.on_counts.max(initial=0)) <= FULL
+    refuse_unless(shares, "its trace does not say the same about all features and hyperplanes")
     refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
