@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from exactfit.certificate.radius import nearest_others
@@ -24,7 +25,8 @@ def moves_towards(
     """
     X = np.asarray(X, dtype=np.float64)
     y, found = np.asarray(y), Detectors.of(network)
-    W, b = found.planes.astype(np.float64), found.first.bias.astype(np.float64)
+    planes = found.planes.toarray() if sp.issparse(found.planes) else found.planes
+    W, b = planes.astype(np.float64), found.first.bias.astype(np.float64)
     values, norms = X @ W.T + b, np.linalg.norm(W, axis=1)
     order = np.argsort(np.abs(values) / norms, axis=1)
     rows = np.arange(len(X))

@@ -661,7 +661,7 @@ def test_the_paper_is_one_step_away():
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 4096), (1100, {}, 2048), (300, {"max_width": 900}, 900)]
+    ("rows", "options", "width"), [(3, {}, 48), (300, {}, 4096), (1100, {}, 4096), (300, {"max_width": 900}, 900)]
 )
 def test_the_least_width_grows_with_the_rows_up_to_what_there_is_room_for(rows, options, width):
     X = np.random.default_rng(0).normal(size=(rows, 3))

@@ -90,5 +90,7 @@ def test_a_file_that_names_options_that_are_gone_proves_what_it_did_and_is_saved
 @pytest.mark.parametrize(("name", "law"), [("near-bisector.exactfit", "near-bisector"), ("local.exactfit", "local")])
 def test_a_law_that_is_gone_is_refused_by_fit_alone(name: str, law: str) -> None:
     X, y, _ = DATA[FILES[name]["data"]]()
-    with pytest.raises(ParameterError, match=f"hyperplanes must be one of 'gaussian', 'bisector', got '{law}'"):
+    with pytest.raises(
+        ParameterError, match=f"hyperplanes must be one of 'gaussian', 'bisector', 'sparse', got '{law}'"
+    ):
         exactfit.load(GOLDEN / name).fit(X, y)

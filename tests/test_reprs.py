@@ -40,6 +40,8 @@ def of_models():
     yield made.network.decoder
     yield exactfit.repair(lambda Z: np.zeros(len(Z)), X, Y.astype(float)).report()
     yield exactfit.find_suspects(X, Y)
+    sparse = InterpolatingClassifier(random_state=0).fit(X, Y)
+    yield sparse.explain(X[:1])[0].conditions[0]
     yield DecisionRegionDisplay.from_estimator(InterpolatingClassifier().fit(X[:, :2], Y), X[:, :2], Y, resolution=9)
 
 

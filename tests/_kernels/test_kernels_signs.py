@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kernel_inputs import ALL, any_float, close_calls, moderate
 
 from exactfit._kernels import signs
+from exactfit._kernels.signs import settle_ramps
 from exactfit.network.bits import BitMatrix
 
 
@@ -324,3 +325,15 @@ def test_settling_few_weights_is_always_right(call, seed):
         words[0, 3] ^= np.uint64((int(words[0, 3]) ^ before) & 3)
         words[1, 3] ^= np.uint64((int(words[1, 3]) ^ before) & 2)
         assert (words == np.uint64(before)).all(), "no other bit is touched"
+
+
+def test_many_units_are_taken_off_without_overflow() -> None:
+    n = 5000
+    weights, biases = np.full((n, 1), 1.7e308), np.full(n, -5e-324)
+    limit = float(Fraction(1.7e308) * 2**-1074 * n)  # a product of the smallest number, n times over
+    packed = np.ascontiguousarray(BitMatrix.from_bool(np.ones((1, n), dtype=bool)).words.T)
+    point, fires = np.array([[5e-324]]), np.zeros(1, dtype=bool)
+    for step, fired in [(0.0, False), (np.inf, True)]:
+        limits = np.array([np.nextafter(limit, step)])
+        settle_ramps(point, weights, biases, packed, limits, np.array([0]), np.array([0]), fires)
+        assert fires[0] == fired

@@ -130,11 +130,11 @@ def test_what_holds_is_what_the_model_and_its_file_answer(name: str, tmp_path: P
 
 
 FORGED = [
-    "classifier relu", "classifier relu one-sided", "classifier both classes", "classifier networks",
-    "classifier weighted networks", "classifier class without points", "classifier own function",
-    "classifier one-sided networks", "repaired ball", "repaired mask", "network sparse", "network squared norm",
+    "classifier relu", "classifier relu one-sided", "classifier both classes",
+    "classifier sparse hyperplanes", "classifier class without points", "classifier own function",
+    "classifier sparse relu", "repaired ball", "repaired mask", "network sparse", "network squared norm",
     "network nearest", "network dense", "network integers", "published vardi", "published yun",
-    "construction two-relu-networks, three classes", "construction own-fixed-random-gaussian-all, three classes",
+    "construction own-fixed-gaussian-all, three classes",
 ]  # fmt: skip
 
 

@@ -355,7 +355,7 @@ def test_mnist():
 
     data = load_dataset("mnist", folder)
     X, y = data.X[:10_000], data.y[:10_000]
-    model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
+    model = InterpolatingClassifier(exact_in="float32", hyperplanes="bisector", random_state=0).fit(X, y)
     assert certify(model, X, y, arithmetic="float32").holds
     W, b, x = (
         part.astype(np.float32) for part in (model.network_.layers[0].weights.values, model.network_.layers[0].bias, X)

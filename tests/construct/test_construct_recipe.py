@@ -22,7 +22,7 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', got"),
+        ({"hyperplanes": "cauchy"}, "hyperplanes must be one of 'gaussian', 'bisector', 'sparse', got"),
         ({"image_shape": (28, 28)}, "image_shape=(28, 28) has no meaning for hyperplanes='gaussian'"),
         ({"image_shape": (28,)}, "image_shape must be (height, width)"),
         ({"image_shape": (28, 0)}, "image_shape must be (height, width)"),

@@ -41,7 +41,7 @@ def test_sizes_are_those_of_the_formulas(k) -> None:
     assert size(made.network) == chain_size(d, bisectors, sum(prototypes) - max(prototypes), outputs)
     made = PolytopeCover().construct(X, y, random_state=0)
     assert size(made.network) == chain_size(d, made.network.widths[0], len(made.trace.anchors), outputs)
-    made = AdaptiveWidth().construct(X, y, random_state=0)
+    made = AdaptiveWidth(hyperplanes="bisector").construct(X, y, random_state=0)
     assert size(made.network) == chain_size(d, made.trace.n_drawn, len(made.trace.anchors), outputs)
 
 

@@ -282,7 +282,7 @@ def test_data_at_the_edge_for_relu(edge):
 def test_relu_says_so_where_float64_is_not_wide_enough():
     X, y = EDGES[TOO_WIDE_FOR_RELU]
     with pytest.raises(NoGapError, match='activation="threshold"'):
-        fits(X, y, activation="relu")
+        fits(X, y, activation="relu", hyperplanes="bisector")
 
 
 def test_data_whose_mean_overflows_are_refused():
@@ -414,7 +414,7 @@ def test_a_width_that_memory_cannot_hold_is_refused_before_anything_is_allocated
 
 def test_a_construction_that_fails_changes_nothing():
     X, y = EDGES["neighbours"]
-    model = InterpolatingClassifier().fit(X_FLOAT, Y_GOOD)
+    model = InterpolatingClassifier(hyperplanes="bisector").fit(X_FLOAT, Y_GOOD)
     before = dict(vars(model))
     with pytest.raises(WidthLimitError):
         model.set_params(max_width=1500, rescue=False).fit(X, y)

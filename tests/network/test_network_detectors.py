@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
 
 from exactfit import Network, ParameterError
-from exactfit.network import Decoder, Dense, Layer, Masks, WeightedMasks, sides
+from exactfit.network import Decoder, Dense, Layer, Masks, Sparse, WeightedMasks, sides
 from exactfit.network import detectors as module
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
@@ -27,7 +27,9 @@ def counters(weights):
 def parts_of(network):
     first, detectors, output = network.layers
     return {
-        "W": first.weights.values.astype(np.float64),
+        "W": (first.weights.matrix.toarray() if isinstance(first.weights, Sparse) else first.weights.values).astype(
+            float
+        ),
         "B": first.bias,
         "masks": counters(detectors.weights),
         "limits": detectors.bias.tolist(),

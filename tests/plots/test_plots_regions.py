@@ -90,7 +90,7 @@ def test_detectors_fire_where_their_masked_sum_is_below_the_limit(activation: st
     display = DecisionRegionDisplay.from_estimator(model, *blobs(), resolution=20, detectors=True)
     first, second, _ = model.network_.layers
     grid, masks = grid_of(display), second.weights.bits.to_bool()
-    values = sides(grid, first.weights.values, first.bias).to_bool() if activation == "threshold" else first(grid)
+    values = sides(grid, first.weights.rows, first.bias).to_bool() if activation == "threshold" else first(grid)
     expected = values.astype(float) @ masks.T.astype(float) < second.bias
     assert display.fires is not None
     np.testing.assert_array_equal(display.fires.reshape(len(masks), -1).T, expected)
@@ -107,9 +107,10 @@ def test_lines_are_the_first_hyperplanes() -> None:
     model = fitted(moons())
     display = DecisionRegionDisplay.from_estimator(model, *moons(), resolution=COARSE, hyperplanes=5)
     first = model.network_.layers[0]
-    np.testing.assert_array_equal(display.lines[:, :2], first.weights.values[:5])
+    planes = first.weights.rows.toarray()
+    np.testing.assert_array_equal(display.lines[:, :2], planes[:5])
     np.testing.assert_array_equal(display.lines[:, 2], first.bias[:5])
-    for line, weights, bias in zip(display.ax_.lines, first.weights.values, first.bias, strict=False):
+    for line, weights, bias in zip(display.ax_.lines, planes, first.bias, strict=False):
         on_it = np.array([line.get_xy1(), line.get_xy2()])
         np.testing.assert_allclose(on_it @ weights + bias, 0.0, atol=1e-12)
 
