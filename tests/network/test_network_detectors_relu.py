@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import naive_certificate as naive
 import numpy as np
 import pytest
