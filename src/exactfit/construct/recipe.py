@@ -216,9 +216,9 @@ class Memory:
         """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
 
         Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
-        of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; on average it
-        has half of the most that there may be. Weighted detectors need all patterns once more, each pattern once, and again as
-        rows for those that a fit looks at.
+        of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; on average
+        it has half of the most that there may be. Weighted detectors need all patterns once more, each pattern once,
+        and again as rows for those that a fit looks at.
         """
         filtered, matrices = (8, 2) if self.open_bits else (4, 1)
         if self.weighted:
