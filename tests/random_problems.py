@@ -46,7 +46,8 @@ DEGENERATE = {f.__name__: f for f in (simplex, grid, collinear, fewer_points_tha
 
 
 def size(network) -> tuple[int, int]:
-    return network.n_neurons, network.n_parameters
+    shapes = [layer.weights.shape for layer in network.layers]  # n_parameters leaves out the zeros of sparse layers
+    return network.n_neurons, sum(units * (inputs + 1) for units, inputs in shapes)
 
 
 def chain_size(n_features, *widths) -> tuple[int, int]:

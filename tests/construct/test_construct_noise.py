@@ -177,7 +177,7 @@ def claims_all_about(model, X, z, gone):
 
 def test_points_that_are_right_all_the_same_are_kept():
     X, y = make_blobs(100, centers=2, cluster_std=0.1, random_state=0)
-    model = InterpolatingClassifier(noise=0.2, hyperplanes="gaussian", random_state=0).fit(X, y)
+    model = InterpolatingClassifier(noise=0.2, hyperplanes="bisector", random_state=0).fit(X, y)
     assert len(points_to_give_up(X, y, 0.2, 0, Work(SERIAL))) == 20
     assert model.outcome_ is Outcome.INTERPOLATES
     assert model.interpolates_
