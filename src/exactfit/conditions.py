@@ -253,8 +253,9 @@ class Conditions:
             found = self._in_units(features, weights, float(self.detectors.first.bias[k]), point)
             said = self.wording.sentence(found, row)
             key = (said and said.where, *found.features, *found.weights, found.relation[0])
-            if said is not None and key not in seen:
-                seen.add(key)
+            # Several hyperplanes may say the same in other words, or in the same.
+            if said is not None and seen.isdisjoint({key, said.text}):
+                seen |= {key, said.text}
                 names, just = tuple(map(self.wording.name, found.features)), k in near and bool(said.here)
                 numbers = tuple(found.weights), found.relation, found.threshold, found.value
                 yield k, Condition(*said, names, *numbers, hyperplane=k, slack=0.0, near=just)
