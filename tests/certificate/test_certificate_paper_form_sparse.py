@@ -106,7 +106,7 @@ def test_radii_are_at_most_what_random_moves_and_attacks_find(drawn, arithmetic)
 @pytest.mark.parametrize("detectors", ["mask", "weighted"])
 def test_no_attack_finds_a_move_below_the_radius(problem, detectors) -> None:
     X, y = PROBLEMS[problem]()
-    options = {"hyperplanes": "sparse", "detectors": detectors, "min_width": 128, "n_networks": 1, "target": "all"}
+    options = {"hyperplanes": "sparse", "detectors": detectors, "min_width": 128, "target": "all"}
     model = InterpolatingClassifier(**options, random_state=0).fit(X, y)
     assert isinstance(model.network_.layers[0].weights, Sparse)
     certificate = certify(model, X, y, attack=True)
@@ -190,7 +190,7 @@ def test_what_a_construction_promises_is_proved(options, scaled) -> None:
     X, y = load_wine(return_X_y=True)
     if scaled:
         X = X * 10.0 ** np.random.default_rng(0).integers(-8, 9, X.shape[1])
-    options = {"hyperplanes": "sparse", "detectors": "weighted", "n_networks": 1, "min_width": 256} | options
+    options = {"hyperplanes": "sparse", "detectors": "weighted", "min_width": 256} | options
     model = InterpolatingClassifier(**options, random_state=0).fit(X, y)
     weights = model.network_.layers[0].weights
     assert isinstance(weights, Sparse)
@@ -207,7 +207,7 @@ def test_a_layer_may_mix_few_and_many_features(tmp_path) -> None:
     """With a margin, bisectors of open pairs come after hyperplanes of few features."""
     X, y = load_wine(return_X_y=True)
     model = InterpolatingClassifier(
-        hyperplanes="sparse", max_features=2, margin="30%", detectors="weighted", n_networks=1, min_width=64,
+        hyperplanes="sparse", max_features=2, margin="30%", detectors="weighted", min_width=64,
         random_state=0,
     ).fit(X, y)  # fmt: skip
     lengths = np.diff(model.network_.layers[0].weights.rows.indptr)
