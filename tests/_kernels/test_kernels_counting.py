@@ -74,7 +74,7 @@ def test_affine_adds_features_in_order_and_then_the_bias(d, dtype):
 def test_sparse_weights_give_the_sums_of_dense_ones(dtype):
     rng = np.random.default_rng(17)
     X, b = rng.standard_normal((21, 40)), rng.standard_normal(13)
-    W = sp.random_array((13, 40), density=0.3, rng=rng, dtype=dtype, format="csr")
+    W = sp.random_array((13, 40), density=0.3, random_state=rng, dtype=dtype, format="csr")
     W.data[:5] = 0.0  # stored, and yet zero
     out = np.empty((13, 21))
     counting.sparse_affine(np.ascontiguousarray(X.T), W.data, W.indices, W.indptr, b, out)

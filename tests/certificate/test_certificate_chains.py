@@ -212,7 +212,9 @@ def test_an_open_bit_matters_only_where_it_counts() -> None:
 def test_threads_tiles_and_layout_change_nothing(monkeypatch) -> None:
     rng = np.random.default_rng(3)
     X = rng.integers(-9, 9, (700, 12)) / 8
-    first = Layer(Sparse(sp.random_array((40, 12), density=0.4, format="csr", rng=rng)), rng.normal(size=40), RELU)
+    first = Layer(
+        Sparse(sp.random_array((40, 12), density=0.4, format="csr", random_state=rng)), rng.normal(size=40), RELU
+    )
     second = Layer(Dense(rng.normal(size=(3, 40)).astype(np.float32)), rng.normal(size=3), None)
     network = Network((first, second), Decoder("one_hot", (0, 1, 2)))
     y = rng.integers(0, 3, 700)

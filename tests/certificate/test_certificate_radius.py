@@ -50,6 +50,14 @@ def small_network(seed: int):
     return made.network, X, y
 
 
+def test_a_singular_matrix_within_scipy_ends_no_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def singular(*_: object) -> None:
+        raise np.linalg.LinAlgError("Matrix is singular.")  # as nnls of SciPy 1.13 and 1.14 does
+
+    monkeypatch.setattr("scipy.optimize.nnls", singular)
+    assert least_distance(np.eye(2), np.ones(2)) is None
+
+
 @pytest.mark.parametrize("block", range(10))
 def test_radii_are_below_the_exact_ones_and_those_below_what_an_attack_finds(block: int) -> None:
     for seed in SEEDS[20 * block : 20 * (block + 1)]:

@@ -243,7 +243,7 @@ def least_distance(G: Floats, h: Floats) -> Floats | None:
     f[-1] = 1.0
     try:
         shares, rest = nnls(E, f)
-    except RuntimeError:  # too many iterations
+    except (RuntimeError, np.linalg.LinAlgError):  # too many iterations; SciPy before 1.15 may meet a singular matrix
         return None
     if rest < 1e-12:
         return None
