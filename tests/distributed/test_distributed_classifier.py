@@ -371,4 +371,5 @@ def test_tasks_carry_sparse_hyperplanes_and_rows_are_fetched_once_a_block(monkey
     DaskInterpolatingClassifier(width=200, random_state=0).fit(in_chunks(X, 300), y)
     assert carried
     assert all(sp.issparse(weights) and weights.nnz <= 4 * 200 for weights in carried)
-    assert fetched[1:] == [128] * 4  # after the rows that tell how far features spread
+    # After the rows that tell how far features spread, and before those that importances rest on.
+    assert fetched[1:] == [128] * 4 + [256]
