@@ -155,3 +155,10 @@ def test_a_network_without_detectors_has_none() -> None:
     with pytest.raises(NotFittedError):
         _ = InterpolatingClassifier().feature_importances_
     assert adaptive_width(X, np.array([0, 0, 1, 1]), random_state=0).trace.importances.sum() == pytest.approx(1)
+
+
+def test_rows_near_the_end_of_float64_have_importances() -> None:
+    X = np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [1.6e308, 2.0], [-1.6e308, 3.0]])
+    made = fixed_width(X, np.array([0, 1, 0, 1]), 64, random_state=0)
+    assert np.isfinite(made.trace.importances).all()
+    assert np.isfinite(made.trace.spreads).all()

@@ -37,7 +37,8 @@ def importances(network: Network, X: Matrix) -> dict[str, Any]:
     n_weights = network.layers[0].weights.n_nonzero + network.layers[1].weights.n_nonzero // 64
     most = max(FEWEST_ROWS, min(MOST_ROWS, ENTRIES // max(1, n_weights), CELLS // n_features))
     points = dense_rows(X, np.linspace(0, X.shape[0] - 1, min(most, X.shape[0])).astype(np.intp))
-    moved = np.random.default_rng(0).permutation(points) - points
+    with np.errstate(over="ignore"):
+        moved = np.random.default_rng(0).permutation(points) - points
     weights = _lead(detectors, points)
     planes = detectors.planes.tocsc() if sp.issparse(detectors.planes) else detectors.planes
     losses, spreads = np.zeros(n_features), np.zeros(n_features, dtype=np.float32)
