@@ -96,7 +96,6 @@ def test_a_nearly_empty_column_is_named_before_its_rows_are_left_out(path: Path)
     assert "column 'b' is empty in 9 of 10 rows, which would all be left out for it" in message
     assert "--drop b" in message
     assert "Nearly empty, better left out: --drop b." in error_of(path, content, label="y")
-    assert "column 'b' has no filled cell" in error_of(path, "a,b\n1,\n2,\n", missing="impute")
 
 
 def test_rows_without_a_label_are_left_out_and_told(path: Path) -> None:

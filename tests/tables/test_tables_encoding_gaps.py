@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from table_files import table_of
 
@@ -48,6 +49,26 @@ def test_what_was_learned_is_kept_in_the_file(missing: str, path: Path, tmp_path
     assert again.missing == missing
     assert again.certify(path).holds
     assert again.columns == model.columns
+
+
+@pytest.mark.parametrize("missing", ["impute", "indicator"])
+def test_training_fills_columns_without_any_filled_cell(missing: str, path: Path) -> None:
+    path.write_text("a,b,c,y\n1,u,2024-01-05,p\n,v,2024-01-20,q\n2,,2024-02-03,p\n8,v,,q\n")
+    model = TableModel(InterpolatingClassifier(random_state=0), missing=missing).fit(path, label="y")  # type: ignore[arg-type]
+    (filled,) = model.encode(pd.DataFrame({"a": [2.0], "b": ["v"], "c": ["2024-01-20"]})).tolist()  # what is usual
+    filled = dict(zip(model.features_, filled, strict=True))
+    filled |= {"b=v": float(missing == "impute")}  # an indicator takes the place of a category
+    filled |= {name: 1.0 for name in model.features_ if name.endswith("is missing")}
+    (path.parent / "new.csv").write_text("a,b,c\n,,\n")
+    nans = pd.DataFrame({"a": [np.nan], "b": [np.nan], "c": [np.nan]})
+    for empty in (path.parent / "new.csv", nans, nans.astype(object)):
+        assert model.encode(empty).tolist() == [list(filled.values())]
+
+
+def test_a_column_that_is_empty_in_training_is_named(path: Path) -> None:
+    table = table_of(path, "a,b\n1,\n2,\n", missing="impute")
+    with pytest.raises(DataError, match="column 'b' has no filled cell: leave it out with --drop b"):
+        Encoding.learn(table, "none")
 
 
 def test_a_model_that_did_not_learn_to_fill_says_so() -> None:

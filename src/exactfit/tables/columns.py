@@ -339,12 +339,6 @@ def without_gaps(table: Table, raw: Raw) -> Table:
     gaps: Gaps = [(column.name, column.empty) for column in table.columns if column.empty.any()]
     unlabelled = np.zeros(len(table), dtype=bool) if raw.unlabelled is None else raw.unlabelled
     if table.missing in ("impute", "indicator"):
-        for name, empty in gaps:
-            if empty.all():
-                raise DataError(
-                    f"{table.name}: column {name!r} has no filled cell: leave it out with --drop {name} "
-                    f"(drop=[{name!r}] in Python)"
-                )
         return _left(table, ~unlabelled, "without a label") if unlabelled.any() else table
     gaps += [(str(raw.label), unlabelled)] if unlabelled.any() else []
     if not gaps:

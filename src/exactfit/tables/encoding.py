@@ -285,13 +285,18 @@ def _field(column: Column, table: Table) -> Field:
         column.categories,
         column.dates,
         tuple(parts) if column.dates is not None else (),
-        _fill(column) if fills else None,
+        _fill(column, table.name) if fills else None,
         table.missing == "indicator" and bool(column.empty.any()),
     )
 
 
-def _fill(column: Column) -> float | str:
-    """The median, or the most frequent category, the first of equals."""
+def _fill(column: Column, name: str) -> float | str:
+    """Return the median, or the most frequent category, the first of equals."""
+    if column.empty.all():
+        raise DataError(
+            f"{name}: column {column.name!r} has no filled cell: leave it out with --drop {column.name} "
+            f"(drop=[{column.name!r}] in Python)"
+        )
     if column.categories is None:
         return float(np.median(column.values[~column.empty]))
     counts = np.bincount(column.values[~column.empty], minlength=len(column.categories))

@@ -376,11 +376,11 @@ def _refuse_rounded(title: str, integers: NDArray[Any]) -> None:
 
 
 def _typed(title: str, position: int, values: NDArray[Any], kind: Kind | None, writing: Writing) -> Column:
-    """A column of numbers; as categories if it is said to be one."""
+    """A column of numbers; as cells of text if it is said to be one of categories or dates."""
     if values.dtype.kind in "iu":
         _refuse_rounded(title, values)
     numbers = writing.without_gaps(np.asarray(values, dtype=np.float64))
-    if kind != "categorical":
+    if kind not in ("categorical", "date"):
         return Column(title, position, numbers, given=kind is not None)
     texts = ["" if math.isnan(number) else _as_written(number) for number in numbers.tolist()]
     return _from_cells(title, position, texts, kind, writing)
