@@ -50,6 +50,18 @@ def test_what_is_loaded_is_what_was_saved(kind, by_reference, tmp_path) -> None:
     assert more.certificate_.n_samples == 201
 
 
+@pytest.mark.parametrize("by_reference", [False, True])
+def test_labels_of_objects_as_frames_have_them(by_reference, tmp_path) -> None:
+    X, y = moons()
+    y = y.astype(object)
+    model = tree(X, y) if by_reference else LogisticRegression().fit(X, y)
+    repaired = repair(model, X, y)
+    save(repaired, tmp_path / "file")
+    again = load(tmp_path / "file", model=model if by_reference else None)
+    assert again.classes_.dtype == repaired.classes_.dtype == object
+    assert again.predict(X).tolist() == y.tolist()
+
+
 def test_points_are_not_in_the_file(tmp_path) -> None:
     X, y = moons()
     save(repair(LogisticRegression().fit(X, y), X, y), tmp_path / "file")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from ..estimators import InterpolatingClassifier
 from ..exceptions import MissingDependencyError, ParameterError
@@ -59,14 +61,39 @@ def convert_pipeline(pipeline: Any, dtype: DType) -> Any:
         raise ParameterError(f"the pipeline must end in an InterpolatingClassifier, not in {type(last).__name__}")
     register_onnx_converter()
     from skl2onnx import convert_sklearn
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
-    kind = DoubleTensorType if dtype == "float64" else FloatTensorType
-    n_features = pipeline.n_features_in_
-    proto = convert_sklearn(pipeline, initial_types=[("X", kind([None, n_features]))], target_opset=OPSET)
+    proto = convert_sklearn(pipeline, initial_types=_inputs_of(pipeline, dtype), target_opset=OPSET)
+    read = {name for node in proto.graph.node for name in node.input}
+    for part in [part for part in proto.graph.input if part.name not in read]:  # columns that are dropped
+        proto.graph.input.remove(part)
     proto.ir_version = min(proto.ir_version, IR)
     set_properties(proto, plan_of(last, dtype).about)
     return proto
+
+
+def _inputs_of(pipeline: Any, dtype: DType) -> list[tuple[str, Any]]:
+    """Return name and type of each input: ``X``, or the columns of a frame where a ColumnTransformer picks some."""
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    kind = DoubleTensorType if dtype == "float64" else FloatTensorType
+    names, first = getattr(pipeline, "feature_names_in_", None), pipeline
+    while isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    if names is None or not isinstance(first, ColumnTransformer):
+        return [("X", kind([None, pipeline.n_features_in_]))]
+    text = {name for step in first.named_transformers_.values() for name in _text_columns(step)}
+    return [(name, (StringTensorType if name in text else kind)([None, 1])) for name in names]
+
+
+def _text_columns(step: Any) -> list[str]:
+    """Return the columns in which a fitted encoder or imputer has met text."""
+    found = []
+    for part in (part for _, part in step.steps) if isinstance(step, Pipeline) else (step,):
+        known = getattr(part, "categories_", None) or [[fill] for fill in getattr(part, "statistics_", ())]
+        if known:
+            pairs = zip(step.feature_names_in_, known, strict=True)
+            found += [name for name, met in pairs if any(isinstance(one, str) for one in met)]
+    return found
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -92,7 +119,7 @@ def _shapes(operator: Any) -> None:
 
     classes = operator.raw_operator.classes_
     plain = classes.astype(classes.dtype.newbyteorder("=")) if classes.dtype.kind in "biuf" else classes.astype(str)
-    operator.outputs[0].type = guess_data_type(plain[:1], [None])[0][1]
+    operator.outputs[0].type = type(guess_data_type(plain)[0][1])([None])
     shape = [None] if len(classes) == 2 else [None, len(classes)]
     kind = DoubleTensorType if _dtype_of(operator) == "float64" else FloatTensorType
     operator.outputs[1].type = kind(shape)

@@ -350,7 +350,7 @@ def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], te
         if behind is None:
             raise ModelFileError("it holds patches and the answers of a model, not the model itself: pass model=...")
         refuse_unless(network.model is None, "it holds a chain of layers for a model that is none")
-        return read_model(behind, classes.tolist())
+        return read_model(behind, classes)  # an array: its dtype counts
     refuse_unless(behind is None, "it holds its model: load it without model=...")
     if kind == "chain":
         refuse_unless(network.model is not None, "it lacks the model that it says it holds")
