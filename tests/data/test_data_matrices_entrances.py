@@ -146,8 +146,10 @@ def test_a_sum_of_bytes_that_fits_is_taken() -> None:
 
 
 def test_a_message_says_which_row_and_column() -> None:
-    with pytest.raises(DataError, match=r"row 7 of X stores several entries in column 1, whose sum is .* int8"):
-        MODEL.predict(with_two(100, 100, np.int8))
+    where = "row 7 of X stores several entries in column 1"
+    for dtype, held, number in ((np.int8, "int8", 100), (np.int64, "float64", 2**53), (np.float64, "float64", 1e308)):
+        with pytest.raises(DataError, match=f"{where}, whose sum {held} cannot hold: store one"):
+            MODEL.predict(with_two(number, number, dtype))
 
 
 def test_the_false_certificate() -> None:

@@ -39,7 +39,6 @@ MEMORY_SECONDS = 0.1  # between two looks at its memory, for which the system ha
 PARENT_SECONDS = 1.0  # between two looks whether the parent still lives
 WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does not count
 LARGEST_STREAM = 2**31  # bytes that are taken from a pipe or a device, which may have no end
-LEFT_BEHIND_SECONDS = 60.0  # without a change, until a file aside counts as left behind
 ALIGNMENT = 64  # bytes: arrays in a file begin where vectors of the widest processors may
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 Answer = TypeVar("Answer")
@@ -69,13 +68,11 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     if not real.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
     _remove_leftovers(real.parent)
-    aside = real.with_name(f".exactfit-{secrets.token_hex(8)}.tmp")
     mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
+    aside = None
     try:
-        opener = partial(os.open, mode=0o666 if mode is None else mode)
-        with open(aside, "xb", opener=opener) as file:  # never wider than what is replaced
-            with suppress(OSError):  # some file systems know no locks
-                _lock(file)
+        with _open_aside(real.parent, 0o666 if mode is None else mode) as file:  # never wider than what is replaced
+            aside = Path(file.name)
             file.write(octets)
             file.flush()
             if mode is not None:  # what others may not read stays so; umask may have taken off more than that
@@ -85,8 +82,9 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     except OSError as error:
         raise OSError(error.errno, f"cannot save {what}: {error.strerror}", str(real)) from error
     finally:
-        with suppress(OSError):
-            aside.unlink()
+        if aside is not None:
+            with suppress(OSError):
+                aside.unlink()
     _sync_folder(real.parent)
 
 
@@ -107,18 +105,37 @@ def read_stream(file: IO[bytes], name: str) -> bytes:
     return octets
 
 
+def _open_aside(folder: Path, mode: int) -> IO[bytes]:
+    """Create a file of a new name and lock it."""
+    while True:
+        aside = folder / f".exactfit-{secrets.token_hex(8)}.tmp"
+        file = open(aside, "xb", opener=partial(os.open, mode=mode))  # noqa: SIM115  (returned open)
+        try:
+            _lock(file)
+            if aside.exists():
+                return file
+        except BlockingIOError:
+            pass
+        except OSError:  # some file systems know no locks; without them nothing counts as left behind
+            return file
+        # Between creating and locking, another writer took it for a leftover and removes it.
+        file.close()
+
+
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what writers left behind that were killed: files that nobody has locked, and that are not just made."""
+    """Remove files aside that nobody has locked: their writers were killed."""
     for path in folder.glob(".exactfit-*.tmp"):
         with suppress(OSError):  # in use, or gone by now
-            if time.time() - path.stat().st_mtime > LEFT_BEHIND_SECONDS:
-                with path.open("rb") as file:
-                    _lock(file)
+            if sys.platform == "win32":  # where nobody can remove a file that is open
                 path.unlink()
+                continue
+            with path.open("rb") as file:
+                _lock(file)
+                path.unlink()  # while it is locked, so that a writer that has just created it notices
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Lock a file until it is closed, or its process ends; an OSError if somebody else has.
+    """Lock a file until it is closed, or its process ends; raise BlockingIOError if somebody else has.
 
     Not on Windows, where nobody can remove a file that is open.
     """

@@ -114,9 +114,10 @@ def canonical(X: Matrix, name: str = "X") -> Matrix:
     is_first = np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
     rows, columns, summed = rows[is_first], columns[is_first], _added_up(data, is_first)
     if isinstance(summed, int):
+        held = csr.dtype if csr.dtype.itemsize < 8 else "float64"  # sums of int64 have to be exact there as well
         raise DataError(
-            f"row {rows[summed]} of {name} stores several entries in column {columns[summed]}, whose sum is too large "
-            f"for {csr.dtype}, or for float64: store one number for each place"
+            f"row {rows[summed]} of {name} stores several entries in column {columns[summed]}, whose sum {held} "
+            f"cannot hold: store one number for each place"
         )
     indptr = np.searchsorted(rows, np.arange(csr.shape[0] + 1))
     return sp.csr_array((summed, columns, indptr.astype(csr.indptr.dtype)), shape=csr.shape)
