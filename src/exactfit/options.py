@@ -162,7 +162,7 @@ class Options:
     )  # fmt: skip
     conflicts: str = _option("raise", "Equal rows with different labels: raise, or majority.", words=CONFLICTS)
     noise: float = _option(
-        0.0, "Rows that may be given up, as a fraction: labels may be wrong.", float, settings={"min": 0, "max": 0.5}
+        0.0, "Rows that may be given up, as a fraction below 0.5: labels may be wrong.", float, settings={"min": 0}
     )
     exact_in: Literal["float64", "float32"] | None = _option(
         None, "Stay exact in every evaluation in float64 or float32.", str | None,

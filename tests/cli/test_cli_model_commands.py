@@ -286,6 +286,14 @@ def test_weighted_detectors_from_fit_to_info_and_explain(capsys: Capture) -> Non
     assert all((part["share"] > 0) == (part["row"] % 3 == 1) for part in found["support"])
 
 
+def test_noise_has_no_bound_that_is_refused(capsys: Capture) -> None:
+    text = " ".join(output_of(["fit", "--help"], capsys)[0].replace("│", " ").split())
+    assert "a fraction below 0.5" in text
+    assert "x<=0.5" not in text
+    write("t.csv", "x,y\n1,a\n2,b\n")
+    assert "noise" in error_of(["fit", "t.csv", "--label", "y", "-o", "m", "--noise", "0.5"], capsys, ExitCode.USAGE)
+
+
 def test_noise_gives_rows_up_and_proves_the_rest(capsys: Capture) -> None:
     write("t.csv", "x,y\n" + "".join(f"{k},{'ab'[k >= 20]}\n" for k in range(40)) + "5.5,b\n")
     out, _ = output_of(["fit", "t.csv", "--label", "y", "-o", "m", "--noise", "0.05", "--seed", "0"], capsys)
@@ -341,6 +349,10 @@ def test_models_that_cannot_be_used(command: str, model: str, capsys: Capture) -
 def test_data_that_do_not_fit_the_model(model: str, capsys: Capture) -> None:
     for content, says in (
         ("weight,color\n1,red\n", "no column 'colour': did you mean 'color'?"),
+        (
+            "weight,sort\n1,red\n",
+            "the model takes a column 'colour', but there is no column 'colour': the columns are weight, sort",
+        ),
         ("weight,colour\nheavy,red\n", "row 0 (line 2) holds the text 'heavy'"),
         ("weight,colour\n,red\n", "1 empty cell"),
     ):

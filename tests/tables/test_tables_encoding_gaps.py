@@ -63,6 +63,7 @@ def test_training_fills_columns_without_any_filled_cell(missing: str, path: Path
     nans = pd.DataFrame({"a": [np.nan], "b": [np.nan], "c": [np.nan]})
     for empty in (path.parent / "new.csv", nans, nans.astype(object)):
         assert model.encode(empty).tolist() == [list(filled.values())]
+        assert model.encoding_.raw(empty).tolist() == model.encoding_.raw(model.read(empty)).tolist()
 
 
 def test_a_column_that_is_empty_in_training_is_named(path: Path) -> None:

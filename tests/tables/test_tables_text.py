@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from table_files import cells, error_of, table_of
 
-from exactfit import DataError, ParameterError
+from exactfit import DataError, ParameterError, read_table
 from exactfit.tables import ReadOptions, text
 
 FRUIT = "weight,colour,fruit\n182,red,apple\n118.5,yellow,banana\n-1e2,red,apple\n"
@@ -254,3 +256,18 @@ def test_a_given_decimal_sign_stays(path: Path) -> None:
 def test_a_separator_that_gives_one_column_is_noticed(path: Path) -> None:
     assert "did you mean --separator ';'?" in error_of(path, "a;b\n1;2\n", ParameterError, separator=",")
     assert cells(table_of(path, "a\n1\n", separator=";")) == {"a": [1.0]}
+
+
+def test_text_that_gzip_packed_is_read(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"a,b\n1.5,x\n2.5,y\n"))
+    assert cells(read_table(path)) == {"a": [1.5, 2.5], "b": ["x", "y"]}
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"t.csv is a gzip file that cannot be unpacked: .*ended before"):
+        read_table(path)
+
+
+def test_spreadsheets_are_named(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(DataError, match=r"t.csv is a spreadsheet \(.xlsx, .ods\) or .*: save the sheet as CSV"):
+        read_table(path, label="y")

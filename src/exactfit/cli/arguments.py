@@ -51,7 +51,9 @@ def record_option(name: str, **settings: Any) -> Any:
 
 
 EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False}  # of a file that is read
-A_TABLE = "A table: text with separators (CSV), .npz (arrays X and y) or .parquet; - for text on standard input."
+A_TABLE = (
+    "A table: text with separators (CSV, or .gz), .npz (arrays X and y) or .parquet; - for text on standard input."
+)
 DataFile = Annotated[Path, argument(A_TABLE, callback=readable, metavar="DATA")]
 ModelFile = Annotated[Path, argument("A file that exactfit fit wrote.", metavar="MODEL", **EXISTING)]
 Json = Annotated[bool, option("Print JSON, for programs.", "--json")]

@@ -16,8 +16,9 @@ from ..data import mean_and_deviation
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, UnseenCategoryWarning
 from .columns import COMMA_NUMBER
-from .reading import LABELS, SHOWN_NAMES, no_column
+from .reading import LABELS, SHOWN_NAMES, no_column, read_chosen
 from .table import Choice, Column, Floats, Missing, OfAKind, Table, parts_of_dates
+from .text import ReadOptions
 
 Scaling = Literal["standard", "none"]
 UNSEEN, EMPTY = -1, -2  # in place of a category's number
@@ -174,7 +175,7 @@ class Encoding:
         known = {name: place for place, name in enumerate(names)}
         for field in self.fields:
             if field.name not in known:
-                raise DataError(f"{no_column(field.name, names)} The model was fitted to a column of that name.")
+                raise DataError(f"the model takes a column {field.name!r}, but {no_column(field.name, names)}")
         return [known[field.name] for field in self.fields]
 
     def _by_position(self, names: Sequence[str], header: bool) -> list[int]:
@@ -198,42 +199,52 @@ class Encoding:
             missing = "the model was fitted to labels beside its table, so pass them here too, as y"
         raise DataError(f"the labels are missing: {missing}")
 
-    def raw(self, table: Table) -> Floats:
-        """The features of a table before they are scaled."""
+    def read(self, source: Any, *, labels: bool = False, form: ReadOptions | None = None) -> Table:
+        """Read the columns that this encoding takes; see :meth:`TableModel.read`."""
+        form = form or ReadOptions()
+        if form.missing == "error":
+            form = replace(form, missing=self.missing)
+        return read_chosen(source, form, lambda names, header: self.choose(names, header, labels))
+
+    def raw(self, X: Any) -> Floats:
+        """Return the features of a table, or of what :meth:`read` makes one of, before they are scaled."""
+        table = X if isinstance(X, Table) else self.read(X)
         columns = self.matched(table)
         self._refuse_gaps(table, columns)
-        X = np.zeros((len(table), len(self.mean)))
+        points = np.zeros((len(table), len(self.mean)))
         starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
         pairs = list(zip(self.fields, columns, strict=True))
         codes = [self._codes(field, column) for field, column in pairs]
         _warn_unseen(table, columns, codes)
         gaps = [column.empty if field.indicator else None for field, column in pairs]
         numbers = [_numbers(*pair) if code is None else [] for pair, code in zip(pairs, codes, strict=True)]
-        for tile in row_tiles(X):  # row by row in memory, column by column in the table: a tile of both fits the cache
+        # Row by row in memory, column by column in the table: a tile of both fits the cache.
+        for tile in row_tiles(points):
             for start, stop, own, code, gap in zip(starts, starts[1:], numbers, codes, gaps, strict=False):
                 for k, values in enumerate(own):
-                    X[tile, start + k] = values[tile]
+                    points[tile, start + k] = values[tile]
                 if code is not None:
                     rows = tile.start + np.flatnonzero(code[tile] >= 0)
-                    X[rows, start + code[rows]] = 1.0
+                    points[rows, start + code[rows]] = 1.0
                 if gap is not None:
-                    X[tile, stop - 1] = gap[tile]
-        return X
+                    points[tile, stop - 1] = gap[tile]
+        return points
 
-    def encode(self, table: Table) -> Floats:
-        """The points of a table."""
-        X = self.raw(table)
+    def encode(self, X: Any) -> Floats:
+        """Return the points of a table, or of what :meth:`read` makes one of."""
+        table = X if isinstance(X, Table) else self.read(X)
+        points = self.raw(table)
         with np.errstate(over="ignore"):
-            for tile in row_tiles(X):
-                X[tile] -= self.mean
-                X[tile] /= self.scale
-        finite = np.isfinite(X).all(axis=0)
+            for tile in row_tiles(points):
+                points[tile] -= self.mean
+                points[tile] /= self.scale
+        finite = np.isfinite(points).all(axis=0)
         if not finite.all():
             name = self.features[int(finite.argmin())]
             raise DataError(
                 f"{table.name}: column {name!r} holds numbers that are too large to be scaled: --scale none"
             )
-        return X
+        return points
 
     def matched(self, table: Table) -> list[Column]:
         """The columns of a table in the order of the fields."""

@@ -18,7 +18,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
 from .encoding import Encoding, Field, Scaling, refuse_measure
 from .explained import RowExplanations
-from .reading import read_chosen, read_table, refuse_old
+from .reading import read_table, refuse_old
 from .table import Floats, Missing, Table, speaking_of
 from .text import ReadOptions
 from .wording import TableWording
@@ -205,15 +205,11 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         form : ReadOptions, optional
             Separator, header, and what becomes of empty cells.
         """
-        encoding, form = self._encoding, form or ReadOptions()
-        if form.missing == "error":
-            form = replace(form, missing=encoding.missing)
-        return read_chosen(source, form, lambda names, header: encoding.choose(names, header, labels))
+        return self._encoding.read(source, labels=labels, form=form)
 
     def encode(self, X: Any) -> Floats:
         """The points of a table; of a path, frame or matrix, what :meth:`read` makes of it."""
-        table = X if isinstance(X, Table) else self.read(X)
-        return self._encoding.encode(table)
+        return self._encoding.encode(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row.

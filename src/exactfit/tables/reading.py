@@ -44,7 +44,7 @@ def read_table(
     A column is numeric when every filled cell is a number, one of dates when every filled cell is
     a date or a time, and categorical when none is a number; anything between is an error.
     Files that end in ``.npz`` (arrays X and y) and ``.parquet`` are read as such, all others as
-    text: UTF-8, with or without a byte order mark.
+    text: UTF-8, with or without a byte order mark, as it is or packed by gzip.
 
     Parameters
     ----------

@@ -8,14 +8,16 @@ Both give the same numbers: each cell's nearest float64.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -35,6 +37,12 @@ SAMPLE_BYTES = 2**20  # 1 MiB of a file decides how it is written: thousands of 
 SAMPLE_RECORDS = 1000  # of the sample that are split once for every separator
 POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]+\.[0-9]+\s*")
 BOM = b"\xef\xbb\xbf"
+GZIP = b"\x1f\x8b"
+# First bytes of files that people take for text, and what they are.
+NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet (.xlsx, .ods) or another zip archive: save the sheet as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet of old (.xls): save the sheet as CSV",
+}
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
 SMALL_TEXT = 2**17  # bytes that are read record by record before the compiler would be loaded
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
@@ -140,6 +148,12 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, prog
     # A device may be sought, and have no end.
     has_end = file.seekable() and file.seek(0, os.SEEK_END) > 0
     file = file if has_end else io.BytesIO(read_stream(file, name))
+    file.seek(0)
+    first = file.read(4)
+    if first in NO_TEXT:
+        raise DataError(f"{name} is {NO_TEXT[first]}")
+    if first.startswith(GZIP):
+        file = _unpacked(file, name)
     total = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = len(BOM) if file.read(len(BOM)) == BOM else 0
@@ -155,6 +169,15 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, prog
         raise DataError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
     except csv.Error as error:
         raise DataError(f"{name}: line {reader.line} cannot be read as separated text: {error}") from error
+
+
+def _unpacked(file: BinaryIO, name: str) -> BinaryIO:
+    """Return what a gzip file holds."""
+    file.seek(0)
+    try:
+        return io.BytesIO(read_stream(cast(BinaryIO, gzip.GzipFile(fileobj=file)), name))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{name} is a gzip file that cannot be unpacked: {error}") from error
 
 
 @dataclass
