@@ -1,5 +1,10 @@
 # make demo   build a network on a small data set and show what came out
 # make test   linter, formatter, types, tests
+# make check  the same with the fast tier of tests only: no processes, no clusters; before each commit
+# make check-newest  the fast tier in new environments: newest releases, on every other Python that is here
+# make check-lowest  the fast tier in a new environment: the lowest versions that pyproject.toml names
+# make check-torch   the tests that need PyTorch, in a new environment that has it
+# make durations  measure every test, and write down again which are long and which files start first
 # make test-slow  the tests that take too long for every day: many kills, large attacks, notebooks
 # make test-site  site and playground in a headless Chromium; skipped by name where there is none
 # make coverage  which lines of src the tests reach; the report in htmlcov/
@@ -12,7 +17,8 @@
 #             SECONDS=600 seconds: any crash, hang or wrong verdict is a finding
 # make bench-weighted   the same for weighted detectors beside masks
 #
-# All set up .venv on the first run, and again when pyproject.toml or the version has changed.
+# All but make check-... set up .venv on the first run, and again when pyproject.toml or the version has changed; those
+# make .venvs/NAME anew each time.
 # Another Python: make test PYTHON=python3.12. More test processes: make test JOBS=auto
 
 .POSIX:
@@ -23,9 +29,10 @@ DATA ?=
 SECONDS ?= 600
 RUN = .venv/bin/python
 SPHINX = $(RUN) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b html -d docs/_build/doctrees docs docs/_build/html
+TEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-slow test-site coverage bench bench-dask bench-weighted fuzz docs docs-quick fresh-kernels
+.PHONY: demo test check check-newest check-lowest check-torch durations test-slow test-site coverage bench bench-dask bench-weighted fuzz docs docs-quick fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels
 	$(RUN) -m exactfit demo
@@ -43,20 +50,32 @@ test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy --strict src
-	$(RUN) -m pytest -n $(JOBS) --max-worker-restart 0
+	$(TEST)
+
+check: .venv/.installed-test fresh-kernels
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy --strict src
+	$(TEST) -q -m "not long and not slow and not site"
+
+check-newest check-lowest check-torch:
+	$(PYTHON) tests/new_environment.py $(@:check-%=%) --jobs $(JOBS)
+
+durations: .venv/.installed-test fresh-kernels
+	PYTHONPATH=tests $(TEST) -p durations
 
 test-slow: .venv/.installed-test fresh-kernels
-	$(RUN) -m pytest -m slow --max-worker-restart 0 -n $(JOBS)
+	$(TEST) -m slow
 
 coverage: .venv/.installed-test fresh-kernels
-	$(RUN) -m pytest -n $(JOBS) --cov --cov-report=term --cov-report=html
+	$(TEST) --cov --cov-report=term --cov-report=html
 
 test-site: .venv/.installed-site fresh-kernels
 	$(RUN) -m pytest -m site tests/site
 
 docs: .venv/.installed-docs fresh-kernels
 	$(SPHINX)
-	$(RUN) -m pytest -n $(JOBS) src tests/docs
+	$(TEST) src tests/docs
 
 docs-quick: .venv/.installed-docs
 	$(SPHINX) -D plot_gallery=0

@@ -17,6 +17,12 @@ def close_figures() -> Iterator[None]:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the example that needs PyTorch."""
+    if item.name == "exactfit.export.torch.to_torch":
+        item.add_marker("torch")
+
+
 @pytest.fixture(autouse=True)
 def examples_have_what_they_need(request: pytest.FixtureRequest) -> None:
     """Skip an example by the name of what it needs beyond the extra ``test``."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import durations
 import numba  # noqa: F401  (small work does without kernels until it is loaded: here kernels are tested)
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,6 +42,28 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and package in OPTIONAL:
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {package} is not installed")
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark long tests; test processes that share the work begin with the files that take longest."""
+    measured = json.loads(durations.TABLE.read_text(encoding="utf-8"))
+    long = set(measured["long"])
+    for item in items:
+        if durations.function_of(item.nodeid) in long:
+            item.add_marker("long")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        seconds = measured["files"]
+        items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Refuse a test that PyTorch's absence skips, and that `make check-torch` would not run either."""
+    report: Any = yield
+    if report.skipped and "torch" in str(report.longrepr) and item.get_closest_marker("torch") is None:
+        report.outcome, report.longrepr = "failed", "a test that needs PyTorch is marked so: @pytest.mark.torch"
     return report
 
 

@@ -40,6 +40,7 @@ def test_the_film_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_convolutional_network_is_repaired_in_its_file(tmp_path: Path) -> None:
     for package in ("torch", "onnx", "onnxruntime"):
         pytest.importorskip(package)

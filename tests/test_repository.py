@@ -24,7 +24,7 @@ def commands_of(job: str) -> list[str]:
     return [step["run"] for step in JOBS[job]["steps"] if "run" in step]
 
 
-@pytest.mark.parametrize("job", sorted(JOBS))
+@pytest.mark.parametrize("job", ["with-make", "without-make"])
 def test_the_workflow_runs_commands_of_the_readme(job: str) -> None:
     commands = commands_of(job)
     assert commands
@@ -40,11 +40,14 @@ def test_the_workflow_runs_every_command_to_try_or_check_that_the_readme_gives()
 
 
 def test_the_workflow_covers_the_systems_and_pythons_that_are_promised() -> None:
-    systems = {system for job in JOBS.values() for system in job["strategy"]["matrix"].get("os", [job["runs-on"]])}
+    matrices = [job for job in JOBS.values() if "strategy" in job]
+    systems = {system for job in matrices for system in job["strategy"]["matrix"].get("os", [job["runs-on"]])}
     assert systems == {"ubuntu-latest", "macos-latest", "windows-latest"}
     promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
-    for job in JOBS.values():
+    for job in matrices:
         assert job["strategy"]["matrix"]["python"] == promised
+    (setup,) = (step["with"] for step in JOBS["all-checks"]["steps"] if "with" in step)
+    assert sorted(setup["python-version"].split()) == promised
     assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
 
 
@@ -55,13 +58,24 @@ def test_the_heading_that_the_pull_request_form_names_is_in_the_changelog() -> N
     assert sections[0] == heading
 
 
-def test_hooks_use_a_linter_that_the_tests_accept() -> None:
+@pytest.mark.parametrize("tool", ["ruff", "mypy"])
+def test_hooks_and_tests_use_one_version_of_each_checker(tool: str) -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
-    (pinned,) = (repo["rev"].removeprefix("v") for repo in hooks if "ruff" in repo["repo"])
-    (floor,) = (
-        line.removeprefix("ruff>=") for line in PROJECT["project"]["optional-dependencies"]["test"] if "ruff" in line
-    )
-    assert pinned.split(".")[:2] == floor.split(".")[:2]
+    (pinned,) = (repo["rev"].removeprefix("v") for repo in hooks if tool in repo["repo"])
+    (needed,) = (line for line in PROJECT["project"]["optional-dependencies"]["test"] if re.match(rf"{tool}\W", line))
+    assert needed == f"{tool}=={pinned}"
+
+
+def test_the_workflow_has_the_steps_of_the_script_that_runs_all_checks() -> None:
+    script = ROOT / ".ci" / "run"
+    if not script.is_file():
+        pytest.skip("the source distribution is without it")
+    (steps,) = re.findall(r"^steps=\((.*)\)$", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert commands_of("all-checks") == [f"make {step}" for step in steps.split()]
+    assert steps.split()[:2] == ["demo", "test"]  # as the README says, before anything else
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {name for line in re.findall(r"^([a-z][\w -]*):", makefile, re.MULTILINE) for name in line.split()}
+    assert [step for step in steps.split() if step not in targets] == []
 
 
 @pytest.mark.parametrize("form", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem)

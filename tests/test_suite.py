@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import durations
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -54,3 +56,24 @@ def test_ctrl_c_is_answered_where_the_parent_ignores_it() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
+
+
+def test_long_tests_are_those_that_take_long_or_start_processes() -> None:
+    measured = [
+        ("tests/test_b.py::test_quick[1]", 0.1, 0),
+        ("tests/test_b.py::test_quick[2]", 0.2, 0),
+        ("tests/test_a.py::test_many[1]", 0.3, 0),
+        ("tests/test_a.py::test_many[2]", 0.9, 0),
+        ("tests/test_a.py::Group::test_process", 0.1, 1),
+        ("src/exactfit/options.py::exactfit.options.Options", 0.1, 0),
+    ]
+    table = durations.table(measured)
+    assert table["long"] == ["tests/test_a.py::Group::test_process", "tests/test_a.py::test_many"]
+    assert table["files"] == {"tests/test_a.py": 1.3}
+
+
+def test_the_table_of_long_tests_is_one() -> None:
+    table = json.loads(durations.TABLE.read_text(encoding="utf-8"))
+    assert list(table) == ["files", "long"]
+    assert list(table["files"].values()) == sorted(table["files"].values(), reverse=True)
+    assert len(table["long"]) > 100

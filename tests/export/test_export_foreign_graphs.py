@@ -61,6 +61,7 @@ def test_a_chain_with_patches_is_one_graph(kind, labels, dtype) -> None:
     assert about["exactfit.network_sha256"] == repaired.network_.digest
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,6 +76,7 @@ def test_a_chain_with_patches_is_one_module(kind, labels, dtype) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_module_of_a_repaired_model_can_be_exported_on() -> None:
     torch = pytest.importorskip("torch")
     X, _, repaired = repaired_digits("int", "ball")
@@ -143,15 +145,16 @@ def test_nothing_to_repair_still_exports() -> None:
     assert (run(to_onnx(repaired), X)["label"] == model.predict(X)).all()
 
 
-def test_other_models_cannot_be_exported() -> None:
+@pytest.mark.parametrize("export", [to_onnx, pytest.param(to_torch, marks=pytest.mark.torch)])
+def test_other_models_cannot_be_exported(export) -> None:
+    if export is to_torch:
+        pytest.importorskip("torch")
     _, _, repaired = repaired_digits("int", "ball", model=DecisionTreeClassifier(max_depth=3))
-    for export in (to_onnx, to_torch):
-        if export is to_torch:
-            pytest.importorskip("torch")
-        with pytest.raises(ParameterError, match="convert the model to ONNX"):
-            export(repaired)
+    with pytest.raises(ParameterError, match="convert the model to ONNX"):
+        export(repaired)
 
 
+@pytest.mark.torch
 def test_a_graph_that_is_no_chain_is_no_module() -> None:
     torch = pytest.importorskip("torch")
     X = np.random.default_rng(0).normal(size=(20, 6))

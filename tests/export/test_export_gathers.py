@@ -19,6 +19,8 @@ from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
 
 torch = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError).torch
+pytestmark = pytest.mark.torch
+
 # Features, and how many weights a unit has at least and at most.
 SHAPES = {
     "few features": (6, 0, 4),

@@ -80,6 +80,7 @@ def batches(points: Points, size: int) -> Iterator[Points]:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize("detectors", ["mask", "weighted"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_no_evaluation_in_float32_changes_an_answer(name: str, detectors: str) -> None:

@@ -21,6 +21,7 @@ def digits():
 DATA = PROBLEMS | {"digits": digits}
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("exact_in", ["float64", "float32"])
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid", "digits"])
 @pytest.mark.parametrize("hyperplanes", ["bisector", "sparse"])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -15,36 +13,14 @@ from saved_models import CLASSIFIERS, NETWORKS, as_given, points
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify, to_torch
-from exactfit.exceptions import ExactfitError, MissingDependencyError, NoGapError, ParameterError
+from exactfit.exceptions import ExactfitError, NoGapError, ParameterError
 
 DTYPES = ("float64", "float32")
 SINGLES = 10_000
 
-
-def test_without_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingDependencyError, match="pip install torch"):
-        to_torch(CLASSIFIERS["one-sided"]())
-
-
-def test_torch_is_loaded_on_first_use_only_and_is_not_needed_until_then():
-    code = (
-        "import sys\n"
-        "import exactfit.export\n"
-        "assert 'torch' not in sys.modules\n"
-        "sys.modules['torch'] = None\n"
-        "from exactfit import to_torch\n"
-        "try:\n"
-        "    to_torch(None)\n"
-        "except exactfit.MissingDependencyError as error:\n"
-        "    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("exporting to PyTorch needs torch: pip install torch\n", "")
-
-
 torch_runs = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError)
 run, torch = torch_runs.run, torch_runs.torch
+pytestmark = pytest.mark.torch
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

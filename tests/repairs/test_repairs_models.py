@@ -35,6 +35,7 @@ def test_other_models_are_no_chains(model) -> None:
     assert (found.classes[found.decide(X)] == fitted.predict(X)).all()
 
 
+@pytest.mark.torch
 def test_torch_modules_are_read_or_asked() -> None:
     torch = pytest.importorskip("torch")
     nn, X = torch.nn, load_digits(return_X_y=True)[0][:200]
