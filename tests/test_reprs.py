@@ -55,7 +55,7 @@ def of_geometry():
 def of_the_lab(folder):
     write_points(folder)
     compared = exactfit.compare(X[:60], Y[:60], ["huang", "1-nn"])
-    measured = exactfit.evaluate({"width": 20}, X[:60], Y[:60], n_folds=2, n_repeats=1, time_limit=5)
+    measured = exactfit.evaluate({"width": 20}, X[:60], Y[:60], n_folds=2, n_repeats=1)
     yield from (compared, compared.rows[0], measured, measured.standings[0], lab.load_dataset("two-moons"))
     yield from (lab.paper_experiment("two-moons"), lab.load_sweep(written(folder, HEAD + GRID)), lab.SweepOptions())
     yield lab.merge_trials([])

@@ -164,6 +164,14 @@ def test_a_worker_that_dies_is_a_clear_error() -> None:
         work("die")
 
 
+def test_workers_are_ended_when_time_is_out() -> None:
+    with (
+        workers(1, lambda held, task: time.sleep(task), None, time_limit=0.1) as work,
+        pytest.raises(TimeoutError, match=r"time limit of 0\.1 s"),
+    ):
+        work(60)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
 def test_workers_of_a_process_that_was_killed_leave_no_file(tmp_path: Path) -> None:
     code = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,18 +72,48 @@ def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatc
     out, _ = output_of([*EVALUATE, "--min-width", "64"], capsys)
     assert out.splitlines()[0] == "30 points, 2 classes, 2 folds"
     assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "70 hyperplanes", "majority"]
-    assert out.splitlines()[-1].startswith("InterpolatingClassifier(")
+    assert "no setting is better beyond chance" in out.splitlines()[-2]
+    assert out.splitlines()[-1] == (
+        "exactfit fit t.csv --label y --seed 0 --min-width 64 --conflicts majority -o model.exactfit"
+    )
     plain = json.loads(output_of([*EVALUATE, "--min-width", "64", "--json"], capsys)[0])
     table = read_table("t.csv", label="y")
     own = exactfit.evaluate({"min_width": 64}, table, n_folds=2, n_repeats=1)
     assert plain["standings"][0]["accuracy"] == own["as given"].accuracy
     assert (plain["end"], plain["n_samples"]) == ("all folds", 30)
+    assert plain["command"] == out.splitlines()[-1]
+
+
+OPTIONS = [
+    ["--scale", "none", "--drop", "colour"],
+    ["--preset", "paper", "--center", "--width", "300"],
+    ["--no-rescue", "--max-features", "2,3", "--target-class", "b", "--margin", "1%", "--jobs", "1"],
+    ["--target-class", "all", "--missing-values", "", "--missing", "drop-rows", "--seed", "7"],
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_command_that_evaluate_prints_fits_the_model_that_it_measured(
+    options: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "SETTINGS", {})
+    monkeypatch.setattr(evaluation, "usual_classifiers", lambda seed: {})
+    write_noise()
+    command = shlex.split(output_of([*EVALUATE, *options], capsys)[0].splitlines()[-1])
+    output_of(command[1:], capsys)
+    seed = [] if "--seed" in options else ["--seed", "0"]
+    output_of(
+        ["fit", "t.csv", "--label", "y", "--conflicts", "majority", *options, *seed, "-o", "own.exactfit"], capsys
+    )
+    assert Path("own.exactfit").read_bytes() == Path("model.exactfit").read_bytes()
 
 
 def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     write_noise()
     plain = json.loads(output_of([*EVALUATE, "--time-limit", "1e-9", "--json"], capsys)[0])
-    assert (plain["end"], plain["standings"]) == ("time limit", [])
+    assert (plain["end"], plain["standings"], plain["command"]) == ("time limit", [], None)
+    assert plain["missing"]["as given"] == "time limit"
+    assert output_of([*EVALUATE, "--time-limit", "1e-9"], capsys)[0].splitlines()[-1] == "nothing was measured"
     calls, scored = [], evaluation.fold_scores
 
     def interrupted(*arguments: Any) -> Any:

@@ -301,13 +301,17 @@ class OwnProcess:
         last = next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
         return f"ended with exit code {code} ({last})"
 
-    def end(self) -> None:
-        """End the process, and those that it started, at once."""
+    def kill(self) -> None:
+        """End the process, and those that it started; whoever waits for its answer hears of it."""
         with suppress(ProcessLookupError):
             if sys.platform == "win32":
                 self._process.kill()
             else:
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """The same, and wait for it."""
+        self.kill()
         self._process.wait()
         self._hang_up()
 
@@ -366,30 +370,48 @@ def run_alone(function: Callable[..., None], *arguments: Any, limits: Limits | N
 
 
 @contextmanager
-def workers(at_once: int, function: Callable[..., Answer], held: Any) -> Iterator[Callable[[Any], Answer]]:
+def workers(
+    at_once: int, function: Callable[..., Answer], held: Any, time_limit: float | None = None
+) -> Iterator[Callable[[Any], Answer]]:
     """So many processes that each hold the same, in memory once, and do one task after another.
 
     Yields
     ------
     callable
         Has a process that is free do a task, and returns ``function(held, task)``; for several threads at a time. A
-        process that ends before it answers is a :class:`ChildProcessError`.
+        process that ends before it answers is a :class:`ChildProcessError`, and a :class:`TimeoutError` if so many
+        seconds after their start all were ended.
     """
-    free = queue.SimpleQueue[OwnProcess]()
+    free, late = queue.SimpleQueue[OwnProcess](), threading.Event()
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, ExitStack() as started:
         shared = Shared(Path(folder) / "held", held)
         for number in range(at_once):
             process = OwnProcess(Path(folder) / str(number), Limits(at_once=at_once), _serve, function, shared)
             started.callback(process.end)
             free.put(process)
+            if time_limit is not None:
+                timer = threading.Timer(max(0.0, time_limit), _end_late, (process, late))
+                timer.daemon = True
+                timer.start()
+                started.callback(timer.cancel)
 
         def work(task: Any) -> Answer:
             process = free.get()
-            answer: Answer = process.ask(task)
+            try:
+                answer: Answer = process.ask(task)
+            except ChildProcessError:
+                if late.is_set():
+                    raise TimeoutError(f"time limit of {time_limit:g} s") from None
+                raise
             free.put(process)
             return answer
 
         yield work
+
+
+def _end_late(process: OwnProcess, late: threading.Event) -> None:
+    late.set()
+    process.kill()
 
 
 def _serve(report: Reporter, function: Callable[..., Any], held: Any) -> None:

@@ -5,7 +5,7 @@ Options of the estimator are made from its own record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, asdict, dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -173,6 +173,11 @@ class TableSource:
             self.decimal, tuple(self.missing_values or ()),
         )  # fmt: skip
 
+    def flags(self) -> list[str]:
+        """As the command line has it."""
+        given = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
+        return [str(self.data), *(flag for name, pair in given.items() for flag in _flags(name, *pair))]
+
     def read_for(self, model: TableModel, labels: bool = False) -> Table:
         """The columns that a model takes."""
         return _told(model.read(str(self.data), labels=labels, form=self.form()))
@@ -339,6 +344,29 @@ class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
         if shell.number is None or given is None:
             return given
         return as_number(f"--{one.name.replace('_', '-')}", given, shell.number, shell.words)
+
+
+def estimator_flags(options: Mapping[str, Any]) -> list[str]:
+    """Options of ``InterpolatingClassifier``, those that are not its defaults, as the command line has them."""
+    from ..estimators import InterpolatingClassifier
+
+    # No text stands for the target None, which is the paper's.
+    preset = "paper" if options.get("target", "all") is None else "accurate"
+    base = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}[preset]().get_params()
+    values = InterpolatingClassifier(**options).get_params()
+    flags = [*_flags("preset", preset, "accurate"), *_flags("seed", values["random_state"], None)]
+    return flags + [flag for one in fields(Options) for flag in _flags(_name(one), values[one.name], base[one.name])]
+
+
+def _flags(name: str, value: Any, default: Any) -> list[str]:
+    """One option with its value, unless that is its default."""
+    flag = name.replace("_", "-")
+    if value == default:
+        return []
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    texts = value if isinstance(value, list) else [",".join(map(str, value)) if isinstance(value, tuple) else value]
+    return [part for text in texts for part in (f"--{flag}", str(text))]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,10 +21,19 @@ from .arguments import (
     argument,
     as_label,
     as_number,
+    estimator_flags,
     option,
     record_option,
 )
-from .output import ExitCode, json_text, notify, print_exhibit, show_progress, telling_of_compiling
+from .output import (
+    ExitCode,
+    json_text,
+    notify,
+    print_exhibit,
+    print_json,
+    show_progress,
+    telling_of_compiling,
+)
 
 if TYPE_CHECKING:
     from ..lab.experiment import Experiment
@@ -104,17 +114,26 @@ def evaluate_command(
     Every fold is encoded and scaled by its training part. Ctrl-C prints what is done by then.
     """
     from ..lab.evaluation import evaluate
+    from ..tables import TableModel
     from ..tables.table import speaking_of
 
     table, labels = source.labelled()
-    model = estimator.classifier(labels).set_params(verbose=0)
+    model = TableModel(estimator.classifier(labels).set_params(verbose=0), scale=source.scale)  # type: ignore[arg-type]
     seed = 0 if estimator.seed is None else estimator.seed
     with speaking_of(table):
         found = evaluate(
-            model, table, n_folds=folds, n_repeats=repeats, scale=source.scale,  # type: ignore[arg-type]
-            time_limit=time_limit, random_state=seed, verbose=show_progress(),
+            model, table, n_folds=folds, n_repeats=repeats, time_limit=time_limit, random_state=seed,
+            verbose=show_progress(),
         )  # fmt: skip
-    typer.echo(json_text(found.to_dict()) if json else str(found))
+    best = found.recommended
+    command = None
+    if best is not None:
+        options = estimator_flags(best.options or {})
+        command = shlex.join(["exactfit", "fit", *source.flags(), *options, "-o", "model.exactfit"])
+    if json:
+        print_json({**found.to_dict(), "command": command})
+    else:
+        typer.echo("\n".join([found.table(), "", found.reason, *([command] if command else [])]))
     if found.end == "interrupted":
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the folds so far
 

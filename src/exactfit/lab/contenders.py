@@ -113,7 +113,7 @@ class OffTheShelf(Contender):
 
 
 def usual_classifiers(random_state: int) -> dict[str, Any]:
-    """What people would use otherwise, as scikit-learn has them.
+    """What people would use otherwise, as scikit-learn has them; those that need scaling with a scaler before them.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def usual_classifiers(random_state: int) -> dict[str, Any]:
 
     return {
         "majority": DummyClassifier(),
-        "1-nn": KNeighborsClassifier(1),
+        "1-nn": make_pipeline(StandardScaler(with_mean=False), KNeighborsClassifier(1)),
         "decision tree": DecisionTreeClassifier(random_state=random_state),
         "logistic regression": make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000)),
         "random forest": RandomForestClassifier(random_state=random_state),
@@ -293,8 +293,8 @@ def _contender(one: Any, name: str | None = None) -> Contender:
     raise ParameterError(f"constructions must be 'all', names, or constructors, got {type(one).__name__}")
 
 
-def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> Scores:
-    """Fit a fresh copy of a classifier to old points, and score its answers on new ones; labels are class codes."""
+def fold_scores(model: Any, points: tuple[Any, Any], labels: tuple[Any, Any]) -> Scores:
+    """Fit a fresh copy of a classifier to old points, and score its answers on new ones."""
     from sklearn.base import clone
     from sklearn.metrics import balanced_accuracy_score
 
@@ -302,30 +302,30 @@ def fold_scores(model: Any, points: tuple[Any, Any], codes: tuple[Any, Any]) -> 
     with warnings.catch_warnings():
         for expected in (ConflictWarning, InterpolationWarning):
             warnings.simplefilter("ignore", expected)
-        fitted = clone(model).fit(points[0], codes[0])
+        fitted = clone(model).fit(points[0], labels[0])
         answers = fitted.predict(points[1])
     seconds = time.perf_counter() - start
-    right = answers == codes[1]
+    right = answers == labels[1]
     claimed = None  # where only one class has detectors, and for other models
     if isinstance(fitted, InterpolatingClassifier) and fitted.network_.widths[-1] > 1:
         claimed = ~fitted.abstains(points[1])
     return {
         "accuracy": float(right.mean()),
-        "balanced_accuracy": float(balanced_accuracy_score(codes[1], answers)),
-        "auc": _auc(fitted, points[1], codes[1]),
+        "balanced_accuracy": float(balanced_accuracy_score(labels[1], answers)),
+        "auc": _auc(fitted, points[1], labels[1]),
         "claimed": None if claimed is None else float(claimed.mean()),
         "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
         "seconds": seconds,
     }
 
 
-def _auc(model: Any, X: Any, codes: Any) -> float | None:
+def _auc(model: Any, X: Any, labels: Any) -> float | None:
     """Area under the curve of each class against the rest, averaged; None if a class is missing."""
     from sklearn.metrics import roc_auc_score
 
-    if not np.array_equal(np.unique(codes), model.classes_):
+    if not np.array_equal(np.unique(labels), model.classes_):
         return None
     scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
     if scores.ndim == 1 or len(model.classes_) == 2:
-        return float(roc_auc_score(codes, scores if scores.ndim == 1 else scores[:, 1]))
-    return float(np.mean([roc_auc_score(codes == k, scores[:, k]) for k in model.classes_]))
+        return float(roc_auc_score(labels, scores if scores.ndim == 1 else scores[:, 1]))
+    return float(np.mean([roc_auc_score(labels == one, scores[:, k]) for k, one in enumerate(model.classes_)]))

@@ -5,32 +5,35 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import as_frame, counted, progress_bar
-from .._support.parameters import check_choice, check_number, check_whole
+from .._support.parameters import check_number, check_whole
+from .._support.processes import workers
 from ..construct.recipe import recipe_of
 from ..data import Labelled
+from ..data.labelled import as_labels
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError, UnseenCategoryWarning
 from ..options import PAPER
-from ..tables import Encoding, Table
-from ..tables.encoding import SCALINGS, Scaling, column_moments
+from ..tables import Encoding, Table, TableModel
+from ..tables.encoding import Scaling
 from .contenders import Scores, fold_scores, usual_classifiers
 
 Rows = NDArray[np.int64]
-# From the rows of the training part and of the new ones to the points of both.
-Split = Callable[[Rows, Rows], tuple[Any, Any]]
+Score = Callable[[tuple[int, str]], Scores | Exception]  # of a fold and a name
 End = Literal["all folds", "time limit", "interrupted"]
 
 LEVEL = 0.95  # of all intervals
 GIVEN = "as given"  # the model that was asked about
 METRICS = ("balanced_accuracy", "auc", "claimed", "accuracy_claimed", "seconds")
+OF_ARRAYS = "from exactfit import InterpolatingClassifier; model = InterpolatingClassifier({}).fit(X, y)"
 _TABLE = "{:<22} {:>8} {:>15} {:>7} {:>8} {:>6} {:>8} {:>6} {:>8}"
 # What each setting buys: one change to the model as given, in the order of the table.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -52,10 +55,13 @@ class Standing:
     name : str
     folds : int
     accuracy : float
-    low, high : float
+    low, high : float or None
         A 95 % interval for the accuracy, as wide as folds that share training points ask for (Nadeau and Bengio).
-    gain, gain_low, gain_high : float
-        Accuracy beyond that of the model as given, on the same folds, and an interval for that.
+        One fold has none, nor have folds that all reach the same.
+    gain : float
+        Accuracy beyond that of the model as given, on the same folds.
+    gain_low, gain_high : float or None
+        An interval for that, so wide that those of all settings hold together (Bonferroni): one of them is chosen.
     balanced_accuracy : float
     auc : float or None
         One class against the rest, averaged over classes; None where a class has no point in some fold.
@@ -78,11 +84,11 @@ class Standing:
     name: str
     folds: int
     accuracy: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     gain: float
-    gain_low: float
-    gain_high: float
+    gain_low: float | None
+    gain_high: float | None
     balanced_accuracy: float
     auc: float | None
     claimed: float | None
@@ -92,16 +98,23 @@ class Standing:
 
     @classmethod
     def of(
-        cls, name: str, found: Sequence[Scores], given: Sequence[Scores], n_folds: int, options: dict[str, Any] | None
+        cls,
+        name: str,
+        found: Sequence[Scores],
+        given: Sequence[Scores],
+        n_folds: int,
+        options: dict[str, Any] | None,
+        n_settings: int = 1,
     ) -> Standing:
         """The means of what was found on some folds, beside what the model as given reached there."""
         own, base = (np.array([one["accuracy"] for one in some], dtype=np.float64) for some in (found, given))
         low, high = interval(own, n_folds)
         there: dict[str, Any] = {name: [one[name] for one in found if one[name] is not None] for name in METRICS}
         means: dict[str, Any] = {name: float(np.mean(some)) if some else None for name, some in there.items()}
-        gain_low, gain_high = interval(own - base, n_folds)
+        gain_low, gain_high = interval(own - base, n_folds, n_settings)
         return cls(
-            name=name, folds=len(found), accuracy=float(own.mean()), low=max(0.0, low), high=min(1.0, high),
+            name=name, folds=len(found), accuracy=float(own.mean()),
+            low=None if low is None else max(0.0, low), high=None if high is None else min(1.0, high),
             gain=float((own - base).mean()), gain_low=gain_low, gain_high=gain_high, options=options, **means,
         )  # fmt: skip
 
@@ -110,7 +123,8 @@ class Standing:
 
     def __str__(self) -> str:
         return _TABLE.format(
-            self.name, f"{self.accuracy:.1%}", f"{self.low:.1%} - {self.high:.1%}", f"{100 * self.gain:+.1f}",
+            self.name, f"{self.accuracy:.1%}",
+            "-" if self.low is None else f"{self.low:.1%} - {self.high:.1%}", f"{100 * self.gain:+.1f}",
             f"{self.balanced_accuracy:.1%}", "-" if self.auc is None else f"{self.auc:.3f}", _share(self.claimed),
             _share(self.accuracy_claimed), f"{self.seconds:.2g}",
         )  # fmt: skip
@@ -126,6 +140,10 @@ class Evaluation:
     n_samples, n_classes : int
     end : {"all folds", "time limit", "interrupted"}
         What ended it; if not that all folds were done, the standings are about those that all classifiers have done.
+    missing : dict
+        Names of what was not measured, and why.
+    line : str
+        What fits the model, with ``{}`` for its options.
 
     Examples
     --------
@@ -138,6 +156,8 @@ class Evaluation:
     n_samples: int
     n_classes: int
     end: End
+    missing: dict[str, str] = field(default_factory=dict)
+    line: str = OF_ARRAYS
 
     def __getitem__(self, name: str) -> Standing:
         return {one.name: one for one in self.standings}[name]
@@ -148,23 +168,41 @@ class Evaluation:
         return self.end == "all folds"
 
     @property
-    def recommendation(self) -> str:
-        """One line to paste: the model as given, or the best setting that is better beyond chance; and who is better.
+    def recommended(self) -> Standing | None:
+        """The model as given, or the best setting that is better beyond chance; None if nothing was measured.
 
         Beyond chance: the whole interval of the gain is above zero.
         """
         ours = [one for one in self.standings if one.options is not None]
-        if not ours:
+        better = [one for one in ours if one.name == GIVEN or (one.gain_low or 0.0) > 0]
+        return max(better, key=lambda one: one.accuracy, default=None)
+
+    @property
+    def reason(self) -> str:
+        """What to expect of it, why it is recommended, and who is better."""
+        best = self.recommended
+        if best is None:
             return "nothing was measured"
-        best = max((one for one in ours if one.name == GIVEN or one.gain_low > 0), key=lambda one: one.accuracy)
+        expected, why = f"{best.accuracy:.1%}", "no setting was measured"
+        n_settings = sum(one.options is not None for one in self.standings) - 1
+        if n_settings:
+            why = "no setting is better beyond chance" if best.folds > 1 else "one fold tells no setting from chance"
+        if best.gain_low and best.gain_high:  # the accuracy of what was chosen for its accuracy is too high
+            expected = f"at least {self[GIVEN].accuracy + best.gain_low:.1%}"
+            gain = f"{100 * best.gain_low:+.1f} to {100 * best.gain_high:+.1f} points"
+            why = f"{gain}, corrected for choosing among {counted(n_settings, 'setting')}"
         others = [one for one in self.standings if one.options is None]
         rival = max(others, key=lambda one: one.accuracy, default=best)
-        why = "no setting is better beyond chance"
-        if best.name != GIVEN:
-            why = f"{100 * best.gain:+.1f} points ({100 * best.gain_low:+.1f} to {100 * best.gain_high:+.1f})"
         beaten = f"; {rival.name} reaches {rival.accuracy:.1%}" if rival.accuracy > best.accuracy else ""
-        options = ", ".join(f"{name}={value!r}" for name, value in (best.options or {}).items())
-        return f"InterpolatingClassifier({options})  # {best.accuracy:.1%} on new points, {why}{beaten}"
+        return f"{expected} on new points, {why}{beaten}"
+
+    @property
+    def recommendation(self) -> str:
+        """One line to paste: the model that is recommended as it was measured, fitted to all points; and why."""
+        if self.recommended is None:
+            return self.reason
+        options = ", ".join(f"{name}={value!r}" for name, value in (self.recommended.options or {}).items())
+        return f"{self.line.format(options)}  # {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -186,16 +224,27 @@ class Evaluation:
         return f"{self.n_samples:,} points, {self.n_classes} classes, {counted(folds, 'fold')}{ended}"
 
     def __str__(self) -> str:
+        return f"{self.table()}\n\n{self.recommendation}"
+
+    def table(self) -> str:
+        """What was measured, and the names of what was not."""
         titles = ("", "accuracy", "95 % interval", "gain", "balanced", "AUC", "claimed", "right", "seconds")
-        return "\n".join([self._headline(), _TABLE.format(*titles), *map(str, self.standings), "", self.recommendation])
+        missing = [
+            f"not measured ({why}): {', '.join(k for k, v in self.missing.items() if v == why)}"
+            for why in dict.fromkeys(self.missing.values())
+        ]
+        return "\n".join([self._headline(), _TABLE.format(*titles), *map(str, self.standings), *missing])
 
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def interval(values: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
+def interval(values: NDArray[np.float64], n_folds: int, n_together: int = 1) -> tuple[float, float] | tuple[None, None]:
     """Student's interval; training parts overlap, so the variance is over 1/n + test/train in place of 1/n.
+
+    So many of them hold together with that probability. One value has none; nor have equal ones, which do not tell how
+    much others would differ.
 
     Examples
     --------
@@ -208,36 +257,35 @@ def interval(values: NDArray[np.float64], n_folds: int) -> tuple[float, float]:
     from scipy.stats import t
 
     mean, n = float(values.mean()), len(values)
-    if n < 2:
-        return -1.0, 1.0
+    if n < 2 or np.ptp(values) == 0:
+        return None, None
     share = 1 / n + 1 / (n_folds - 1)
-    half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.sqrt(share * values.var(ddof=1)))
+    half = float(t.ppf(1 - (1 - LEVEL) / 2 / n_together, n - 1)) * float(np.sqrt(share * values.var(ddof=1)))
     return mean - half, mean + half
 
 
 def evaluate(
-    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, scale: Scaling = "standard",
-    time_limit: float | None = None, random_state: int = 0, verbose: bool = False,
+    model: Any, X: Any, y: Any = None, *, n_folds: int = 5, n_repeats: int = 2, time_limit: float | None = None,
+    random_state: int = 0, verbose: bool = False,
 ) -> Evaluation:  # fmt: skip
     """Measure how often a model is right on new points, beside its settings and the usual classifiers.
 
-    All see the same folds, scaled alike by what the training part of a fold says. Ctrl-C or the time limit end it,
-    and leave the folds that all classifiers have done (or, in the first fold, the classifiers that are done).
+    All see the same folds. Ctrl-C or the time limit end it, and leave the folds that all classifiers have done (or,
+    in the first fold, the classifiers that are done).
 
     Parameters
     ----------
-    model : InterpolatingClassifier, mapping of its options, or None for its defaults
+    model : InterpolatingClassifier, mapping of its options, TableModel, or None for defaults
         Equal points with different labels get the majority's, unless options say otherwise.
     X : array, sparse matrix, frame or Table, shape (n_samples, n_features)
-        A table is encoded anew in every fold: means, deviations, and what fills empty cells.
+        A table is encoded anew in every fold, as a TableModel does it: means, deviations, and what fills empty cells.
+        Anything else is taken as it is; of the usual classifiers, those that need scaling scale for themselves.
     y : sequence of n_samples labels
         A table may hold its labels itself.
     n_folds, n_repeats : int
         Stratified folds, and how often they are drawn.
-    scale : {"standard", "none"}
-        Standard: features are centred and divided by their deviation in the training part (sparse ones only divided).
     time_limit : float or None
-        Seconds for all.
+        Seconds for all. Fits then run in a process of their own, which is ended when time is out.
     random_state : int
         Seed of folds and classifiers.
     verbose : bool
@@ -257,28 +305,65 @@ def evaluate(
     """
     from sklearn.model_selection import RepeatedStratifiedKFold
 
+    began = time.monotonic()
     n_folds, n_repeats = check_whole("n_folds", n_folds, at_least=2), check_whole("n_repeats", n_repeats, at_least=1)
-    end = time.monotonic() + (np.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0))
-    check_choice("scale", scale, SCALINGS)
-    contenders = _contenders(_asked(model), random_state)
-    split, data = _table_folds(X, y, scale) if isinstance(X, Table) else _array_folds(X, y, scale)
+    limit = None if time_limit is None else check_number("time_limit", time_limit, above=0.0)
+    scale = _scaling(model, X)
+    contenders = _contenders(_asked(model.classifier if isinstance(model, TableModel) else model), random_state)
+    data = Labelled.of(X, y) if scale is None else _labels_of(X, y)
     smallest = int(np.bincount(data.codes).min())
     if smallest < n_folds:
         raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
-    folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
-    total = n_folds * n_repeats * len(contenders)
-    ended: End = "time limit"
-    done: dict[str, list[Scores]] = {}
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
+    rows = list(splitter.split(np.zeros(len(data)), data.codes))
+    folds = _Folds(data.X if scale is None else X, data.y, rows, scale)
+    ended: End = "all folds"
+    done: dict[str, list[Scores]] = {name: [] for name in contenders}
+    missing: dict[str, str] = {}
     try:
-        with progress_bar(bool(verbose)) as progress:
-            for name, scores in _measured(contenders, data, folds, split, end):
-                done.setdefault(name, []).append(scores)
-                progress("fits", sum(map(len, done.values())), total)
+        seconds = None if limit is None else limit - (time.monotonic() - began)
+        with _scorer(contenders, folds, seconds) as score, progress_bar(bool(verbose)) as progress:
+            for task, (fold, name) in enumerate((fold, name) for fold in range(len(rows)) for name in contenders):
+                if name in missing:
+                    continue
+                scores = score((fold, name))
+                if not isinstance(scores, Exception):
+                    done[name].append(scores)
+                elif name == GIVEN:
+                    raise scores
+                else:
+                    missing[name] = " ".join(str(scores).split())
+                progress("fits", task + 1, len(rows) * len(contenders))
     except KeyboardInterrupt:
         ended = "interrupted"
-    if sum(map(len, done.values())) == total:
-        ended = "all folds"
-    return Evaluation(tuple(_standings(done, contenders, n_folds)), len(data), len(data.classes), ended)
+    except TimeoutError:
+        ended = "time limit"
+    done = {name: scores for name, scores in done.items() if name not in missing}
+    missing |= {name: ended for name, scores in done.items() if not scores}
+    standings = tuple(_standings(done, contenders, n_folds))
+    line = OF_ARRAYS
+    if scale is not None:
+        imported, labels = "InterpolatingClassifier, TableModel", "" if y is None else ", y"
+        line = f"from exactfit import {imported}; model = TableModel(InterpolatingClassifier({{}}), scale={scale!r})"
+        line += f".fit(X{labels})"
+    return Evaluation(standings, len(data), len(data.classes), ended, missing, line)
+
+
+def _scaling(model: Any, X: Any) -> Scaling | None:
+    """How the columns of a table are scaled; None where X is none."""
+    if isinstance(X, Table):
+        return model.scale if isinstance(model, TableModel) else "standard"
+    if isinstance(model, TableModel):
+        raise ParameterError("a TableModel is evaluated on a Table: exactfit.read_table makes one of a file or a frame")
+    return None
+
+
+def _labels_of(table: Table, y: Any) -> Labelled:
+    """The labels of a table whose points each fold makes anew."""
+    labels = table.labels if y is None else y
+    if labels is None:
+        raise ParameterError(f"{table.name} was read without labels: name their column, or pass them as y")
+    return Labelled.checked(np.empty((len(table), 0)), as_labels(labels, len(table)))
 
 
 def _asked(model: Any) -> dict[str, Any]:
@@ -295,9 +380,11 @@ def _asked(model: Any) -> dict[str, Any]:
 
 
 def _changed(model: InterpolatingClassifier) -> dict[str, Any]:
-    """The options of a model that are not defaults."""
+    """The options of a model that are not defaults, as Python prints and reads them."""
     defaults = InterpolatingClassifier().get_params()
-    return {name: value for name, value in model.get_params().items() if repr(value) != repr(defaults[name])}
+    given = {name: value for name, value in model.get_params().items() if repr(value) != repr(defaults[name])}
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    return {name: value for name, value in plain.items() if name != "random_state" or isinstance(value, int)}
 
 
 def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
@@ -314,60 +401,60 @@ def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
     return {GIVEN: own} | usual_classifiers(random_state) | new
 
 
-def _array_folds(X: Any, y: Any, scale: Scaling) -> tuple[Split, Labelled]:
-    """Points that are numbers already."""
-    data = Labelled.of(X, y)
+@dataclass(eq=False)
+class _Folds:
+    """Points and labels of every fold; the last points are kept, since one classifier after another asks for them."""
 
-    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
-        old, new = data.X[train], data.X[test]
-        return _scaled(old, new) if scale == "standard" else (old, new)
+    points: Any  # or a table, which is encoded by what a fold's training part says
+    y: NDArray[Any]
+    rows: list[tuple[Rows, Rows]]
+    scale: Scaling | None
+    last: tuple[int, tuple[Any, Any]] | None = None
 
-    return split, data
+    def labels(self, fold: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        train, test = self.rows[fold]
+        return self.y[train], self.y[test]
 
+    def split(self, fold: int) -> tuple[Any, Any]:
+        """Training points and new ones."""
+        if self.last is None or self.last[0] != fold:
+            self.last = None
+            self.last = fold, self._split(*self.rows[fold])
+        return self.last[1]
 
-def _scaled(old: Any, new: Any) -> tuple[Any, Any]:
-    """Points by what the old ones say: to the last bit as a table model scales them, unless they are sparse."""
-    if isinstance(old, np.ndarray):
-        middle, deviation = np.array([column_moments(np.ascontiguousarray(column)) for column in old.T]).T
-        return (old - middle) / deviation, (new - middle) / deviation
-    from sklearn.preprocessing import StandardScaler
-
-    scaler = StandardScaler(with_mean=False).fit(old)
-    return scaler.transform(old), scaler.transform(new)
-
-
-def _table_folds(table: Table, y: Any, scale: Scaling) -> tuple[Split, Labelled]:
-    """Points that each fold learns to make from its training part."""
-    labels = table.labels if y is None else y
-    if labels is None:
-        raise ParameterError(f"{table.name} was read without labels: name their column, or pass them as y")
-
-    def split(train: Rows, test: Rows) -> tuple[Any, Any]:
-        old = table.taken(train)
-        encoding = Encoding.learn(old, scale)
+    def _split(self, train: Rows, test: Rows) -> tuple[Any, Any]:
+        if self.scale is None:
+            return self.points[train], self.points[test]
+        old = self.points.taken(train)
+        encoding = Encoding.learn(old, self.scale)
         with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
-            return encoding.encode(old), encoding.encode(table.taken(test))
-
-    return split, Labelled.of(Encoding.learn(table, "none").encode(table), labels)
+            return encoding.encode(old), encoding.encode(self.points.taken(test))
 
 
-def _measured(
-    contenders: Mapping[str, Any], data: Labelled, folds: Any, split: Split, end: float
-) -> Iterator[tuple[str, Scores]]:
-    """Fold by fold, every contender's scores, until time is out."""
-    for train, test in folds.split(np.zeros(len(data)), data.codes):
-        points = split(train, test)
-        for name, model in contenders.items():
-            if time.monotonic() > end:
-                return
-            yield name, fold_scores(model, points, (data.codes[train], data.codes[test]))
+@contextmanager
+def _scorer(contenders: Mapping[str, Any], folds: _Folds, seconds: float | None) -> Iterator[Score]:
+    """What scores a contender in a fold: here, or where it is ended when time is out."""
+    function = partial(_scored, contenders)
+    if seconds is None:
+        yield partial(function, folds)
+    else:
+        with workers(1, function, folds, time_limit=seconds) as work:
+            yield work
+
+
+def _scored(contenders: Mapping[str, Any], folds: _Folds, task: tuple[int, str]) -> Scores | Exception:
+    fold, name = task
+    try:
+        return fold_scores(contenders[name], folds.split(fold), folds.labels(fold))
+    except Exception as error:  # which would end a worker
+        return error
 
 
 def _standings(done: dict[str, list[Scores]], contenders: Mapping[str, Any], n_folds: int) -> Iterator[Standing]:
     """What all have done, the model as given first and its settings behind it."""
-    whole = max(1, min(len(done.get(name, ())) for name in contenders))
-    for name in sorted(done, key=lambda name: not isinstance(contenders[name], InterpolatingClassifier)):
-        model, options = contenders[name], None
-        if isinstance(model, InterpolatingClassifier):
-            options = {key: value for key, value in _changed(model).items() if key != "random_state"}
-        yield Standing.of(name, done[name][:whole], done[GIVEN][:whole], n_folds, options)
+    whole = max(1, min(map(len, done.values())))
+    measured = {name: scores[:whole] for name, scores in done.items() if scores}
+    settings = {name: _changed(contenders[name]) for name in (GIVEN, *SETTINGS) if name in measured}
+    for name in (*settings, *(name for name in measured if name not in settings)):
+        options, n_settings = settings.get(name), max(1, len(settings) - 1)
+        yield Standing.of(name, measured[name], measured[GIVEN], n_folds, options, n_settings)

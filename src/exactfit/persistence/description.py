@@ -174,7 +174,10 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
 
 def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
     """What every fitted classifier has beside its network."""
-    certificate, tensors = model.certificate_.to_dict(), {}
+    certificate, tensors = (
+        {**model.certificate_.to_dict(), "radii": None},
+        {},
+    )  # a number per row would be as large as X
     for name in ROW_LISTS:
         rows = np.asarray(certificate.pop(name), dtype=np.int64)
         if name == "errors" or len(rows):  # a file without the others is one where there are none
