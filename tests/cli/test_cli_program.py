@@ -186,6 +186,11 @@ def test_every_help_has_an_example_and_the_exit_codes(command: str, capsys: Capt
     assert err == ""
 
 
+def test_the_help_of_a_flag_shows_no_value(capsys: Capture) -> None:
+    for command in ([], ["fit"], ["trials", "merge"]):
+        assert "bool" not in output_of([*command, "--help"], capsys)[0].lower()
+
+
 def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
     text = " ".join(output_of(["--help"], capsys)[0].split())
     for code in ExitCode:

@@ -321,7 +321,11 @@ BAD_DATA = {
     "no columns": (np.empty((36, 0)), Y_GOOD, "0 feature"),
     "one dimension": (X_FLOAT[:, 0], Y_GOOD, r"shape \(36,\). Reshape your data"),
     "three dimensions": (X_FLOAT[:, :, None], Y_GOOD, r"rows and columns, got shape \(36, 3, 1\)"),
-    "words": (X_FLOAT.astype(str).astype(object) + "x", Y_GOOD, "could not convert"),
+    "words": (
+        X_FLOAT.astype(str).astype(object) + "x",
+        Y_GOOD,
+        "numbers only: could not convert.*exactfit.TableModel takes",
+    ),
     "complex": (X_FLOAT + 1j, Y_GOOD, "Complex data not supported: convert them first$"),
     "complex columns": (pd.DataFrame(X_FLOAT + 1j), Y_GOOD, "Complex data not supported: convert them first$"),
     "complex labels": (X_FLOAT, Y_GOOD + 1j, "y must hold real numbers, got complex.*convert them first$"),

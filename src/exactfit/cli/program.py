@@ -220,7 +220,7 @@ def _tell_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _run(given: list[str]) -> int:
     """The exit code of a command that raises no error of its own."""
-    program = typer.main.get_command(app)
+    program = _program()
     try:
         code = program.main(args=given, prog_name="exactfit", standalone_mode=False)
         sys.stdout.flush()
@@ -233,6 +233,18 @@ def _run(given: list[str]) -> int:
     if code == ExitCode.INTERRUPTED:
         say("exactfit: interrupted", "red")
     return int(code or ExitCode.FINE)
+
+
+def _program() -> Any:
+    """The program and its commands, in whose help a flag has no value."""
+    program: Any = typer.main.get_command(app)
+    commands = [program]
+    for command in commands:
+        commands.extend(getattr(command, "commands", {}).values())
+        for parameter in command.get_params(command.context_class(command)):
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+    return program
 
 
 def _pipe_closed() -> ExitCode:

@@ -58,6 +58,11 @@ def not_real(name: str = "X") -> DataError:
     return DataError(f"{name} must hold real numbers, got complex ones. Complex data not supported: convert them first")
 
 
+def not_numbers(error: Exception, name: str = "X") -> DataError:
+    """What is said of words and other objects."""
+    return DataError(f"{name} must hold numbers only: {error}. exactfit.TableModel takes categories and dates too")
+
+
 def refuse_misshapen(X: Any, name: str = "X") -> None:
     """Refuse what has no rows and columns, in words that scikit-learn's checks look for, and complex numbers."""
     given = X if hasattr(X, "shape") else _as_array(X, name)
@@ -83,7 +88,7 @@ def as_matrix(X: Any, name: str = "X") -> Matrix:
     try:
         return values.astype(dtype, copy=False) if sp.issparse(values) else np.ascontiguousarray(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} must hold numbers only: {error}") from error
+        raise not_numbers(error, name) from error
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
@@ -252,6 +257,10 @@ def validated(estimator: Any, X: Any, **options: Any) -> Any:
     except OverflowError:
         refuse_inexact_integers(X, range(np.shape(X)[1]))
         raise
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise not_numbers(error) from error
     if may_hold_large_integers(X):
         refuse_inexact_integers(X, _large_columns(points))
     return finite_points(points)
