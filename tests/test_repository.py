@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -49,6 +53,58 @@ def test_the_workflow_covers_the_systems_and_pythons_that_are_promised() -> None
     (setup,) = (step["with"] for step in JOBS["all-checks"]["steps"] if "with" in step)
     assert sorted(setup["python-version"].split()) == promised
     assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+
+
+MAKE = """#!/usr/bin/env bash
+if [ -e .venv ] || [ -e .venvs ]; then echo "not as new"; exit 1; fi
+if read -r line; then echo "there is something to read"; exit 1; fi
+echo "ignores Ctrl-C: $(trap -p INT | wc -l | tr -d ' ')"
+case $1 in
+    demo) ;;
+    docs-quick) echo "a page is broken"; exit 2 ;;
+    check-newest)
+        echo "3 passed in 1.00s"
+        echo "skipped: Python 3.12: is not here"
+        echo "2 passed, 1 skipped in 61.00s (0:01:01)" ;;
+    check-torch) echo "==== 1 failed, 7 passed, 2 errors in 9.00s ===="; exit 2 ;;
+    *) echo "==== 40 passed, 2 skipped, 9 deselected in 3.00s ====" ;;
+esac
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script for bash")
+@pytest.mark.parametrize("broken", [False, True])
+def test_all_checks_run_as_on_a_new_machine_and_are_counted(broken: bool, tmp_path: Path) -> None:
+    script = ROOT / ".ci" / "run"
+    if not script.is_file():
+        pytest.skip("the source distribution is without it")
+    clone, tools = tmp_path / "clone", tmp_path / "tools"
+    for folder in (clone / ".ci", clone / ".venv", clone / ".venvs" / "torch", tools):
+        folder.mkdir(parents=True)
+    shutil.copy(script, clone / ".ci" / "run")
+    (tools / "make").write_text(MAKE if broken else MAKE.replace("exit 2", "exit 0"), encoding="utf-8")
+    (tools / "make").chmod(0o755)
+    path = os.pathsep.join([str(tools), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", ".ci/run"], env=os.environ | {"PATH": path}, cwd=clone,
+        input="a line\n", capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert "not as new" not in done.stdout
+    assert "there is something to read" not in done.stdout
+    assert re.findall(r"ignores Ctrl-C: (\d)", done.stdout) == ["1", "1", "0", "0", "0", "0"]
+    closing = done.stdout[done.stdout.index("== all steps") :]
+    assert re.findall(r"make ([\w-]+): (\d+) passed, (\d+) failed, (\d+) errors, (\d+) skipped", closing) == [
+        ("demo", "0", "0", "0", "0"),
+        ("test", "40", "0", "0", "2"),
+        ("check-newest", "5", "0", "0", "1"),
+        ("check-lowest", "40", "0", "0", "2"),
+        ("check-torch", "7", "1", "2", "0"),
+        ("docs-quick", "0", "0", "0", "0"),
+    ]
+    assert "    skipped: Python 3.12: is not here\n" in closing
+    assert "\n92 passed, 1 failed\n" in closing
+    assert closing.endswith("broken: check-torch docs-quick\n") == broken
+    assert done.returncode == int(broken)
 
 
 def test_the_heading_that_the_pull_request_form_names_is_in_the_changelog() -> None:
