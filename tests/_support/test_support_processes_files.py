@@ -99,6 +99,30 @@ def test_what_a_killed_save_leaves_behind_is_removed_by_the_next_one_and_not_bef
     assert sorted(os.listdir(tmp_path)) == ["b.bin"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_what_others_name_like_a_leftover_is_not_waited_for_nor_followed(tmp_path: Path) -> None:
+    """In a process of its own, since the pipe has nobody who writes to it."""
+    (tmp_path / "theirs").write_bytes(b"theirs")
+    (tmp_path / ".exactfit-1.tmp").symlink_to("theirs")
+    os.mkfifo(tmp_path / ".exactfit-2.tmp")
+    code = "import sys; from exactfit._support.processes import write_whole; write_whole(sys.argv[1], b'new', 'it')"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], timeout=60, check=True)
+    assert (tmp_path / "a.bin").read_bytes() == b"new"
+    assert (tmp_path / "theirs").read_bytes() == b"theirs"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match=r"cannot save the text: what has this name is no ordinary file.*pipe"):
+            write_whole(path, b"new", "the text")
+    assert pipe.is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be removed there")
 @pytest.mark.parametrize("when", ["before it is locked", "while it is being locked"])
 def test_a_file_aside_that_another_save_takes_for_a_leftover_is_made_again(tmp_path, monkeypatch, when) -> None:

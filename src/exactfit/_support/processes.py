@@ -67,6 +67,8 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     real = Path(os.path.realpath(path))
     if not real.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
+    if real.exists() and not (real.is_file() or real.is_dir()):  # a device would be gone afterwards
+        raise OSError(errno.EINVAL, f"cannot save {what}: what has this name is no ordinary file", str(real))
     _remove_leftovers(real.parent)
     mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
     aside = None
@@ -129,7 +131,8 @@ def _remove_leftovers(folder: Path) -> None:
             if sys.platform == "win32":  # where nobody can remove a file that is open
                 path.unlink()
                 continue
-            with path.open("rb") as file:
+            # Others may put a pipe here, which would be waited for, or a link to a file that is not ours.
+            with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK | os.O_NOFOLLOW)) as file:
                 _lock(file)
                 path.unlink()  # while it is locked, so that a writer that has just created it notices
 
