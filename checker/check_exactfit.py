@@ -18,6 +18,7 @@ import argparse
 import csv
 import hashlib
 import io
+import itertools  # older Pythons have no pairwise in it: they are told so below
 import json
 import math
 import os
@@ -26,7 +27,6 @@ import struct
 import sys
 from array import array
 from fractions import Fraction
-from itertools import pairwise
 
 FORMATS = ("1", "2", "3")  # of the file
 LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the last of a header
@@ -147,8 +147,8 @@ def read_weights(kind, own):
         (_, starts), (_, (units, inputs)) = own("indptr", *LISTS), own("shape", "I64")
         follow = len(starts) == units + 1 and starts[0] == 0 and starts[-1] == len(indices) == len(data)
         refuse_unless(follow and list(starts) == sorted(starts), "the rows of a sparse layer do not follow one another")
-        lines, (data, power) = [indices[start:stop] for start, stop in pairwise(starts)], scaled(data)
-        once = all(a < b for line in lines for a, b in pairwise([-1, *line, inputs]))
+        lines, (data, power) = [indices[start:stop] for start, stop in itertools.pairwise(starts)], scaled(data)
+        once = all(a < b for line in lines for a, b in itertools.pairwise([-1, *line, inputs]))
         refuse_unless(once, "a sparse layer has weights twice, out of order or outside its shape")
         return units, inputs, lambda u: zip(lines[u], data[starts[u] : starts[u + 1]], strict=True), power
     if kind == "dense":
@@ -217,7 +217,7 @@ class Network:
         decoder, last, self.map = about["decoder"], self.layers[-1], about["input_map"]
         refuse_unless(self.map in ("identity", "append_squared_norm"), f"the input map {self.map!r} is not known here")
         self.n_features = self.layers[0].inputs - (self.map != "identity")
-        follow = all(a.units == b.inputs for a, b in pairwise(self.layers)) and last.activation is None
+        follow = all(a.units == b.inputs for a, b in itertools.pairwise(self.layers)) and last.activation is None
         refuse_unless(follow and 0 < self.n_features <= LARGEST_SIZE, "layers do not follow one another, to a sum")
         self.kind, self.classes = decoder["kind"], decoder["classes"]
         self.levels = [Fraction(float.fromhex(level)) for level in decoder["levels"]]  # refuses infinity and NaN
@@ -428,6 +428,7 @@ def main(given=None):
         parser.add_argument(name, **options)
     parser.add_argument("--margin", action="store_true")
     try:
+        refuse_unless(sys.version_info >= (3, 10), "Python 3.10 or newer is needed")
         text, code = check(parser.parse_args(given))
         print(text, flush=True)
     except Exception as error:  # whatever it is, it must not look like a verdict

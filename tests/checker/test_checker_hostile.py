@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -318,6 +319,19 @@ def test_no_verdict_without_a_check(options: list[str], folder: Path) -> None:
     code, out, err = run_alone(folder / "m", folder / "X.npy", folder / "y.npy", *options)
     assert (code, is_sound(code, out, err)) == (REFUSED, True)
     assert run_alone(*options)[0] == REFUSED
+
+
+def test_an_older_python_gives_no_verdict(folder: Path) -> None:
+    """As an exception while it is loaded would: exit code 1."""
+    ast.parse(CHECKER.read_text(encoding="utf-8"), feature_version=(3, 8))
+    older = "import itertools, runpy, sys; del itertools.pairwise; sys.version_info = (3, 9); sys.argv = sys.argv[1:]"
+    code = f"{older}; runpy.run_path(sys.argv[0], run_name='__main__')"
+    given = [CHECKER, *(folder / name for name in ("m", "X.npy", "y.npy"))]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert done.stderr == "cannot check: Python 3.10 or newer is needed\n"
 
 
 def npy(about: str, data: bytes = b"", version: int = 1) -> bytes:
