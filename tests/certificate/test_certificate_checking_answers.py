@@ -103,6 +103,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "repaired far": lambda: repaired("ball", MLPClassifier((5,), max_iter=20, random_state=0), reach="full"),
     "repaired float32": lambda: repaired("ball", LogisticRegression(), exact_in="float32"),
     "vanishing": vanishing,
+    "margin": lambda: fitted(points(), labels("a", "b"), margin="30%"),
+    "noise": lambda: fitted(points(), labels(0, 1, 2), noise=0.2),
+    "relu for float64": lambda: fitted(points(), labels(0, 1), exact_in="float64", activation="relu"),
 }  # fmt: skip
 
 
@@ -167,23 +170,57 @@ def forge(tensors: dict[str, Any], rng: np.random.Generator) -> None:
         tensors[name] = tensor
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_what_holds_is_what_a_forged_file_answers(name: str, tmp_path: Path) -> None:
+def forge_network(network: dict[str, Any], rng: np.random.Generator) -> None:
+    """Other classes, levels or kind of a decoder, or another activation of a layer."""
+    network = network[rng.choice(["patches", "model"])] if network.keys() == {"patches", "model"} else network
+    if "decoder" not in network:  # the model behind patches is not in the file
+        return
+    decoder, change = network["decoder"], rng.integers(4)
+    if change == 0:
+        decoder["classes"] = rng.permutation(decoder["classes"]).tolist()
+    elif change == 1:
+        decoder["kind"] = str(rng.choice(["sign", "one_hot", "argmax", "nearest"]))
+    elif change == 2:
+        decoder["levels"] = [level.hex() for level in np.sort(rng.normal(size=len(decoder["classes"]))).tolist()]
+    else:
+        layer = network["layers"][rng.integers(len(network["layers"]))]
+        layer["activation"] = [None, "relu", "threshold"][rng.integers(3)]
+
+
+def attack_forgeries(name: str, folder: Path, change: Callable[[Any, Any, np.random.Generator], None]) -> int:
+    """Attack what 25 changed files hold; the number of files that were accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exactfit.save(MADE[name](), tmp_path / "m")
-    base, rng, accepted = ModelBase.of(tmp_path / "m"), np.random.default_rng(0), 0
+        exactfit.save(MADE[name](), folder / "m")
+    base, rng, accepted = ModelBase.of(folder / "m"), np.random.default_rng(0), 0
     for _ in range(25):
-        tensors = dict(base.tensors)
-        forge(tensors, rng)
-        (tmp_path / "f").write_bytes(base.sealed(json.loads(base.header), tensors))
+        header, tensors = json.loads(base.header), dict(base.tensors)
+        change(header, tensors, rng)
+        (folder / "f").write_bytes(base.sealed(header, tensors))
         try:
-            loaded = exactfit.load(tmp_path / "f", activations=ACTIVATIONS)
+            loaded = exactfit.load(folder / "f", activations=ACTIVATIONS)
         except ExactfitError:
             continue
         attack(loaded, rng)
         accepted += 1
-    assert accepted >= 5
+    return accepted
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_holds_is_what_a_forged_file_answers(name: str, tmp_path: Path) -> None:
+    assert attack_forgeries(name, tmp_path, lambda _, tensors, rng: forge(tensors, rng)) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MADE)
+def test_what_holds_is_what_a_forged_file_of_any_kind_answers(name: str, tmp_path: Path) -> None:
+    def change(header: Any, tensors: Any, rng: np.random.Generator) -> None:
+        for _ in range(rng.integers(1, 4)):
+            forge(tensors, rng)
+        if rng.random() < 0.4:
+            forge_network(header["network"], rng)
+
+    attack_forgeries(name, tmp_path, change)
 
 
 def test_a_row_that_float64_answers_otherwise_is_an_error_that_the_note_tells() -> None:
