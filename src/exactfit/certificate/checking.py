@@ -55,7 +55,7 @@ class Subject:
             found = cls(
                 model.network_, X, y, model.classes_, getattr(model, "exact_in", None), _margin(model, "trace_")
             )
-            return replace(found, answers=model.given_answers(X, y)) if hasattr(model, "given_answers") else found
+            return replace(found, answers=model.given_answers(X)) if hasattr(model, "given_answers") else found
         if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
             points, labels, rows = model.points_and_labels(X, y)
             return replace(cls.of(model.classifier_, points, labels), rows=rows)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate, certify, data_digest
 from ..construct.patterns import rounded
-from ..data import Codes, Floats, Matrix, as_labels, as_points, validated, validated_pair
+from ..data import Codes, Floats, Matrix, as_labels, validated, validated_pair
 from ..exceptions import ConstructionError, DataError, ParameterError
 from ..network.parts import overruled
 from .building import HeldOut, PatchRecipe, Repair, RepairExplanation, RepairReport, stacked
@@ -93,7 +93,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Patches, and the model behind them if it is a chain of layers.
     certificate_ : Certificate
         Proved from the numbers and the points, as ``certify`` proves it. Of a model that is no chain, given its answers
-        on these points: ``answers_digest`` names them, and :meth:`verify` asks the model again.
+        on these points: ``answers_digest`` names them; ``certify`` and :meth:`verify` ask the model again.
     n_patches_ : int
     repair_ : Repair
         The model as it was read, its answers to the given points, the patches, and their history.
@@ -170,9 +170,8 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _keep(self, made: Repair, given: tuple[Matrix, NDArray[Any]]) -> None:
         """Take over what was built, and prove it."""
         self._take(made, given)
-        self.certificate_ = certificate = certify(
-            self, *given, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs
-        )
+        answers = None if made.network.model is not None else made.answers  # of a chain nothing is taken as given
+        self.certificate_ = certificate = self._certified(*given, answers)
         if not certificate.holds:
             rows = ", ".join(map(str, certificate.errors[:10]))
             raise ConstructionError(
@@ -180,25 +179,20 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "right answers are closer calls than certify can settle; use exact_in='float64'"
             )
 
-    def given_answers(self, X: Matrix, y: ArrayLike) -> Codes | None:
-        """What ``certify`` takes as given of a model that is no chain: recorded answers, or new ones for other points.
+    def given_answers(self, X: Matrix) -> Codes | None:
+        """What ``certify`` takes as given of a model that is no chain: what it answers now, whatever a file records.
 
         Parameters
         ----------
-        X, y : points and labels
+        X : points
 
         Returns
         -------
         ndarray of int64, or None
             None for a chain, of which nothing has to be taken as given.
         """
-        check_is_fitted(self, "network_")
-        if self.network_.model is not None:
-            return None
-        points = as_points(X)
-        if data_digest(points, y) == self.repair_.data_digest:
-            return self.repair_.answers
-        return self.repair_.model.ask(rounded(points, self.exact_in))
+        points = self._points(X)
+        return None if self.network_.model is not None else self.repair_.model.ask(points)
 
     def verify(self, X: Matrix, y: ArrayLike) -> Certificate:
         """Ask the model again, in the runtime at hand, and prove patches and its answers together.
@@ -222,14 +216,18 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "network_")
         answers, recorded = self.repair_.model.ask(self._points(X)), self.repair_.answers
-        heard = SimpleNamespace(
-            network_=self.network_, classes_=self.classes_, exact_in=self.exact_in, given_answers=lambda X, y: answers
-        )
-        certificate = certify(heard, X, y, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs)
+        certificate = self._certified(X, y, answers)
         if certificate.data_digest != self.repair_.data_digest or np.array_equal(answers, recorded):
             return certificate
         others = np.count_nonzero(answers != recorded)
         return replace(certificate, note=f"{certificate.note}; {others} of these are not as recorded")
+
+    def _certified(self, X: Matrix, y: ArrayLike, answers: Codes | None) -> Certificate:
+        """The certificate of patches before a model that gives these answers."""
+        heard = SimpleNamespace(
+            network_=self.network_, classes_=self.classes_, exact_in=self.exact_in, given_answers=lambda X: answers
+        )
+        return certify(heard, X, y, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs)
 
     def _points(self, X: Matrix) -> Matrix:
         """Points to be classified: checked, and rounded as those of ``fit`` were."""
