@@ -226,20 +226,17 @@ class Network:
         known = known and all(type(code) is int and 0 <= code < LARGEST_SIZE for code in self.classes)
         sizes = {"sign": (1, 2, 0), "one_hot": (n, n, 0), "argmax": (n, n, 0), "nearest": (1, n, n)}.get(self.kind)
         refuse_unless(known and sizes == (last.units, n, len(levels)), "the decoder does not fit the last layer")
-        self.parts = [(0, last.inputs)]  # of the last layer's inputs: one for each network that votes
 
-    def answers(self, row, margin=0):
-        """The class index of a point for each network that votes; None for none, or for several within the margin."""
+    def answer(self, row, margin=0):
+        """The class index of a point; None for none, or for several within the margin."""
         lows, power = scaled(row)
         if self.map == "append_squared_norm":
             lows, power = [*(v << power for v in lows), sum(v * v for v in lows)], 2 * power
         highs = lows
-        for layer in self.layers[:-1]:
+        for layer in self.layers:
             lows, highs, power = layer(lows, highs, power, margin)
             margin = 0  # it is a distance of points
-        for start, stop in self.parts:  # nothing of the others is heard
-            heard = [[v if start <= j < stop else 0 for j, v in enumerate(values)] for values in (lows, highs)]
-            yield self.decide(*self.layers[-1](*heard, power))
+        return self.decide(lows, highs, power)
 
     def decide(self, least, most, power):
         """The class index that all outputs between these stand for, None for none."""
@@ -305,9 +302,9 @@ class Model:
         return Fraction(claimed)
 
     def is_right(self, row, code, margin=0):
-        """Whether all networks give a point its class, wherever it moves by at most the margin."""
-        given = set(self.network.answers(row, margin))
-        return (set(self.behind.answers(row)) if self.behind and given == {None} else given) == {code}
+        """Whether a point gets its class, wherever it moves by at most the margin."""
+        given = self.network.answer(row, margin)
+        return (self.behind.answer(row) if self.behind and given is None else given) == code
 
 
 def read_npy(path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,12 +128,29 @@ def test_rows_are_as_many_as_the_work_allows(monkeypatch: pytest.MonkeyPatch) ->
     X, y = load_wine(return_X_y=True)
     taken = []
     dense_rows = module.dense_rows
-    monkeypatch.setattr(module, "dense_rows", lambda X, rows: taken.append(len(rows)) or dense_rows(X, rows))
+    monkeypatch.setattr(module, "dense_rows", lambda X, rows, *some: taken.append(len(rows)) or dense_rows(X, rows, *some))
     fitted(X, y)
     monkeypatch.setattr(module, "ENTRIES", 1)
     few = fitted(X, y).feature_importances_
     assert taken == [178, module.FEWEST_ROWS]
     assert few.sum() == pytest.approx(1)
+
+
+def test_text_of_a_million_words_is_not_made_dense() -> None:
+    rng = np.random.default_rng(0)
+    words = np.column_stack([np.arange(60) % 2, rng.integers(2, 2**20, (60, 20))])
+    X = sp.csr_array((np.ones(words.size), (np.repeat(np.arange(60), 21), words.ravel())), shape=(60, 2**20))
+    model = fitted(X, np.arange(60) % 2, width=256)
+    tracemalloc.start()
+    found = module.importances(model.network_, X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64e6, "32 rows of them are 268 MB"
+    for name in ("importances", "spreads", "on_counts"):
+        np.testing.assert_array_equal(found[name], getattr(model.trace_, name))
+    assert set(np.argsort(found["importances"])[-2:].tolist()) == {0, 1}
+    looked_at = np.unique(model.network_.layers[0].weights.rows.indices)
+    assert not np.delete(found["spreads"], looked_at).any()
 
 
 def test_spreads_and_shares_of_hyperplanes_are_those_of_the_rows() -> None:

@@ -37,7 +37,6 @@ HOSTILE = [
     "data=own&points=0,0,7",
     "data=own&points=0,0,0_<b>1</b>",
     "data=own&points=" + "_".join(["0,0,0"] * 2001),
-    "order=greedy",
     "a" * 100_000,
     "%3Cscript%3Ealert(1)%3C/script%3E",
     "width=10&&&=&",

@@ -31,12 +31,14 @@ FULL = 255  # what on_counts are shares of, so that a file holds them in bytes
 
 def importances(network: Network, X: Matrix) -> dict[str, Any]:
     """Return what a trace says about features and hyperplanes: ``importances``, ``spreads`` and ``on_counts``."""
-    detectors, n_features = Detectors.of(network), X.shape[1]
+    # Of very many features, as text has, only those that some hyperplane looks at are made dense.
+    detectors, columns = Detectors.of(network).narrow
     if not detectors.n_detectors:
         return {}
+    n_features = X.shape[1] if columns is None else len(columns)
     n_weights = network.layers[0].weights.n_nonzero + network.layers[1].weights.n_nonzero // 64
-    most = max(FEWEST_ROWS, min(MOST_ROWS, ENTRIES // max(1, n_weights), CELLS // n_features))
-    points = dense_rows(X, np.linspace(0, X.shape[0] - 1, min(most, X.shape[0])).astype(np.intp))
+    most = max(FEWEST_ROWS, min(MOST_ROWS, ENTRIES // max(1, n_weights), CELLS // max(1, n_features)))
+    points = dense_rows(X, np.linspace(0, X.shape[0] - 1, min(most, X.shape[0])).astype(np.intp), columns)
     with np.errstate(over="ignore"):
         moved = np.random.default_rng(0).permutation(points) - points
     weights = _lead(detectors, points)
@@ -54,7 +56,15 @@ def importances(network: Network, X: Matrix) -> dict[str, Any]:
     total = losses.sum()
     shares = losses / total if 0 < total < np.inf else np.zeros(n_features)
     on_counts = np.rint(FULL * (bits > 0).mean(axis=0)).astype(np.int64)
-    return {"importances": shares.astype(np.float32), "spreads": np.nan_to_num(spreads), "on_counts": on_counts}
+    found = {"importances": shares.astype(np.float32), "spreads": np.nan_to_num(spreads)}
+    return {name: _placed(values, columns, X.shape[1]) for name, values in found.items()} | {"on_counts": on_counts}
+
+
+def _placed(values: NDArray[np.float32], columns: NDArray[np.int64] | None, size: int) -> NDArray[np.float32]:
+    """Return numbers of some columns as those of all, zero elsewhere."""
+    every = np.zeros(size, dtype=np.float32)
+    every[slice(None) if columns is None else columns] = values
+    return every
 
 
 def _lead(detectors: Detectors, points: NDArray[np.float64]) -> NDArray[np.float64]:

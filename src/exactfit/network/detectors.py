@@ -33,8 +33,7 @@ Codes = NDArray[np.int64]
 
 # The slack of an output without detectors: below that of any detector, and JSON and float64 arithmetic can hold it.
 LOWEST = float(np.finfo(np.float64).min)
-# The least size of a slack, so that none is zero: a value at its limit has slack -SMALLEST, since it does not fire. The
-# least normal number, so that the share of one among several networks is not zero either.
+# The least size of a slack, so that none is zero: a value at its limit has slack -SMALLEST, since it does not fire.
 SMALLEST = float(np.finfo(np.float64).tiny)
 UNKNOWN, NO_CLASS = -1, -2  # no position among the classes: of a class that the network has not, of none at all
 LARGEST_LIMIT = 2**60  # limit - count stays within int64, with room for adding and for a mark of "none"
