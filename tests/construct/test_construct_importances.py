@@ -128,7 +128,9 @@ def test_rows_are_as_many_as_the_work_allows(monkeypatch: pytest.MonkeyPatch) ->
     X, y = load_wine(return_X_y=True)
     taken = []
     dense_rows = module.dense_rows
-    monkeypatch.setattr(module, "dense_rows", lambda X, rows, *some: taken.append(len(rows)) or dense_rows(X, rows, *some))
+    monkeypatch.setattr(
+        module, "dense_rows", lambda X, rows, *some: taken.append(len(rows)) or dense_rows(X, rows, *some)
+    )
     fitted(X, y)
     monkeypatch.setattr(module, "ENTRIES", 1)
     few = fitted(X, y).feature_importances_
