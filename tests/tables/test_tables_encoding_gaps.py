@@ -12,6 +12,7 @@ from table_files import table_of
 import exactfit
 from exactfit import DataError, InterpolatingClassifier, TableModel, read_table
 from exactfit.tables import Encoding
+from exactfit.tables.encoding import refuse_measure
 
 
 def test_labels_that_look_like_a_quantity_are_refused(path: Path) -> None:
@@ -20,6 +21,16 @@ def test_labels_that_look_like_a_quantity_are_refused(path: Path) -> None:
     with pytest.raises(DataError, match=r"30 different values in 90 rows: is this a quantity"):
         model.fit(path, label="price")
     assert len(model.fit(read_table(path, label="price", categorical=["price"])).classes_) == 30
+
+
+@pytest.mark.parametrize("step", [0.5, 1])
+def test_fractions_as_labels_are_a_quantity_however_many_rows_there_are(path: Path, step: float) -> None:
+    path.write_text("x,wage\n" + "".join(f"{k},{step * (k % 30)}\n" for k in range(600)))
+    if step == 1:  # many rows of each whole number: classes
+        refuse_measure(read_table(path, label="wage"))
+    else:
+        with pytest.raises(DataError, match=r"30 different values in 600 rows: is this a quantity"):
+            TableModel().fit(path, label="wage")
 
 
 GAPS = "a,b,y\n1,u,p\n,v,q\n2,,p\n8,v,q\n"

@@ -83,11 +83,11 @@ def fit_command(
     with telling_of_compiling():
         with speaking_of(given.table):
             classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
-        seconds = time.perf_counter() - began
         classifier.certificate_ = certify(
             classifier, given.X, given.labels,
             given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
         )  # fmt: skip
+    seconds = time.perf_counter() - began
     save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
     certificate = classifier.certificate_.in_rows(given.table.rows)
     shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)

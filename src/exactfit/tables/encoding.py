@@ -28,7 +28,7 @@ MOSTLY_DISTINCT = 0.5  # share of the filled cells: then categories say more abo
 FEWEST_DISTINCT = 30  # below, a share says little
 FREE_TEXT_WORDS = 3.0  # words to a cell on average, from which on text is rather prose than a name
 MANY_LABELS = 20  # distinct ones; with fewer a number may well be a class
-FEW_ROWS = 5.0  # to a label on average: fewer, and there is no class to speak of
+FEW_ROWS = 5.0  # to a label on average: fewer, and there is no class to speak of; many fractions are never one
 
 
 @dataclass(frozen=True)
@@ -384,11 +384,13 @@ def refuse_measure(table: Table) -> None:
     if labels is None or table.label is None or table.sure_of_labels:
         return
     distinct = np.unique(labels)
-    if len(distinct) <= MANY_LABELS or len(labels) >= FEW_ROWS * len(distinct):
+    if len(distinct) <= MANY_LABELS:
         return
     try:
-        distinct.astype(np.float64)
+        values = distinct.astype(np.float64)
     except ValueError:  # text
+        return
+    if len(labels) >= FEW_ROWS * len(distinct) and (values == np.trunc(values)).all():
         return
     raise DataError(
         f"{table.name}: the labels in column {table.label!r} are numbers with {len(distinct):,} different values in "
