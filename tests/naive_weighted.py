@@ -167,13 +167,18 @@ class NaiveCover:
     def fresh(
         self, v: list[int], bounds: list[int], columns: list[int], rows: Bits, pool: list[int]
     ) -> list[tuple[int, list[int]]]:
-        """Who joins: the rest within the margin; where bits are open as corners that are new, and the pool too."""
+        """Who joins: of the rest, and of a pool that began with a part, those within the margin.
+
+        Where bits are open they join as corners that are new.
+        """
         near, low = bounds
         count = min(self.effort.fresh, self.effort.fresh_each * len(pool))
         inside = sorted((self.least(v, c), c) for c in self.rest if self.least(v, c) < near)
         if self.on == self.maybe:
             inside = [pair for pair in inside if pair[1] not in columns]
-            return [(c, self.on[c]) for c in sorted(c for _, c in inside[:count])]
+            late = sorted((-self.most(v, c), c) for c in pool if c not in columns and self.most(v, c) > low)
+            joining = sorted(c for _, c in late[:count]) + sorted(c for _, c in inside[:count])
+            return [(c, self.on[c]) for c in joining]
         joining = sorted(c for _, c in inside[:count]) + [c for c in pool if self.most(v, c) > low]
         known = list(zip(columns, rows, strict=True))
         return [(c, self.worst(v, c)) for c in joining if (c, self.worst(v, c)) not in known]
@@ -188,7 +193,7 @@ class NaiveCover:
         return self.start <= column < self.stop
 
     def start_with(self, pool: list[int]) -> dict[str, Any]:
-        columns = pool + self.hot
+        columns = pool[:: -(-len(pool) // self.effort.most)] + self.hot
         rows = [self.on[c] for c in columns]
         return {"columns": columns, "rows": rows, "shares": [0] * len(columns), "pool": pool, "turn": 0}
 

@@ -181,8 +181,9 @@ def test_hamming_distances(n_bits, n_columns):
 def test_equal_columns_have_equal_hashes_and_others_do_not():
     bits = random_bits(9, 300, 130)
     twice = np.concatenate([bits, bits])
-    out = np.empty(600, dtype=np.uint64)
-    counting.hash_columns(BitMatrix.from_bool(twice).words, 0, 600, out)
+    out = np.zeros(600, dtype=np.uint64)
+    for line in BitMatrix.from_bool(twice).words:
+        counting.hash_line(line, out)
     assert out[:300].tolist() == out[300:].tolist()
     assert len(set(out.tolist())) == len(np.unique(bits, axis=0))
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_weighted import distinct_twin
 
+from exactfit._support.threads import SERIAL
 from exactfit.construct import distinct
+from exactfit.construct.evidence import Counts
 from exactfit.network.bits import BitMatrix
 
 
@@ -21,11 +23,33 @@ def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
     firsts, places, starts = distinct_twin(on, on, codes)
     for hashes_meet in (False, True):
         if hashes_meet:
-            monkeypatch.setattr(distinct, "hash_columns", lambda words, start, stop, out: out.fill(7))
+            monkeypatch.setattr(distinct, "hash_line", lambda line, hashes: hashes.fill(7))
         found, own = distinct.Groups.of(words, codes, np.arange(40), np.arange(40))
         assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
         assert np.searchsorted(found.codes, range(4)).tolist() == starts
         assert found.sizes.tolist() == np.bincount(places).tolist()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 130), st.booleans())
+def test_lines_of_points_give_what_their_patterns_in_class_order_give(seed, n_bits, all_targets):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([[0, 1, 2], rng.integers(0, 3, 57)])
+    bits = rng.integers(0, 2, (5, 192))[rng.integers(0, 5, 60)] > 0
+    lines = list(BitMatrix.from_bool(bits).words)  # with bits beyond the first n_bits
+    order = distinct.ClassOrder.of(y)
+    candidates = distinct.candidates_of(order, (0, 1, 2) if all_targets else (1,), np.random.SeedSequence(seed))
+    patterns = BitMatrix.from_bool(bits[order.rows, :n_bits])
+    expected = distinct.Distinct.of(Counts(patterns, SERIAL), order, candidates)
+    found = distinct.Distinct.of_lines(lines, n_bits, order, candidates, SERIAL)
+    np.testing.assert_array_equal(found.evidence.patterns.words, expected.evidence.patterns.words)
+    np.testing.assert_array_equal(found.order.rows, expected.order.rows)
+    np.testing.assert_array_equal(found.order.starts, expected.order.starts)
+    np.testing.assert_array_equal(found.leaders, expected.leaders)
+    for one, other in zip(found.shares, expected.shares, strict=True):
+        assert (one.target, one.rest) == (other.target, other.rest)
+        assert (one.turns.tolist(), one.sizes.tolist()) == (other.turns.tolist(), other.sizes.tolist())
+    some = np.arange(0, len(found.leaders), 2)
+    assert found.members(some).tolist() == expected.members(some).tolist()
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 130))

@@ -47,6 +47,7 @@ efforts = st.builds(
     fewest=st.sampled_from([1, 10]),
     enough=st.sampled_from([50, 80, 97]),
     clean=st.sampled_from([60, 98]),
+    most=st.sampled_from([1, 3, 2**14]),
     fresh=st.sampled_from([1, 5, 2000]),
     fresh_each=st.sampled_from([1, 10]),
     rounds=st.sampled_from([1, 5]),

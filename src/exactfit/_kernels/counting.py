@@ -338,14 +338,11 @@ def hamming(words, start, stop, row, out):
 
 
 @compiled
-def hash_columns(words, start, stop, out):
-    """A hash of every column: equal columns have equal ones, and others nearly never."""
-    for c in range(start, stop):
-        found = np.uint64(0)
-        for w in range(words.shape[0]):
-            found = (found ^ words[w, c]) * np.uint64(0x9E3779B97F4A7C15)
-            found ^= found >> np.uint64(29)
-        out[c - start] = found
+def hash_line(line, hashes):
+    """Take one more word of every column into its hash: equal columns have equal ones, and others nearly never."""
+    for c in range(line.shape[0]):
+        found = (hashes[c] ^ line[c]) * np.uint64(0x9E3779B97F4A7C15)
+        hashes[c] = found ^ (found >> np.uint64(29))
 
 
 @compiled

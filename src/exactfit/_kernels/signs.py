@@ -247,16 +247,21 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
         largest = sizes[:count].max()
         for i in range(planes.biases.shape[0]):
             first, last = planes.starts[i], planes.starts[i + 1]
-            values[:count] = planes.biases[i]
-            weight = 0.0
+            bias, weight = planes.biases[i], 0.0
+            if first == last:
+                values[:count] = bias
             for k in range(first, last):
                 x, w = points[planes.features[k]], planes.weights[k]
                 weight += abs(w)
-                for r in range(count):
-                    values[r] += x[r] * w
+                if k == first:
+                    for r in range(count):
+                        values[r] = bias + x[r] * w
+                else:
+                    for r in range(count):
+                        values[r] += x[r] * w
             share = sparse_share(last - first)
             # A product may underflow; the least number on top makes it an upper bound again.
-            slope, doubt_of_bias = share * weight + 5e-324, share * abs(planes.biases[i])
+            slope, doubt_of_bias = share * weight + 5e-324, share * abs(bias)
             bound = largest * slope + doubt_of_bias + TINY
             bit = np.uint64(i & 63)
             on = words[i >> 6, start + low : start + low + count]

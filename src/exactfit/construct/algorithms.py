@@ -15,12 +15,13 @@ from .._support.threads import Threads, Work
 from ..data import Codes, Matrix, PartedPoints
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
+from ..network.bits import BitMatrix
 from .construction import Construction, assemble
 from .cover import cover_classes, cover_distinct, gather_evidence
-from .distinct import ClassOrder, Cover, candidates_of
+from .distinct import ClassOrder, Cover, Distinct, candidates_of
 from .evidence import Counts
 from .hyperplanes import Given, Hyperplanes, Law, Source, law_of, stream
-from .patterns import FORMATS, Line, Patterns, SurePairs, patterns_of
+from .patterns import FORMATS, Line, Patterns, SurePairs, are_exact, patterns_of
 from .recipe import Recipe, Widths
 from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
 from .separation import OpenPairs
@@ -99,18 +100,18 @@ def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Work) -> Const
     layer.separate(setup.source(root))  # lines 1-8
     covers, patterns = _cover(layer, root)  # lines 9-14
     return assemble(
-        layer.planes, patterns.maybe, setup.order, setup.targets, covers, setup.options.s, layer.n_rescued
+        layer.planes, patterns, setup.order, setup.targets, covers, setup.options.s, layer.n_rescued
     )  # lines 15-16
 
 
 class GrowingLayer:
-    """Hyperplanes and patterns (points in row order) as they grow."""
+    """Hyperplanes and the sides of all points, line by line, as they grow."""
 
     def __init__(self, setup: Setup, work: Work) -> None:
         self.setup, self.X, self.options, self.widths = setup, setup.X, setup.options, setup.widths
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes
-        self.patterns: Patterns
+        self.lines: list[Line]  # points in row order; no bit beyond the hyperplanes is ever looked at
         self.n_rescued = 0
 
     def separate(self, source: Source) -> None:
@@ -179,8 +180,11 @@ class GrowingLayer:
     def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
         """Cut off what the last block drew beyond the width (line 8)."""
         n = self._width(len(lines), pairs)
-        self.planes = Hyperplanes.joined(blocks).head(n)
-        self.patterns = Patterns.from_lines(lines, n)
+        self.planes, self.lines = Hyperplanes.joined(blocks).head(n), lines
+
+    def patterns(self, rows: NDArray[np.intp] | None = None) -> Patterns:
+        """The patterns of all points, or of the given ones, in order."""
+        return Patterns.from_lines(self.lines, self.planes.count, rows, self.threads)
 
     def _width(self, n_blocks: int, pairs: OpenPairs) -> int:
         """How many of the hyperplanes drawn are needed."""
@@ -212,7 +216,7 @@ class GrowingLayer:
         self._add(added)
 
     def _add(self, planes: Hyperplanes) -> None:
-        self.patterns = self.patterns.append(patterns_of(self.X, planes, self.options, self.threads))
+        self.lines = self.patterns().append(patterns_of(self.X, planes, self.options, self.threads)).lines
         self.planes = self.planes.append(planes)
 
     def _scales(self, cuts: Cuts) -> NDArray[np.float64]:
@@ -223,7 +227,7 @@ class GrowingLayer:
         """
         rows = np.arange(self.X.shape[0])
         evidence = Values(
-            self.X, rows, self.planes, self.patterns.maybe, self.options.s, self.threads, self.options.exact_in
+            self.X, rows, self.planes, self.patterns().maybe, self.options.s, self.threads, self.options.exact_in
         )
         worst, gaps = 0.0, np.full(len(cuts), np.inf)
         for tile in row_tiles(self.X):
@@ -272,18 +276,23 @@ class Batches:
         return self.ready.pop()
 
 
-def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], Patterns]:
+def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], BitMatrix | Distinct]:
     """Lines 9-14, and the patterns in class order that they go by.
 
     Where rounding leaves a point without a gap, cuts widen it and the cover is made anew.
     """
     options, order, targets = layer.options, layer.setup.order, layer.setup.targets
+    if options.is_weighted and are_exact(layer.lines):
+        lines = [line for line, _ in layer.lines]
+        candidates = candidates_of(order, targets, root)
+        distinct = Distinct.of_lines(lines, layer.planes.count, order, candidates, layer.threads)
+        return cover_distinct(distinct, options, layer.progress), distinct
     for _ in range(GAP_ROUNDS):
-        patterns = layer.patterns.take(order.rows)
+        patterns = layer.patterns(order.rows)
         evidence = gather_evidence(layer.X, order, layer.planes, patterns, options, layer.threads)
         covers = cover_classes(evidence, order, targets, options, root, layer.progress)
         if not any(len(cover.uncovered) for cover in covers):
-            return covers, patterns
+            return covers, patterns.maybe
         if not options.rescue or not isinstance(evidence, Values):
             break
         layer.add_cuts(_gap_cuts(layer.X, order, targets, evidence, covers))

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.counting import hash_columns
+from .._kernels.counting import hash_line
+from .._support.threads import Threads
 from ..data import Rows
-from ..network.bits import BitMatrix, Words
+from ..network.bits import BitMatrix, Words, last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
 from .halfspaces import Support
 from .hyperplanes import ORDER, stream
@@ -116,25 +117,27 @@ class Groups:
 
     @classmethod
     def _merged(cls, parts: Sequence[Groups]) -> tuple[Groups, Ints]:
-        """The groups of all parts, and for every group of theirs its place; words are copied twice, not more."""
+        """The groups of all parts, and for every group of theirs its place; words are copied twice at most."""
         codes, all_sizes, firsts, all_ranks = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
         )
         by_class = np.lexsort((firsts, codes))
         own = np.empty_like(by_class)
         own[by_class] = np.arange(len(own))
-        keys = np.empty((len(parts[0].words) + 1, len(codes)), dtype=np.uint64)
-        ends = np.cumsum([len(part) for part in parts])
-        for part, end in zip(parts, ends, strict=True):
-            keys[:-1, own[end - len(part) : end]] = part.words
-        keys[-1] = codes[by_class]
-        chosen, places = distinct_columns(keys)
+        words, in_order = parts[0].words, bool((own[1:] > own[:-1]).all())
+        if len(parts) > 1 or not in_order:
+            words = np.empty((len(parts[0].words), len(codes)), dtype=np.uint64)
+            ends = np.cumsum([len(part) for part in parts])
+            for part, end in zip(parts, ends, strict=True):
+                words[:, own[end - len(part) : end]] = part.words
+        chosen, places = distinct_columns(words, codes[by_class])
         sizes = np.zeros(len(chosen), dtype=np.int64)
         ranks = np.full(len(chosen), NO_RANK)
         np.add.at(sizes, places, all_sizes[by_class])
         np.minimum.at(ranks, places, all_ranks[by_class])
         keep = by_class[chosen]
-        return cls(np.take(keys[:-1], chosen, axis=1), codes[keep], sizes, firsts[keep], ranks), places[own]
+        few = words if len(chosen) == len(codes) else np.take(words, chosen, axis=1)
+        return cls(few, codes[keep], sizes, firsts[keep], ranks), places[own]
 
     def head(self, n_bits: int) -> Groups:
         """The groups that there are by the first bits alone."""
@@ -173,22 +176,31 @@ class Crowds:
     members: Callable[[Ints], tuple[Ints, Ints]]
 
 
-def distinct_columns(words: Words) -> tuple[Ints, Ints]:
+def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
     """The first of equal columns, ascending, and for every column the place of its first among them.
 
-    Columns are sorted by their hashes; if two different ones share a hash, by their words.
+    With codes only columns of equal code are equal. Columns are sorted by their hashes; if two different ones share a
+    hash, by their words.
     """
-    hashes = np.empty(words.shape[1], dtype=np.uint64)
-    hash_columns(words, 0, words.shape[1], hashes)
+    lines = [*lines] if codes is None else [*lines, codes.astype(np.uint64)]
+    hashes = hashes_of(lines)
     order = np.argsort(hashes, kind="stable")
     new = np.ones(len(order), dtype=bool)
     new[1:] = hashes[order[1:]] != hashes[order[:-1]]
     firsts, places = _runs(order, new)
-    if any(bool((line[firsts][places] != line).any()) for line in words):
-        order = np.lexsort(words)
-        new[1:] = (words[:, order[1:]] != words[:, order[:-1]]).any(axis=0)
+    if len(firsts) < len(places) and any(bool((line[firsts][places] != line).any()) for line in lines):
+        order = np.lexsort(lines)
+        new[1:] = np.any([line[order[1:]] != line[order[:-1]] for line in lines], axis=0)
         return _runs(order, new)
     return firsts, places
+
+
+def hashes_of(lines: Sequence[Words] | Words) -> Words:
+    """A hash of every column."""
+    hashes = np.zeros(len(lines[0]), dtype=np.uint64)
+    for line in lines:
+        hash_line(line, hashes)
+    return hashes
 
 
 def _runs(order: Columns, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
@@ -280,6 +292,29 @@ class Distinct:
         most = few if maybe is on else BitMatrix(groups.words[len(on.words) :], on.n_bits)
         return cls.of_groups(
             groups, Counts(few, counts.threads, most), candidates, len(order.starts) - 1,
+            lambda columns: np.flatnonzero(np.isin(places, columns)),
+        )  # fmt: skip
+
+    @classmethod
+    def of_lines(
+        cls, lines: Sequence[Words], n_bits: int, order: ClassOrder, candidates: Turns, threads: Threads
+    ) -> Distinct:
+        """As :meth:`of`, from the exact bits of points in row order: only patterns that differ are ever copied."""
+        lines = [*lines[: n_words(n_bits) - 1], lines[n_words(n_bits) - 1] & last_word(n_bits)]
+        codes, position = order.codes(), np.empty_like(order.rows)
+        position[order.rows] = np.arange(len(order.rows))
+        chosen, places = distinct_columns(lines, codes)
+        firsts = position[chosen]
+        by_class = np.argsort(firsts)
+        own = np.empty_like(by_class)
+        own[by_class] = np.arange(len(own))
+        places, rows = own[places][order.rows], chosen[by_class]
+        sizes, ranks = np.bincount(places, minlength=len(rows)).astype(np.int64), np.full(len(rows), NO_RANK)
+        np.minimum.at(ranks, places, ranks_of(candidates, len(places)))
+        bits = BitMatrix.of_lines(lines, n_bits, rows, threads.map)
+        groups = Groups(bits.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
+        return cls.of_groups(
+            groups, Counts(bits, threads), candidates, len(order.starts) - 1,
             lambda columns: np.flatnonzero(np.isin(places, columns)),
         )  # fmt: skip
 

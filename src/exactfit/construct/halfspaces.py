@@ -56,8 +56,12 @@ class Effort:
     enough, clean : int
         Per cent of a class that one soft detector must claim to be preferred to neighbourhoods; and per cent from
         which on labels look clean, so that a firm one is tried for all of them.
+    most : int
+        How many points of the target take part at first, spread evenly over those to be claimed: of a huge class the
+        others join like those of the rest, where they come within the margin.
     fresh, fresh_each : int
-        How many points of the rest join in a round at most, and at most for each point of the target.
+        How many points of the rest join in a round at most, and at most for each point of the target; and how many
+        of the target that did not take part at first.
     rounds, stale, epochs, tolerance : int
         Rounds of a fit; rounds without a gain before it is given up; passes within a round; the step
         (in shares) below which a round is done.
@@ -69,6 +73,7 @@ class Effort:
     firm: int = 20
     enough: int = 80
     clean: int = 98
+    most: int = 2**14
     fresh: int = 2000
     fresh_each: int = 10
     rounds: int = 20
@@ -175,7 +180,8 @@ class Machine:
         self.totals = np.zeros(2, dtype=np.int64)
         self.turn = 0
         self.set_softness(softness)
-        self._join(pool, self.cube.rows(pool), self.soft)
+        first = pool[:: -(-len(pool) // effort.most) or 1]
+        self._join(first, self.cube.rows(first), self.soft)
 
     def set_softness(self, units: int) -> None:
         """How much a point of the target may count."""
@@ -243,13 +249,22 @@ class Machine:
         inside = scores < near
         inside[self.cube.start : self.cube.stop] = False
         fresh = min(self.effort.fresh, self.effort.fresh_each * len(self.pool))
+        low = _within_int32((constant - self.goal) * top // max(largest, 1))
         if self.cube.is_exact:
             inside[self.columns] = False
             nearest = lowest(scores, np.flatnonzero(inside), fresh)
-            return self._join(nearest, self.cube.rows(nearest), self._hard) > 0
-        low = _within_int32((constant - self.goal) * top // max(largest, 1))
+            n_target = self._join_late(scores, low, fresh) if len(self.pool) > self.effort.most else 0
+            return n_target + self._join(nearest, self.cube.rows(nearest), self._hard) > 0
         n_rest = self._join_worst(lowest(scores, np.flatnonzero(inside), fresh), found.weights, self._hard)
         return n_rest + self._join_worst(self.pool[scores[self.pool] > low], found.weights, self.soft) > 0
+
+    def _join_late(self, scores: Scores, low: int, count: int) -> int:
+        """Take in those of the target that took no part and score highest, beyond ``low``; how many these are."""
+        late = np.zeros(len(scores), dtype=bool)
+        late[self.pool] = scores[self.pool] > low
+        late[self.columns] = False
+        highest = lowest(-scores, np.flatnonzero(late), count)
+        return self._join(highest, self.cube.rows(highest), self.soft)
 
     def support(self) -> Support:
         """The columns that have a share: that of all their corners."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, roomy_bits, sure_bits
 from .._kernels.rows import line_facts, norms_of
-from .._support.threads import Threads, single_threaded_blas
+from .._support.threads import SERIAL, Threads, single_threaded_blas
 from ..data import PartedPoints, copied, is_mapped
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError
@@ -67,12 +67,13 @@ class Patterns:
         return list(zip(self.on.words, self.maybe.words, strict=True))
 
     @classmethod
-    def from_lines(cls, lines: list[Line], n_bits: int) -> Patterns:
-        """The first ``n_bits`` bits of consecutive lines."""
-        on, maybe = zip(*lines, strict=True)
-        exact = all(word is other for word, other in lines)
-        bits = BitMatrix(np.stack(on), 64 * len(on)).head(n_bits)
-        return cls(bits, bits if exact else BitMatrix(np.stack(maybe), 64 * len(on)).head(n_bits))
+    def from_lines(
+        cls, lines: list[Line], n_bits: int, rows: NDArray[np.intp] | None = None, threads: Threads = SERIAL
+    ) -> Patterns:
+        """The first ``n_bits`` bits of consecutive lines, of all points or of the given ones, in order."""
+        on, maybe = zip(*lines[: n_words(n_bits)], strict=True)
+        bits = BitMatrix.of_lines(on, n_bits, rows, threads.map)
+        return cls(bits, bits if are_exact(lines) else BitMatrix.of_lines(maybe, n_bits, rows, threads.map))
 
     @classmethod
     def joined(cls, parts: Sequence[Patterns]) -> Patterns:
@@ -96,6 +97,11 @@ class Patterns:
     def _both(self, change: Callable[[BitMatrix], BitMatrix]) -> Patterns:
         on = change(self.on)
         return Patterns(on, on if self.maybe is self.on else change(self.maybe))
+
+
+def are_exact(lines: list[Line]) -> bool:
+    """Whether no bit is open."""
+    return all(word is other for word, other in lines)
 
 
 def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._kernels.counting import hash_columns
 from .._support.console import Progress, silent
 from ..exceptions import TooLargeError
-from .distinct import Cover, Distinct, Share
+from .distinct import Cover, Distinct, Share, hashes_of
 from .evidence import Counts
 from .halfspaces import (
     HARD_TARGET,
@@ -76,8 +76,7 @@ class WeightedCover:
 
 def without_hope(cube: Cube) -> Ints:
     """The target columns whose pattern occurs in the rest as well: nothing tells them apart."""
-    hashes = np.empty(cube.n_columns, dtype=np.uint64)
-    hash_columns(cube.on, 0, cube.n_columns, hashes)
+    hashes = hashes_of(cube.on)
     target = slice(cube.start, cube.stop)
     suspects = cube.start + np.flatnonzero(np.isin(hashes[target], np.delete(hashes, target)))
     worth = np.ones(cube.stop - cube.start, dtype=np.int64)
@@ -98,12 +97,17 @@ class _Cover:
         self.hot = np.empty(0, dtype=np.int64)  # what of the rest the last detector rests on, to start the next from
 
     def is_open(self, column: int) -> bool:
-        """Whether a target column is neither claimed nor given up."""
+        """Whether a target column is left."""
         place = column - self.cube.start
         return bool(self.worth[place] > 0 and not self.hopeless[place])
 
+    @property
+    def is_left(self) -> NDArray[np.bool_]:
+        """Which target columns are neither claimed nor given up."""
+        return (self.worth > 0) & ~self.hopeless
+
     def open_columns(self) -> Ints:
-        return self.cube.start + np.flatnonzero((self.worth > 0) & ~self.hopeless)
+        return self.cube.start + np.flatnonzero(self.is_left)
 
     def _machine(self, pool: Ints, softness: int) -> Machine:
         machine = Machine(self.cube, pool, softness, self.effort)
@@ -186,7 +190,7 @@ def weighted_cover(
     cover, total = _Cover(cube, counts, effort or Effort()), int(counts.sum())
     cover.at_once()
     progress("detectors", total - int(cover.worth.sum()), total)
-    for column in order.tolist():
+    for column in order[cover.is_left[order - cube.start]].tolist():
         while cover.is_open(column):
             cover.around(column)
             progress("detectors", total - int(cover.worth.sum()), total)

@@ -7,7 +7,9 @@ block of 64 hyperplanes is one more line of memory. Bits beyond ``n_bits`` are z
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import WORD_BITS
 
 Words = NDArray[np.uint64]
+Map = Callable[[Callable[[int], None], range], Iterable[Any]]
 
 
 def n_words(n_bits: int) -> int:
@@ -74,6 +77,27 @@ class BitMatrix:
         padded[:, :width] = bits
         octets = np.packbits(padded, axis=1, bitorder="little")
         return cls(np.ascontiguousarray(octets.view("<u8").astype(np.uint64).T), width)
+
+    @classmethod
+    def of_lines(
+        cls, lines: Sequence[Words], n_bits: int, rows: NDArray[np.intp] | None = None, over: Map = map
+    ) -> BitMatrix:
+        """The first ``n_bits`` bits of lines with a word of every row each: of all rows, or of some, in this order.
+
+        Written once: of many rows another copy takes as long as a part of a fit. ``over`` maps, perhaps on threads.
+        """
+        count = n_words(n_bits)
+        words = np.empty((count, len(lines[0]) if rows is None else len(rows)), dtype=np.uint64)
+
+        def fill(w: int) -> None:
+            if rows is None:
+                words[w] = lines[w]
+            else:
+                np.take(lines[w], rows, out=words[w], mode="clip")  # any other mode would copy once more
+
+        list(over(fill, range(count)))
+        words[-1:] &= last_word(n_bits)
+        return cls(words, n_bits)
 
     def to_bool(self) -> NDArray[np.bool_]:
         """Unpack to a boolean array of shape (n_rows, n_bits)."""

@@ -25,7 +25,10 @@ const PATIENCE = 2 ** 17;
 const GOLDEN_HIGH = 0x9e3779b9;
 const GOLDEN_LOW = 0x7f4a7c15;
 
-/** How detectors are looked for; the defaults of `Effort` in Python, where each is explained. */
+/**
+ * How detectors are looked for; the defaults of `Effort` in Python, where each is explained. Its `most` has no part here:
+ * the page has fewer points.
+ */
 export const EFFORT = {
   neighbours: 300, fewest: 10, soft: 5, firm: 20, enough: 80, clean: 98, fresh: 2000, freshEach: 10, rounds: 20, stale: 4,
   epochs: 20, tolerance: 20,
