@@ -32,6 +32,9 @@ SPHINX = $(RUN) -m sphinx --fail-on-warning --keep-going --quiet --fresh-env -b 
 TEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
+# Modules are compiled once, also where a machine's settings say no: hundreds of processes of tests would compile them all.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test check check-newest check-lowest check-torch durations test-slow test-site coverage bench bench-dask bench-weighted fuzz docs docs-quick fresh-kernels
 
 demo: .venv/.installed-demo fresh-kernels

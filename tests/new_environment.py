@@ -63,7 +63,8 @@ class Environment:
         shutil.rmtree(self.folder, ignore_errors=True)
         subprocess.run([python, "-m", "venv", self.folder], check=True)
         self.python = self.folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-        kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+        foreign = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+        kept = {name: value for name, value in os.environ.items() if name not in foreign}
         self.variables = kept | {"NUMBA_CACHE_DIR": str(self.folder / "kernels")}
 
     def install(self, *arguments: str | Path) -> None:
