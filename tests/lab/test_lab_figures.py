@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from toy_files import GRID, ONE_FIGURE, write
 from toy_trials import records
 
 from exactfit.cli import main
-from exactfit.lab import figures, plot_heatmap
+from exactfit.lab import figures, load_dataset, plot_heatmap
 from exactfit.lab.figures import note_below, save_figure
 from exactfit.plots import style
 
@@ -88,3 +91,19 @@ def test_files_are_the_same_each_time_and_the_note_is_in_them(tmp_path: Path) ->
         assert (tmp_path / f"deep/a.{ending}").read_bytes() == (tmp_path / f"deep/b.{ending}").read_bytes()
     assert figure._supxlabel.get_text() == "data: published, SHA-256 0123"
     assert b"/Image" not in (tmp_path / "deep/a.pdf").read_bytes().split(b"/XObject")[0], "cells are vectors"
+
+
+@pytest.mark.parametrize(("neurons", "scale"), [([71, 518], "linear"), ([71, 5180], "log"), ([0, 0], "linear")])
+def test_labels_of_settings_do_not_lie_upon_one_another(neurons: list[int], scale: str) -> None:
+    data = load_dataset("two-moons")
+    cells = [(k, {"accuracy": np.array([0.9]), "neurons": np.array([n]), "missed": [0]}) for k, n in enumerate(neurons)]
+    sweep = SimpleNamespace(title="x", held_out=0.25)
+    with style():
+        figure = figures._settings(sweep, data, cells)  # type: ignore[arg-type]
+    axis = figure.axes[1].xaxis
+    assert axis.get_scale() == scale
+    figure.draw_without_rendering()
+    labels = [*axis.get_ticklabels(minor=True), *axis.get_ticklabels()]
+    boxes = sorted((box.x0, box.x1) for box in (label.get_window_extent() for label in labels if label.get_text()))
+    assert all(one[1] < two[0] for one, two in pairwise(boxes))
+    assert "25% held out, 1 split;" in " ".join(text.get_text() for text in figure.texts)

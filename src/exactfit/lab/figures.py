@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.console import counted
 from .._support.parameters import check_choice
 from ..estimators import InterpolatingClassifier
 from ..exceptions import InterpolationWarning, ParameterError
@@ -328,9 +329,12 @@ def _settings(sweep: OptionSweep, data: Dataset, cells: Sequence[tuple[Any, Any]
     left.set_yticks(range(len(cells)), [str(setting) for setting, _ in cells])
     left.invert_yaxis()
     left.set_xlabel("accuracy on points held out, %")
-    right.set(xscale="log", xlabel="neurons")
+    right.set_xlabel("neurons")
+    least, most = right.dataLim.intervalx
+    if most >= 10 * least:  # within a decade, labels between the powers of ten would lie upon one another
+        right.set_xscale("log")
     runs = max(len(found["missed"]) for _, found in cells)
-    note = f"{sweep.held_out:.0%} held out, {runs} splits; lines: 95 % confidence"
+    note = f"{sweep.held_out:.0%} held out, {counted(runs, 'split')}; lines: 95 % confidence"
     return _end(figure, sweep, f"{origin_of(data)}; {note}")
 
 
