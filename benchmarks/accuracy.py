@@ -287,11 +287,16 @@ def tables(options: Options) -> dict[str, str]:
 
 def write_tables(options: Options) -> list[Row]:
     """Put every table behind its marker."""
-    text = PAGE.read_text(encoding="utf-8")
-    for marker, table in tables(options).items():
-        text = re.sub(rf"(<!-- {marker} -->\n\n)(?:\|.*\n)*", lambda found, table=table: f"{found[1]}{table}\n", text)
-    PAGE.write_text(text, encoding="utf-8")
+    put_on_page(PAGE, tables(options))
     return []
+
+
+def put_on_page(page: Path, tables: dict[str, str]) -> None:
+    """Replace the table behind each marker of a page."""
+    text = page.read_text(encoding="utf-8")
+    for marker, table in tables.items():
+        text = re.sub(rf"(<!-- {marker} -->\n\n)(?:\|.*\n)*", lambda found, table=table: f"{found[1]}{table}\n", text)
+    page.write_text(text, encoding="utf-8")
 
 
 REFERENCES = {name: OTHERS[name] for name in (BASE, FOREST)}

@@ -2,7 +2,8 @@
 
 Both sides of a line are measured in one run, in turn, on two threads, after a small fit that compiles the kernels; the
 fastest of a few rounds counts. Every line goes to ``sparse.jsonl`` in the folder of ``--output`` (``results`` by
-default), and what is in there is not measured again. ``--size`` limits the training rows.
+default), and what is in there is not measured again; ``sparse-tables`` puts it on the page. ``--size`` limits the
+training rows.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from sklearn.ensemble import RandomForestClassifier
 from exactfit import InterpolatingClassifier, save
 from exactfit.lab.datasets import load_images
 
-from .accuracy import Kept
-from .cases import THREADS, Case, Data, Options, Row, moons
-from .weighted import markdown
+from .accuracy import Kept, put_on_page
+from .cases import THREADS, Case, Data, Options, Row, moons, nothing
+from .weighted import cell, markdown
 from .yardsticks import by_turns
 
+PAGE = Path(__file__).parents[1] / "docs" / "sparse.md"
 SEED = 0  # of the table and of every fit
 NEW = 10_000  # rows to predict: the test images, or further rows of the table
 ROUNDS = 3  # of predictions, and of fits that take seconds
@@ -138,4 +140,26 @@ def show(console: Console, rows: Sequence[Row], options: Options) -> None:
     markdown(console, [{key: row[key] for key in row if key != "model"} for row in rows], options)
 
 
+def tables(options: Options) -> dict[str, str]:
+    """The table of the page, by its marker, from the lines that are kept: two lines for each comparison."""
+    lines = [
+        "| | hyperplanes | detectors | model file, KB | per cent right | fit, s | one row, ms | 10,000 rows, s |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in Kept(options.output, "sparse.jsonl").lines.values():
+        sizes = [row["hyperplanes"], row["detectors"], round(row["file KB"])]
+        for first, cells, ending in ((row["data"], list(map(cell, sizes)), ""), (row["name"], [""] * 3, ", other")):
+            cells.append(f"{100 * row['accuracy' + ending]:.1f}")
+            cells += [cell(row[name + ending]) for name in ("fit s", "one row ms", "new rows s")]
+            lines.append(f"| {' | '.join([first, *cells])} |")
+    return {"sparse fits": "\n".join(lines)}
+
+
+def write_tables(options: Options) -> list[Row]:
+    """Put the table behind its marker."""
+    put_on_page(PAGE, tables(options))
+    return []
+
+
 CASES = [Case(f"sparse-fits/{one.name}", partial(measure, one), show, one.needs_data) for one in COMPARISONS]
+CASES.append(Case("sparse-tables", write_tables, nothing))

@@ -90,9 +90,10 @@ def test_every_table_is_what_its_file_says(program: Any) -> None:
         assert tables.markdown(contest, found).strip() in text
 
 
-def test_tables_of_accuracy_are_what_the_file_says(program: Any) -> None:
-    text = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
-    for marker, table in program.accuracy.tables(program.Options(output=ROOT / "results")).items():
+@pytest.mark.parametrize("name", ["accuracy", "sparse"])
+def test_tables_of_accuracy_are_what_the_file_says(program: Any, name: str) -> None:
+    cases, text = getattr(program, name), (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for marker, table in cases.tables(program.Options(output=ROOT / "results")).items():
         assert f"<!-- {marker} -->\n\n{table}\n\n" in text
 
 
