@@ -38,7 +38,7 @@ ROOMS = (
     ("data",),
     ("_support",),
     ("exceptions",),
-    ("_kernels", "_version"),
+    ("_kernels", "_version", "reference"),
 )
 LINE = {room: line for line, rooms in enumerate(ROOMS) for room in rooms}
 
