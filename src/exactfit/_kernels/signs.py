@@ -231,50 +231,77 @@ def sparse_share(n_terms):
 
 
 @compiled
+def sum_terms(points, planes, first, last, bias, count, values):
+    """values[r] = bias + the terms first..last of a hyperplane at point r, one after the other."""
+    values[:count] = bias
+    for k in range(first, last):
+        x, w = points[planes.features[k]], planes.weights[k]
+        for r in range(count):
+            values[r] += x[r] * w
+
+
+@compiled
 def decide_sparse(rows, columns, planes, start, words, open_bits):
     """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64.
 
     Works as ``decide_low`` does, but adds up only the k features that a hyperplane looks at: so with k products and
-    k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
+    k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|). The last two terms are added where
+    the sum is tested, so that most sums are never written down.
     """
-    n_rows, n_columns = rows.shape[0], columns.shape[0]
+    n_rows, n_columns, n = rows.shape[0], columns.shape[0], planes.biases.shape[0]
     # The gathered columns of a piece stay within the second cache, however many there are.
     piece = max(16, min(PIECE, GATHERED // max(n_columns, 1)))
     points, sizes, values = np.empty((n_columns, piece)), np.empty(piece), np.empty(piece)
+    line, off = np.zeros(piece, np.uint64), np.uint64(0)
     for low in range(0, n_rows, piece):
         count = min(piece, n_rows - low)
         gather(rows[low : low + count], columns, points, sizes)
         largest = sizes[:count].max()
-        for i in range(planes.biases.shape[0]):
+        for i in range(n):
             first, last = planes.starts[i], planes.starts[i + 1]
             bias, weight = planes.biases[i], 0.0
-            if first == last:
-                values[:count] = bias
             for k in range(first, last):
-                x, w = points[planes.features[k]], planes.weights[k]
-                weight += abs(w)
-                if k == first:
-                    for r in range(count):
-                        values[r] = bias + x[r] * w
-                else:
-                    for r in range(count):
-                        values[r] += x[r] * w
+                weight += abs(planes.weights[k])
             share = sparse_share(last - first)
             # A product may underflow; the least number on top makes it an upper bound again.
             slope, doubt_of_bias = share * weight + 5e-324, share * abs(bias)
             bound = largest * slope + doubt_of_bias + TINY
-            bit = np.uint64(i & 63)
-            on = words[i >> 6, start + low : start + low + count]
-            unsure = np.int64(0)
-            for r in range(count):
-                on[r] |= np.uint64(values[r] > 0.0) << bit
-                unsure += np.int64(not abs(values[r]) > bound)
+            on, unsure = np.uint64(1) << np.uint64(i & 63), np.int64(0)
+            if last - first == 2:
+                x, w = points[planes.features[first]], planes.weights[first]
+                z, v = points[planes.features[first + 1]], planes.weights[first + 1]
+                for r in range(count):
+                    value = bias + x[r] * w + z[r] * v
+                    line[r] |= on if value > 0.0 else off
+                    unsure += np.int64(not abs(value) > bound)
+            elif last - first == 1:
+                x, w = points[planes.features[first]], planes.weights[first]
+                for r in range(count):
+                    value = bias + x[r] * w
+                    line[r] |= on if value > 0.0 else off
+                    unsure += np.int64(not abs(value) > bound)
+            elif last - first > 2:
+                sum_terms(points, planes, first, last - 2, bias, count, values)
+                x, w = points[planes.features[last - 2]], planes.weights[last - 2]
+                z, v = points[planes.features[last - 1]], planes.weights[last - 1]
+                for r in range(count):
+                    value = values[r] + x[r] * w + z[r] * v
+                    line[r] |= on if value > 0.0 else off
+                    unsure += np.int64(not abs(value) > bound)
+            else:
+                for r in range(count):
+                    line[r] |= on if bias > 0.0 else off
+                    unsure += np.int64(not abs(bias) > bound)
             if unsure or not bound < FINITE_BOUND:
-                doubt = open_bits[i >> 6, low : low + count]
+                sum_terms(points, planes, first, last, bias, count, values)
+                doubt, bit = open_bits[i >> 6, low : low + count], np.uint64(i & 63)
                 for r in range(count):
                     size = abs(values[r])
                     sure = (size > sizes[r] * slope + doubt_of_bias + TINY) & (size <= LARGEST)
                     doubt[r] |= np.uint64(not sure) << bit
+            if i & 63 == 63 or i == n - 1:
+                words[i >> 6, start + low : start + low + count] = line[:count]
+                line[:] = off
 
 
 @compiled
