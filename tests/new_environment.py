@@ -107,8 +107,8 @@ def lowest(n_jobs: str) -> int:
     versions = lowest_versions(PYPROJECT.read_text(encoding="utf-8"))
     constraints.write_text("".join(f"{name}=={number}\n" for name, number in versions.items()), encoding="utf-8")
     environment.install("--constraint", constraints, "--editable", ".[test]")
-    # Old releases call what newer releases of others deprecate: theirs to mend, and not shown to users.
-    ignored = ("-W", "ignore::DeprecationWarning")
+    # Old releases call what newer releases of others deprecate: theirs to mend.
+    ignored = ("-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning")
     return environment.run("tests/lowest_versions.py", "--installed") or environment.test(FAST, n_jobs, *ignored)
 
 

@@ -10,7 +10,7 @@ import pytest
 from small_networks import answer, distances_to, line
 
 from exactfit import certify
-from exactfit.certificate.radius import least_distance
+from exactfit.certificate.radius import Reach, least_distance
 from exactfit.construct import Recipe, fixed_width
 from exactfit.network import Decoder, Dense, Layer, Network
 from exactfit.network.activations import RELU, THRESHOLD
@@ -111,3 +111,12 @@ def test_ramps_have_a_lipschitz_bound() -> None:
     certificate = certify(network, np.array([[0.0], [1.25], [1.75], [3.0]]), [0, 0, 1, 1])
     assert (certificate.holds, certificate.radius_method) == (True, "Lipschitz bound")
     assert 1 / 8 * (1 - 1e-9) <= certificate.robust_radius <= 1 / 4  # the slope is 4; the bound is 8
+
+
+def test_a_reach_beyond_float64_is_its_largest_number():
+    """A gap over a tiny slope overflows, which is no infinite radius and no warning either."""
+    reach = Reach(layer=1, is_output=True, method="Lipschitz bound", slopes=np.array([1e-9, 2.0]))
+    largest = np.finfo(np.float64).max
+    np.testing.assert_array_equal(reach.of_gaps(np.array([[largest, 1.0], [largest, 8.0]])), [largest / 2, 4.0])
+    np.testing.assert_array_equal(replace(reach, slopes=np.array([1e-9])).of_gaps(np.array([[largest]])), [largest])
+    np.testing.assert_array_equal(replace(reach, slopes=np.array([0.0])).of_gaps(np.array([[largest]])), [np.inf])

@@ -200,7 +200,7 @@ def test_algorithm_1_interpolates(problem, max_features, seed, detectors, target
 
 def test_sparse_points_are_never_made_dense_and_give_the_same_network():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 300), density=0.05, rng=0, format="csr")
+    X = sp.random_array((60, 300), density=0.05, random_state=np.random.default_rng(0), format="csr")
     y = rng.integers(0, 3, 60)
     y[np.asarray(abs(X).sum(axis=1)).ravel() == 0] = 0
     recipe = Recipe(hyperplanes="sparse", detectors="weighted", target="all")

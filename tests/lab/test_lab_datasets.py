@@ -108,6 +108,7 @@ def openml_files(pixels: np.ndarray, labels: np.ndarray) -> dict[str, bytes]:
             {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": str(len(labels))}]}}
         ).encode(),
         "/data/v1/download/7/mnist_784.arff": body,
+        "/data/v1/download/7": body,  # scikit-learn before 1.7 makes the address from file_id
     }
 
 

@@ -85,7 +85,9 @@ class Reach:
     def of_gaps(self, gaps: Floats) -> Floats:
         """Of every point: how far it may move before an output moves by its gap."""
         flat = self.slopes[:, None] == 0.0
-        reach = np.where(flat, np.inf, gaps / np.where(flat, 1.0, self.slopes[:, None]))
+        with np.errstate(over="ignore"):  # a quotient beyond float64 is proved as far as float64 reaches
+            quotients = np.minimum(gaps / np.where(flat, 1.0, self.slopes[:, None]), np.finfo(np.float64).max)
+        reach = np.where(flat, np.inf, quotients)
         return np.asarray(np.min(reach, axis=0, initial=np.inf), dtype=np.float64)
 
 

@@ -79,6 +79,8 @@ class Labelled:
         """Points that have passed the gate, with labels that scikit-learn has to take for classes too."""
         from sklearn.utils.multiclass import check_classification_targets
 
+        if labels.dtype.kind == "S":  # scikit-learn before 1.7 only warns
+            raise DataError("y must hold labels of one kind: got bytes, decode them to text")
         try:
             check_classification_targets(labels)
         except TypeError as error:
