@@ -23,8 +23,7 @@ from sklearn.datasets import load_digits, load_wine
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Baum, Bubeck
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.baum import class_slabs
-from exactfit.constructions.slabs import ScaledPoints
+from exactfit.constructions.slabs import ScaledPoints, class_slabs
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -54,8 +53,8 @@ def test_slabs_may_overlap_unless_they_are_summed() -> None:
     caught = {}
     for exclusive in (False, True):
         root = np.random.SeedSequence(0)
-        found = class_slabs(cloud, points, base, None, exclusive=exclusive, root=root)
-        caught[exclusive] = np.bincount(np.concatenate([slab.inside for slab in found.slabs]), minlength=len(X))
+        slabs, _ = class_slabs(cloud, points, base, None, exclusive=exclusive, root=root)
+        caught[exclusive] = np.bincount(np.concatenate([slab.inside for slab in slabs]), minlength=len(X))
         assert (caught[exclusive][y == base] == 0).all()
         assert (caught[exclusive][y != base] >= 1).all()
     assert caught[False].max() > 1  # a sum would count these twice

@@ -13,7 +13,7 @@ from random_problems import random_problem
 from strategies import problems
 
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.bit_extraction import (
+from exactfit.constructions.deep_narrow import (
     Sum,
     Tape,
     distant_keys,

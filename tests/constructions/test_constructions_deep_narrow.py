@@ -15,8 +15,7 @@ from strategies import problems
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.bit_extraction import distant_keys, label_bits, whole_keys
-from exactfit.constructions.deep_narrow import best_layout, compress_keys, fold
+from exactfit.constructions.deep_narrow import best_layout, compress_keys, distant_keys, fold, label_bits, whole_keys
 
 
 def vardi_size(n_groups, group, key_bits, label_bits):

@@ -8,15 +8,15 @@ outputs, 1 for two classes and else K, unless said otherwise. A layer of w units
 ``CONSTRUCTORS`` holds those that fit all points, by name, with their default options and some variants.
 """
 
-from .along_line import Huang, Zhang
 from .base import AdaptiveWidth, Constructor, FixedWidth
-from .baum import Baum, Bubeck
 from .deep_narrow import Park, Vardi
+from .line import Huang, Zhang
 from .polytopes import PolytopeCover
 from .prototypes import BallCover, CondensedNeighbour
 from .rajput import Rajput
 from .random_codes import LiftedBaum, Vershynin
 from .relu_features import Caps, RandomFeatures
+from .slabs import Baum, Bubeck
 from .yun import Yun
 
 CONSTRUCTORS: dict[str, Constructor] = {

@@ -1,4 +1,4 @@
-"""The protocol that every construction meets, the steps and checks that they share, and the paper's own behind it.
+"""The protocol that every construction meets, the steps that constructions share, and the paper's own behind it.
 
 The paper's Algorithm 1 (adaptive width) and Algorithm 2 (fixed width) have n hyperplanes, m detectors and o outputs (1
 for two classes unless ``target="all"``, else K). Float64: always; sides are exact and counts are integers (for ReLU,
@@ -24,8 +24,6 @@ from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..outcome import Outcome
-
-Labels = Literal["binary", "multiclass", "real"]
 
 APART = "points of different labels are farther apart than squared norms are rounded"
 REMEDY = "Centre the data, scale the features, or use a construction that needs less precision."
@@ -63,17 +61,17 @@ class Constructor(Protocol):
 
     name: ClassVar[str]
     citation: ClassVar[str]
-    labels: ClassVar[tuple[Labels, ...]]
+    labels: ClassVar[tuple[Literal["binary", "multiclass", "real"], ...]]
     assumptions: ClassVar[str]
     randomized: ClassVar[bool]
 
     @property
     def activation(self) -> Any:
-        """Of the hidden layers; an option for some."""
+        """Activation of the hidden layers; an option for some."""
         ...
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point.
+        """Return a network that fits every point.
 
         Parameters
         ----------
@@ -123,7 +121,7 @@ class DistinctPoints:
         return np.flatnonzero(self.y == code).astype(np.int64)
 
     def largest_class(self) -> int:
-        """The class with the most points, the lowest of several: the one that nothing needs to claim."""
+        """Class with the most points, the lowest of several: no unit needs to claim it."""
         return int(np.bincount(self.y).argmax())
 
     def classes_but(self, base: int) -> list[int]:
@@ -158,19 +156,8 @@ def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
 
 
 def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tuple[Layer, Decoder]:
-    """Read 0/1 units that claim points for classes: who is claimed by nobody belongs to ``base``.
-
-    ``classes`` are those that the units speak for, never ``base``, and ``signs`` what they add to the claims. One
-    output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.base import claim_output
-    >>> layer, decoder = claim_output(np.array([0, 2]), np.ones(2), base=1, n_classes=3)
-    >>> decoder(layer.sums(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])))
-    array([ 0,  1,  2, -1])
-    """
+    """Output layer over 0/1 units that claim points for classes; a point that nothing claims belongs to ``base``."""
+    # One output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
     if n_classes == 2:
         return Layer(Dense(signs[None, :].copy()), np.array([-0.5]), None), Decoder("sign", (base, 1 - base))
     weights = np.where(classes[None, :] == np.arange(n_classes)[:, None], signs[None, :], 0.0)
@@ -181,23 +168,13 @@ def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tu
 
 
 def nearest_level(levels: Sequence[float] | Floats) -> Decoder:
-    """One real output, which belongs to the class whose level is nearest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.base import nearest_level
-    >>> nearest_level([-1.0, 1.0])(np.array([[0.2], [-3.0]]))
-    array([1, 0])
-    """
+    """Decoder of one real output to the class whose level is nearest."""
     return Decoder("nearest", tuple(range(len(levels))), tuple(float(level) for level in levels))
 
 
 def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construction:
-    """The construction, if the network gives every point its class; else an error that names the rows.
-
-    The recipes leave room for rounding, so this is the last line of defence: numbers near the ends of float64's range.
-    """
+    """Return the construction if its network gives every point its class, else raise with the rows."""
+    # Recipes leave a margin for rounding, so this is the last line of defence, for numbers near the ends of float64.
     wrong = network.decide(points.X, checked=True) != points.y
     if wrong.any():
         raise AssumptionError(
@@ -217,16 +194,7 @@ def refuse_large_norms(points: DistinctPoints) -> None:
 
 
 def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike = np.float64) -> Hyperplanes:
-    """Cuts along features that separate pairs of points: the first of each pair off, the second on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.base import cut_planes
-    >>> planes = cut_planes(np.array([[1.0, 5.0], [3.0, 5.0]]), [(np.array([1]), np.array([0]))])
-    >>> planes.weights, planes.biases
-    (array([[-1.,  0.]]), array([3.]))
-    """
+    """Cuts along features that separate pairs of points: the first of each pair off, the second on."""
     cuts = coordinate_cuts(X, pairs)
     weights = np.zeros((len(cuts), X.shape[1]), dtype=dtype)
     weights[np.arange(len(cuts)), cuts.feature] = cuts.sign
@@ -234,19 +202,19 @@ def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike =
 
 
 class Published(Constructor):
-    """What the constructions of this folder have in common: they start from distinct points, and one random root."""
+    """Base of the published constructions, which build from distinct points and one random root."""
 
     randomized = True
+    counts: ClassVar[tuple[str, ...]] = ()  # options that are integers of at least one, or None by default
 
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        return self._build(distinct_points(X, y), seed_sequence(random_state))
-
-    def _check_counts(self, *names: str) -> None:
-        """Refuse options that count something and are not at least one, nor None by default."""
-        for name in names:
+    def __post_init__(self) -> None:
+        for name in self.counts:
             if getattr(self, name) is not getattr(type(self), name):
                 check_whole(name, getattr(self, name), at_least=1)
+
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        return self._build(distinct_points(X, y), seed_sequence(random_state))
 
     @abstractmethod
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction: ...
@@ -279,7 +247,7 @@ class AdaptiveWidth(Recipe, _OfThePaper):
     assumptions = "none"
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
         return adaptive_width(X, y, self, random_state)
 
 
@@ -308,5 +276,5 @@ class FixedWidth(Recipe, _OfThePaper):
             raise ParameterError("FixedWidth needs a width, as in FixedWidth(1000): AdaptiveWidth finds one by itself")
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """A network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
+        """Return a network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
         return fixed_width(X, y, recipe=self, random_state=random_state)

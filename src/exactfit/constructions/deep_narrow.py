@@ -1,10 +1,9 @@
 """Deep and narrow networks that read labels out of long integers: Vardi et al. 2022, Park et al. 2021; ReLU.
 
-Both project points to integer keys on a line (see ``bit_extraction``), look up one long number for the key's
-neighbourhood, step by step, take labels out of it bit by bit, and add to the output the one that belongs to the key.
-Our own in both: all weights are whole numbers and nothing is rounded (the papers' are real numbers of bounded length);
-bits come from the top by comparison. At most 10 units wide; no unit has more than 4 weights and bias other than zero,
-the first one (d + 1) aside.
+Both project points to integer keys on a line, look up one long number for the key's neighbourhood, step by step, take
+labels out of it bit by bit, and add to the output the one that belongs to the key. Our own in both: all weights are
+integers and nothing is rounded (the papers' are real numbers of bounded length); bits come from the top by comparison.
+At most 10 units wide; no unit has more than 4 weights and bias other than zero, the first one (d + 1) aside.
 
 **Vardi, Yehudai and Shamir**: N points with about sqrt(N) parameters, each of about sqrt(N) bits. Neighbouring keys
 form groups; a table gives each group two long numbers: its keys one after the other, and its labels. Where a key is
@@ -31,42 +30,245 @@ those are taken that make the network shortest.
 
 With f folds, s segments, m cells of l places and labels of c bits: 2f + 2(s - 1) + 2(m - 1) + 2cl + 2 layers and the
 output. Weights have as many bits as a key or a code, c l; plus a sign. With ``cell`` at most 50 / c, and keys below
-2^53, all numbers of all layers are exact in float64, too. Data that are not whole have long keys: each bit more costs
-a fold.
+2^53, all numbers of all layers are exact in float64, too. Data that are not integers have long keys: each bit more
+costs a fold.
+
+**Keys and registers.** Points are float64 numbers, hence integers after scaling by some power of two; so keys are
+computed exactly and nothing depends on rounding. A direction is Gaussian, scaled by the smallest power of two for which
+it does its work once its entries are rounded to integers: keys of N points then take about 2 log2 N bits, as for a
+random direction over the reals.
+
+A *register* holds a number >= 0 that one ReLU unit carries from layer to layer. Each operation takes two layers. The
+first holds the *ramps*, max(v - t, 0) and the like; the second joins them to a *bump* between 0 and 1. Only in the
+layer after that is a bump multiplied by a large number: so no large number is ever the difference of two far larger
+ones, and registers below 2^53 are exact in float64, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.rounding import EXACT_INTEGERS
+from .._support.parameters import Seed, seed_sequence
+from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..data import Rows
+from ..construct.hyperplanes import stream
+from ..data import Floats, Rows
+from ..data.matrices import row_tiles
+from ..network import Decoder, Integers, Layer, Network
+from ..network.activations import RELU, Activation
+from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
 from ..outcome import Outcome
 from .base import DistinctPoints, Published, nearest_level
-from .bit_extraction import (
-    Registers,
-    Sum,
-    Tape,
-    distant_keys,
-    gate,
-    hat,
-    label_bits,
-    pack,
-    plateau,
-    step,
-    take_bit,
-    whole_keys,
-)
 
+KEYS = 3  # the random stream of directions
+DIRECTIONS = 8  # random ones to an attempt, of which the one with the widest gap is taken: a product costs little
 MISSES = 400  # borders tried for a fold
 SEGMENTS = tuple(2**power for power in range(8))  # lengths to try, times the number of points
 WINDOW = 4096  # offsets tried at once
+
+
+class Keys(NamedTuple):
+    """Integer keys of the points: the whole part of <weights, x> + bias, where the smallest is 0."""
+
+    weights: list[int]
+    bias: int
+    order: Rows  # points by increasing key
+    keys: list[int]  # increasing, one for each point in that order
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of the largest key."""
+        return max(1, self.keys[-1].bit_length())
+
+
+def whole_keys(points: DistinctPoints, random_state: Seed) -> Keys:
+    """Keys that differ, with weights for which <weights, x> itself is an integer at every point."""
+    return _search(points.X, _places(points.X), 1, random_state)
+
+
+def distant_keys(points: DistinctPoints, random_state: Seed) -> Keys:
+    """Keys that differ by at least 2; <weights, x> may have a fractional part."""
+    return _search(points.X, 0, 2, random_state)
+
+
+def _places(X: Floats) -> int:
+    """Binary places after the point that the numbers have."""
+    return max(0 if _is_integral(X[tile]) else -int(odd_parts(X[tile])[1].min()) for tile in row_tiles(X))
+
+
+def _is_integral(values: Floats) -> bool:
+    return bool((values == np.floor(values)).all())
+
+
+def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
+    """Keys <w 2^shift, x>, ``gap`` apart, with w from the shortest that separate; ends with probability 1."""
+    root, places = seed_sequence(random_state), _places(X)
+    for attempt in count():
+        directions = stream(root, KEYS, attempt).standard_normal((DIRECTIONS, X.shape[1]))
+        direction, scale = _widest_gap(X, directions, np.ldexp(1.0, -min(shift, 1000)) * gap)
+        fixed = [int(value) for value in np.rint(np.ldexp(direction, DIGITS))]
+        # Integer vectors ever closer to the direction, each about twice as long as the one before. From DIGITS + places
+        # + 2 on, values are multiples of 4: points that still meet need another direction.
+        for power in range(max(0, scale), max(0, scale) + places + 2 * DIGITS):
+            weights = [((value << power) + (1 << DIGITS - 1)) >> DIGITS << shift for value in fixed]  # to the nearest
+            if not any(weights):
+                continue
+            values = np.concatenate([_floors(X[tile], weights) for tile in row_tiles(X)])
+            order = np.argsort(values, kind="stable").astype(np.int64)
+            low = int(values[order[0]])
+            keys = [int(value) - low for value in values[order]]
+            if min(np.diff(np.array(keys, dtype=object))) >= gap:
+                return Keys(weights, -low, order, keys)
+    raise AssertionError("unreachable")
+
+
+def _widest_gap(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]:
+    """The direction whose closest values are farthest apart, and a scale that may just not spread them enough."""
+    size = int(np.frexp(np.abs(X).max())[1])
+    with single_threaded_blas():
+        values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
+    gaps = np.diff(values, axis=0).min(axis=0)
+    best = int(np.argmax(gaps))
+    widest = max(float(gaps[best]), float(np.abs(values[:, best]).max()) / EXACT_INTEGERS, 5e-324)
+    return directions[best], int(np.frexp(gap)[1]) - int(np.frexp(widest)[1]) - size - 1
+
+
+def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
+    """Whole parts of <weights, x>, in int64 where float64 provably does not round."""
+    if _is_integral(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT_INTEGERS:
+        with single_threaded_blas():
+            return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
+    row = object_array(weights, (1, len(weights)))
+    sums = Dyadic.of(tile).affine(row, object_array([0], (1,)))
+    return np.asarray(sums.numerators[:, 0] >> sums.shift)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Sum of integer multiples of units of one layer, and an integer constant."""
+
+    terms: Mapping[int, int]
+    constant: int = 0
+
+    def __add__(self, other: Sum | int) -> Sum:
+        if isinstance(other, int):
+            return Sum(self.terms, self.constant + other)
+        units = {**self.terms, **other.terms}
+        terms = {unit: self.terms.get(unit, 0) + other.terms.get(unit, 0) for unit in units}
+        return Sum(terms, self.constant + other.constant)
+
+    def __mul__(self, factor: int) -> Sum:
+        return Sum({unit: factor * weight for unit, weight in self.terms.items()}, factor * self.constant)
+
+    def __sub__(self, other: Sum | int) -> Sum:
+        return self + -1 * other
+
+    __rmul__ = __mul__
+
+
+Registers = dict[str, Sum]
+Bump = Sequence[tuple[int, Sum]]  # ramps with their factors
+
+
+def step(value: Sum, threshold: int) -> Bump:
+    """1 from the threshold on, 0 up to one below."""
+    return (1, value - (threshold - 1)), (-1, value - threshold)
+
+
+def hat(value: Sum, place: int) -> Bump:
+    """1 at a place, 0 at all other integers."""
+    return (1, value - (place - 1)), (-2, value - place), (1, value - (place + 1))
+
+
+def plateau(value: Sum, place: Sum) -> Bump:
+    """1 from a place to the next integer, 0 beyond a distance of one."""
+    over = value - place
+    return (1, over + 1), (-1, over), (-1, over - 1), (1, over - 2)
+
+
+class Tape:
+    """Layers of ReLU units with integer weights, written one after the other; the first projects points to keys."""
+
+    def __init__(self, weights: Sequence[int], bias: int) -> None:
+        self._layers: list[Layer] = []
+        self._width = len(weights)
+        self.key = self._write([Sum(dict(enumerate(weights)), bias)], RELU)[0]
+
+    def _write(self, sums: Sequence[Sum], activation: Activation | None) -> list[Sum]:
+        weights = object_array([0] * (len(sums) * self._width), (len(sums), self._width))
+        for row, total in zip(weights, sums, strict=True):
+            for unit, weight in total.terms.items():
+                row[unit] = weight
+        bias = object_array([total.constant for total in sums], (len(sums),))
+        self._layers.append(Layer(Integers(weights), bias, activation))
+        self._width = len(sums)
+        return [Sum({unit: 1}) for unit in range(len(sums))]
+
+    def carry(self, live: Registers) -> Registers:
+        """Write one layer: every register, zero where negative."""
+        return dict(zip(live, self._write(list(live.values()), RELU), strict=True))
+
+    def advance(self, live: Registers, bumps: Mapping[str, Bump]) -> Registers:
+        """Write two layers: the registers as they are, and the bumps as registers of their own."""
+        ramps = {f"{name} {k}": ramp for name, bump in bumps.items() for k, (_, ramp) in enumerate(bump)}
+        passed = self.carry({**live, **ramps})
+        joined = {
+            name: sum((sign * passed[f"{name} {k}"] for k, (sign, _) in enumerate(bump)), Sum({}))
+            for name, bump in bumps.items()
+        }
+        return self.carry({**{name: passed[name] for name in live}, **joined})
+
+    def look_up(
+        self, live: Registers, key: str, starts: Sequence[int], tables: Mapping[str, Sequence[int]]
+    ) -> Registers:
+        """Add to each register the entry of its table that belongs to the key: entry j from ``starts[j]`` on."""
+        # Two layers for every entry but the first. No key lies strictly between ``starts[j] - 1`` and ``starts[j]``.
+        for name, table in tables.items():
+            live[name] = live.get(name, Sum({})) + table[0]
+        for j in range(1, len(starts)):
+            live = self.advance(live, {"on": step(live[key], starts[j])})
+            on = live.pop("on")
+            for name, table in tables.items():
+                live[name] = live[name] + (table[j] - table[j - 1]) * on
+        return live
+
+    def finish(self, output: Sum, decoder: Decoder) -> Network:
+        """Return the network whose only output is a sum of the last registers."""
+        self._write([output], None)
+        return Network(tuple(self._layers), decoder)
+
+
+def take_bit(live: Registers, bit: str, source: str, place: int, target: str) -> None:
+    """Move a bit that has been found: off its place in the source, and to the end of the target."""
+    found = live.pop(bit)
+    live[source] = live[source] - (1 << place) * found
+    live[target] = found if target not in live else 2 * live[target] + found
+
+
+def gate(live: Registers, number: str, bit: str, n_bits: int) -> Sum:
+    """A number of few bits where the bit is on and nothing elsewhere, once a layer has cut it at zero."""
+    return live.pop(number) + (live.pop(bit) - 1) * (1 << n_bits)
+
+
+def label_bits(n_classes: int) -> int:
+    """Bits that a class index takes."""
+    return max(1, (n_classes - 1).bit_length())
+
+
+def pack(numbers: Sequence[int], n_bits: int) -> int:
+    """Pack numbers of ``n_bits`` each into one, the first on top."""
+    code = 0
+    for number in numbers:
+        code = (code << n_bits) | number
+    return code
 
 
 @dataclass(frozen=True)
@@ -97,9 +299,7 @@ class Vardi(Published):
     activation = "relu"
     labels = ("binary", "multiclass")
     assumptions = "distinct points"
-
-    def __post_init__(self) -> None:
-        self._check_counts("group_size")
+    counts = ("group_size",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         found = distant_keys(points, root)
@@ -107,12 +307,16 @@ class Vardi(Published):
         missing = -len(points) % size
         keys = [*found.keys, *found.keys[-1:] * missing]
         labels = [*points.y[found.order].tolist(), *[0] * missing]  # a padded key must not count twice
-        codes = _Codes(size, found.n_bits, label_bits(points.n_classes))
+        n_bits = label_bits(points.n_classes)
+        starts = range(0, len(keys), size)
+        tables = {
+            "keys": [pack(keys[at : at + size], found.n_bits) for at in starts],
+            "labels": [pack(labels[at : at + size], n_bits) for at in starts],
+        }
         tape = Tape(found.weights, found.bias)
-        tables = {"keys": codes.packed(keys, codes.key_bits), "labels": codes.packed(labels, codes.label_bits)}
         live = tape.look_up({"key": tape.key}, "key", keys[::size], tables)
-        network = tape.finish(codes.read(tape, live), nearest_level(range(points.n_classes)))
-        return Construction(network, Outcome.INTERPOLATES, Trace())
+        output = _read_group(tape, live, size, found.n_bits, n_bits)
+        return Construction(tape.finish(output, nearest_level(range(points.n_classes))), Outcome.INTERPOLATES, Trace())
 
 
 def _best_group(n: int, key_bits: int) -> int:
@@ -121,41 +325,25 @@ def _best_group(n: int, key_bits: int) -> int:
     return min(range(max(1, near - 2), near + 3), key=lambda k: 2 * -(-n // k) + k * (2 * key_bits + 3))
 
 
-@dataclass(frozen=True)
-class _Codes:
-    """Long numbers, one for the keys and one for the labels of each group, and how to read them."""
-
-    group_size: int
-    key_bits: int
-    label_bits: int
-
-    def packed(self, numbers: list[int], n_bits: int) -> list[int]:
-        """One long number for each group."""
-        return [pack(numbers[at : at + self.group_size], n_bits) for at in range(0, len(numbers), self.group_size)]
-
-    def read(self, tape: Tape, live: Registers) -> Sum:
-        """Compare the key with every key of the code; the sum that becomes the label of the one that it equals."""
-        for k in reversed(range(self.group_size)):
-            for bit in range(self.key_bits):
-                live = self._take_bits(tape, live, k, bit)
-            found = live.pop("found")
-            live = tape.advance(live, {"hit": plateau(live["key"], found)})
-            live["claim"] = gate(live, "label", "hit", self.label_bits)
-            live = tape.carry(live)
-            live["out"] = live.pop("claim") + live.pop("out", Sum({}))
-        return live["out"]
-
-    def _take_bits(self, tape: Tape, live: Registers, k: int, bit: int) -> Registers:
-        """The next bit of a key and, as long as there are any, of its label; keys have at least as many."""
-        place, label_place = (k + 1) * self.key_bits - 1 - bit, (k + 1) * self.label_bits - 1 - bit
-        bumps = {"key bit": step(live["keys"], 1 << place)}
-        if bit < self.label_bits:
-            bumps["label bit"] = step(live["labels"], 1 << label_place)
-        live = tape.advance(live, bumps)
-        take_bit(live, "key bit", "keys", place, "found")
-        if bit < self.label_bits:
-            take_bit(live, "label bit", "labels", label_place, "label")
-        return live
+def _read_group(tape: Tape, live: Registers, size: int, key_bits: int, n_label_bits: int) -> Sum:
+    """Compare the key with every key of its group's code; the output is the label of the one that it equals."""
+    for k in reversed(range(size)):
+        for bit in range(key_bits):
+            # The next bit of a key and, as long as there are any, of its label; keys have at least as many.
+            place, label_place = (k + 1) * key_bits - 1 - bit, (k + 1) * n_label_bits - 1 - bit
+            bumps = {"key bit": step(live["keys"], 1 << place)}
+            if bit < n_label_bits:
+                bumps["label bit"] = step(live["labels"], 1 << label_place)
+            live = tape.advance(live, bumps)
+            take_bit(live, "key bit", "keys", place, "found")
+            if bit < n_label_bits:
+                take_bit(live, "label bit", "labels", label_place, "label")
+        found = live.pop("found")
+        live = tape.advance(live, {"hit": plateau(live["key"], found)})
+        live["claim"] = gate(live, "label", "hit", n_label_bits)
+        live = tape.carry(live)
+        live["out"] = live.pop("claim") + live.pop("out", Sum({}))
+    return live["out"]
 
 
 @dataclass(frozen=True)
@@ -187,9 +375,7 @@ class Park(Published):
     activation = "relu"
     labels = ("binary", "multiclass")
     assumptions = "distinct points"
-
-    def __post_init__(self) -> None:
-        self._check_counts("cell")
+    counts = ("cell",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         found = whole_keys(points, root)
@@ -206,16 +392,8 @@ class Park(Published):
 
 
 def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
-    """Fold a line that holds the keys, as long as no two of them need to meet: the borders, and where keys end up.
-
-    Keys are different, zero or more; those from a border on are moved by it towards zero, border after border.
-
-    Examples
-    --------
-    >>> from exactfit.constructions.deep_narrow import fold
-    >>> fold([0, 10, 100])
-    ([51, 25, 13, 6, 3], array([0, 1, 2], dtype=object))
-    """
+    """Fold a line as long as no two keys on it need to meet; return the borders, and the keys' new places."""
+    # Keys from a border on are moved by it towards zero, border after border.
     folded = np.array(keys, dtype=object)
     borders: list[int] = []
     while (border := _border(folded)) is not None:
@@ -237,7 +415,7 @@ def _border(keys: NDArray[np.object_]) -> int | None:
 
 
 class _Layout(NamedTuple):
-    """Where segments of the line and cells of the places begin, and what happens there."""
+    """Starts of the line's segments and of the cells of places, with the shift of each segment."""
 
     starts: list[int]
     shifts: list[int]
@@ -248,41 +426,34 @@ class _Layout(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Half the layers that reading it takes, but for what all layouts have."""
+        """Half the layers that reading it takes, but for those that all layouts have."""
         return len(self.starts) + len(self.cells) + self.cell * self.label_bits
 
-    def codes(self, labels: dict[int, int]) -> list[int]:
-        """For each cell, the labels of its places one after the other."""
-        return [pack([labels.get(start + i, 0) for i in range(self.cell)], self.label_bits) for start in self.cells]
-
     def read(self, tape: Tape, live: Registers, labels: dict[int, int]) -> Sum:
-        """From a key to its place, to its cell, and through all places of the cell."""
+        """Write the layers from a key to its place, to its cell, and through all places of the cell."""
+        n_bits = self.label_bits
         live["place"] = live["key"]
         live = tape.look_up(live, "key", self.starts, {"place": self.shifts})
         live = {"place": live["place"], "offset": live["place"]}
-        tables = {"offset": [-start for start in self.cells], "code": self.codes(labels)}
-        live = tape.look_up(live, "place", self.cells, tables)
+        codes = [pack([labels.get(start + i, 0) for i in range(self.cell)], n_bits) for start in self.cells]
+        live = tape.look_up(live, "place", self.cells, {"offset": [-start for start in self.cells], "code": codes})
         del live["place"]
         for i in range(self.cell):
-            live = self._read_place(tape, live, i)
-        live["claim"] = gate(live, "label", "hit", self.label_bits)
+            # The label of the next place, and whether it is the key's; meanwhile, the claim of the place before.
+            if i:
+                live["claim"] = gate(live, "label", "hit", n_bits)
+            for bit in range(n_bits):
+                place = (self.cell - i) * n_bits - 1 - bit
+                bumps = {"bit": step(live["code"], 1 << place)}
+                if bit == n_bits - 1:
+                    bumps["hit"] = hat(live["offset"], i)
+                live = tape.advance(live, bumps)
+                take_bit(live, "bit", "code", place, "label")
+                if "claim" in live:
+                    live["out"] = live.pop("claim") + live.pop("out", Sum({}))
+        live["claim"] = gate(live, "label", "hit", n_bits)
         live = tape.carry({name: live[name] for name in ("claim", "out") if name in live})
         return live["claim"] + live.get("out", Sum({}))
-
-    def _read_place(self, tape: Tape, live: Registers, i: int) -> Registers:
-        """The label of the next place, and whether the key lies there; meanwhile, the claim of the place before."""
-        if i:
-            live["claim"] = gate(live, "label", "hit", self.label_bits)
-        for bit in range(self.label_bits):
-            place = (self.cell - i) * self.label_bits - 1 - bit
-            bumps = {"bit": step(live["code"], 1 << place)}
-            if bit == self.label_bits - 1:
-                bumps["hit"] = hat(live["offset"], i)
-            live = tape.advance(live, bumps)
-            take_bit(live, "bit", "code", place, "label")
-            if "claim" in live:
-                live["out"] = live.pop("claim") + live.pop("out", Sum({}))
-        return live
 
 
 def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Layout:
@@ -290,18 +461,13 @@ def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _La
     length, layouts = int(keys.max()) + 1, []
     for factor in SEGMENTS:
         segment = factor * len(keys)
-        layouts += _layouts(compress_keys(keys, segment, n_bits), cell)
+        layout = compress_keys(keys, segment, n_bits)
+        near, ordered = math.sqrt((int(layout.places.max()) + 1) / n_bits), np.sort(layout.places)
+        for size in [cell] if cell else sorted({max(1, round(near * factor / 8)) for factor in range(4, 13)}):
+            layouts.append(layout._replace(cell=size, cells=_cells(ordered, size)))
         if segment >= length:
             break
     return min(layouts, key=lambda layout: layout.depth)
-
-
-def _layouts(layout: _Layout, cell: int | None) -> list[_Layout]:
-    """The same segments with cells of several lengths."""
-    near = math.sqrt((int(layout.places.max()) + 1) / layout.label_bits)
-    lengths = [cell] if cell else sorted({max(1, round(near * factor / 8)) for factor in range(4, 13)})
-    ordered = np.sort(layout.places)
-    return [layout._replace(cell=length, cells=_cells(ordered, length)) for length in lengths]
 
 
 def _cells(places: Rows, length: int) -> list[int]:
@@ -314,15 +480,7 @@ def _cells(places: Rows, length: int) -> list[int]:
 
 
 def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Layout:
-    """Cut the line into segments and push them together, by first fit, the fullest segment first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.deep_narrow import compress_keys
-    >>> compress_keys(np.array([0, 2, 11, 13, 20], dtype=object), 10).places
-    array([0, 2, 1, 3, 4])
-    """
+    """Cut the line into segments and push them together, by first fit, the fullest segment first."""
     segments, members = np.unique(keys // length, return_inverse=True)
     starts = [int(segment) * length for segment in segments]
     rests = (keys - np.array(starts, dtype=object)[members]).astype(np.int64)
@@ -342,11 +500,11 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
 
 def _first_fit(taken: NDArray[np.bool_], profile: Rows) -> int:
     """The least offset at which a profile meets nothing that is taken."""
-    room = np.pad(taken, (0, int(profile.max()) + WINDOW))
+    padded = np.pad(taken, (0, int(profile.max()) + WINDOW))
     for low in range(0, len(taken) + 1, WINDOW):
         meets = np.zeros(WINDOW, dtype=bool)
         for place in profile.tolist():
-            meets |= room[low + place : low + place + WINDOW]
+            meets |= padded[low + place : low + place + WINDOW]
         free = np.flatnonzero(~meets)
         if len(free):
             return low + int(free[0])

@@ -8,7 +8,7 @@ and the output adds them up. Widths are the numbers of faces and of polytopes.
 
 Ours: how polytopes are found, for which the paper trains and compresses networks. From a random point of the class that
 no polytope holds yet, a face is put before the nearest point of the rest, orthogonal to the way there and halfway to
-the points of the class before it; the points that it cuts off are out of sight, and so on until none of the rest is
+the points of the class before it; the points that it cuts off are done, and so on until none of the rest is
 left. Faces that others make superfluous are dropped. Each polytope holds at least the points that a ball around its
 first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
 
@@ -25,7 +25,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.parameters import check_choice
 from .._support.threads import single_threaded_blas
@@ -76,9 +75,11 @@ class PolytopeCover(Published):
     labels = ("binary",)
     assumptions = "points of different labels are farther apart than products are rounded"
 
+    counts = ("memory_limit",)
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("activation", self.activation, ("relu", "threshold"))
-        self._check_counts("memory_limit")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
@@ -88,21 +89,18 @@ class PolytopeCover(Published):
                 search = _Search(points, code)
                 for polytope in search.cover(stream(root, ORDER, code).permutation(len(search.inside))):
                     found.append(polytope)
-                    self._refuse_too_large(found)
+                    needed = sum(polytope.normals.nbytes for polytope in found)
+                    if needed > self.memory_limit:
+                        raise TooLargeError(
+                            f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held "
+                            f"yet: raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
+                        )
         return _assemble(points, found, self.activation)
-
-    def _refuse_too_large(self, found: list[Polytope]) -> None:
-        needed = sum(polytope.normals.nbytes for polytope in found)
-        if needed > self.memory_limit:
-            raise TooLargeError(
-                f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held yet: "
-                f"raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
-            )
 
 
 @dataclass(frozen=True, eq=False)
 class Polytope:
-    """The points x with <normals, x> < offsets; scaled such that a face is crossed by more than 1 at points outside."""
+    """Points x with <normals, x> < offsets; scaled such that a face is crossed by more than 1 at points outside."""
 
     code: int
     normals: Floats
@@ -112,12 +110,7 @@ class Polytope:
 
 
 class _Search:
-    """Polytopes for one class.
-
-    With unit normals and R the largest norm, <w, x> - b is off by at most g = 2.02 (d + 6) u R. A
-    face is 8 g before whom it cuts off, so 6 g before it in every other evaluation here, and 4 g
-    in the network's: two thirds of what the scale is taken from, and so more than the limit, 1/2.
-    """
+    """Search for polytopes of one class."""
 
     def __init__(self, points: DistinctPoints, code: int) -> None:
         self.points, self.code = points, code
@@ -126,54 +119,54 @@ class _Search:
         self.inside, self.rest = points.X[own], points.X[~own]
         self.rest_places = np.flatnonzero(~own)
         largest = float((points.X * points.X).sum(axis=1).max())
+        # With unit normals and R the largest norm, <w, x> - b is off by at most g = 2.02 (d + 6) u R. A face is 8 g
+        # before the points that it cuts off, so 6 g before them in every other evaluation here, and 4 g in the
+        # network's: two thirds of what the scale is taken from, and so more than the limit, 1/2.
         self.error = 2.02 * (points.X.shape[1] + 6) * (U64 * np.sqrt(largest) + 5e-324)
 
     def cover(self, order: Rows) -> Iterator[Polytope]:
-        """Polytopes from points that none holds yet, in the given order."""
+        """Polytopes around points that none holds yet, in the given order."""
         waiting = np.ones(len(order), dtype=bool)
         for place in order:
             if waiting[place]:
                 normals, offsets = self._pruned(*self._faces(int(place)))
-                held = self._held(normals, offsets, waiting)
+                left = np.flatnonzero(waiting)
+                clear = self.inside[left] @ normals.T - offsets < -4 * self.error
+                held = left[clear.all(axis=1)]
                 waiting[held] = False
-                yield self._scaled(normals, offsets, int(place), len(held))
+                least = min(float(heights.max(axis=1).min()) for _, heights in self._heights(normals, offsets))
+                exponent = 1 - int(np.frexp(least)[1])
+                faces = np.ldexp(normals, exponent), np.ldexp(offsets, exponent)
+                yield Polytope(self.code, *faces, int(self.places[place]), len(held))
 
     def _faces(self, place: int) -> tuple[Floats, Floats]:
-        """Faces that cut off the rest, the nearest first; heights above several of them at once, for speed."""
+        """Faces that cut off the rest, the nearest first."""
         start = self.inside[place]
         differences = self.rest - start
         distances = np.sqrt((differences * differences).sum(axis=1))
         order = np.argsort(distances, kind="stable")
-        self._refuse_too_close(place, int(order[0]), float(distances[order[0]]))
-        company, others, distances = self.inside, self.rest[order], distances[order]
+        if not distances[order[0]] > 24 * self.error:
+            rows = np.sort(self.points.rows[[self.places[place], self.rest_places[order[0]]]])
+            raise AssumptionError(f"that {PolytopeCover.assumptions}", rows, REMEDY)
+        inside, others, distances = self.inside, self.rest[order], distances[order]
         normals: list[Floats] = []
         offsets: list[float] = []
         while len(others):
+            # Products with several directions at once, for speed; a point that an earlier face cuts off gets none.
             ahead = (others[:BATCH] - start) / distances[:BATCH, None]
-            faces, near, left = self._cut(ahead @ company.T, ahead @ others.T)
-            normals += [ahead[i] for i in faces]
-            offsets += faces.values()
-            company, others, distances = company[near], others[left], distances[left]
+            near, left = np.ones(len(inside), dtype=bool), np.ones(len(others), dtype=bool)
+            for i, (own, rest) in enumerate(zip(ahead @ inside.T, ahead @ others.T, strict=True)):
+                if left[i]:
+                    near &= own < rest[i] - 20 * self.error
+                    offset = (float(own[near].max()) + float(rest[i])) / 2
+                    left &= rest <= offset + 8 * self.error
+                    normals.append(ahead[i])
+                    offsets.append(offset)
+            inside, others, distances = inside[near], others[left], distances[left]
         return np.array(normals), np.array(offsets)
 
-    def _refuse_too_close(self, place: int, other: int, distance: float) -> None:
-        if not distance > 24 * self.error:
-            rows = np.sort(self.points.rows[[self.places[place], self.rest_places[other]]])
-            raise AssumptionError(f"that {PolytopeCover.assumptions}", rows, REMEDY)
-
-    def _cut(self, heights: Floats, beyond: Floats) -> tuple[dict[int, float], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Offsets of the faces before the first points of the rest, who of the class is left, and who of the rest."""
-        near, left = np.ones(heights.shape[1], dtype=bool), np.ones(beyond.shape[1], dtype=bool)
-        faces: dict[int, float] = {}
-        for i, (own, rest) in enumerate(zip(heights, beyond, strict=True)):
-            if left[i]:
-                near &= own < rest[i] - 20 * self.error
-                faces[i] = (float(own[near].max()) + float(rest[i])) / 2
-                left &= rest <= faces[i] + 8 * self.error
-        return faces, near, left
-
     def _pruned(self, normals: Floats, offsets: Floats) -> tuple[Floats, Floats]:
-        """Without faces that cut off nothing alone."""
+        """Drop faces that cut off nothing alone."""
         beyond = np.empty((len(offsets), len(self.rest)), dtype=bool)
         for tile, heights in self._heights(normals, offsets):
             beyond[:, tile] = (heights > 6 * self.error).T
@@ -185,26 +178,13 @@ class _Search:
         return normals[kept], offsets[kept]
 
     def _heights(self, normals: Floats, offsets: Floats) -> Iterator[tuple[slice, Floats]]:
-        """How far the rest lies beyond each face, some points at a time."""
+        """Distances of the rest beyond each face, a tile of points at a time."""
         for tile in row_tiles(self.rest, TILE_ROWS):
             yield tile, self.rest[tile] @ normals.T - offsets
 
-    def _held(self, normals: Floats, offsets: Floats, waiting: NDArray[np.bool_]) -> Rows:
-        """Places of the waiting points inside."""
-        places = np.flatnonzero(waiting)
-        clear = self.inside[places] @ normals.T - offsets < -4 * self.error
-        return np.asarray(places[clear.all(axis=1)], dtype=np.int64)
-
-    def _scaled(self, normals: Floats, offsets: Floats, place: int, coverage: int) -> Polytope:
-        least = min(float(heights.max(axis=1).min()) for _, heights in self._heights(normals, offsets))
-        exponent = 1 - int(np.frexp(least)[1])
-        return Polytope(
-            self.code, np.ldexp(normals, exponent), np.ldexp(offsets, exponent), int(self.places[place]), coverage
-        )
-
 
 def _assemble(points: DistinctPoints, found: list[Polytope], activation: str) -> Construction:
-    """Faces, a detector of limit 1 (ReLU: 1/2) for each polytope, and who speaks for which class."""
+    """Network of faces, then of a detector of limit 1 (ReLU: 1/2) for each polytope."""
     s = as_activation(activation)
     classes = np.array([polytope.code for polytope in found], dtype=np.int64)
     owners = np.repeat(np.arange(len(found)), [len(polytope.offsets) for polytope in found])

@@ -1,4 +1,4 @@
-"""Points that speak for those near them: balls (Priebe et al. 2003, Younsi and Bagnall 2016), prototypes (Hart 1968).
+"""Points that decide for those near them: balls (Priebe et al. 2003, Younsi and Bagnall 2016), prototypes (Hart 1968).
 
 Threshold units; all networks are ours.
 
@@ -20,7 +20,7 @@ about 5 d 10^-15 (|centre|^2 + radius^2). So points of different labels must be 
 10^-7 sqrt(d) of their norm. Centre the data if they are not.
 
 **Prototypes**: the nearest of few points decides; two hidden layers. Faithful: points are visited in turn, again and
-again, and whoever is not nearest to a prototype of its class becomes a prototype, until all points are right.
+again, and a point that is not nearest to a prototype of its class becomes a prototype, until all points are right.
 
 Ours: a first-layer unit for every two prototypes of different classes tells which of them is nearer. A second-layer
 unit for every prototype (of all classes but the one with most) fires where it is nearer than those of all other
@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,6 +101,7 @@ class BallCover(Published):
     assumptions = APART
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("selection", self.selection, ("random", "greedy"))
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
@@ -118,19 +119,17 @@ class BallCover(Published):
 
 
 class ClearBalls(Balls):
-    """Balls that claim a point only if no rounding in the network can put it outside.
+    """Balls that claim a point only if no rounding in the network can put it outside."""
 
-    With centre c and squared radius t the network's unit is 2 <c, x> - s + b, where s is the
-    rounded |x|^2 and b the rounded t - |c|^2. Whoever evaluates it is off from t - |x - c|^2 by at most
-
-        1.01 (d + 3) u (3 |x|^2 + 3 |c|^2 + 2 t),    u = 2^-53.
-
-    With r the distance of the nearest point of another class and t < r^2, this is less than
-    m = 1.01 (d + 8) u 10 (|c|^2 + r^2) for x within r of c; and since |x|^2 <= 2 |c|^2 + 2 |x - c|^2,
-    farther points are right if those at distance r are. So it is enough that claimed
-    points are within r^2 - 4 m and t is 2 m away from both, which leaves a second m for the
-    roundings of r^2 itself and of the distances that are compared with it.
-    """
+    # With centre c and squared radius t the network's unit is 2 <c, x> - s + b, where s is the rounded |x|^2 and b the
+    # rounded t - |c|^2. However it is evaluated, it is off from t - |x - c|^2 by at most
+    #
+    #     1.01 (d + 3) u (3 |x|^2 + 3 |c|^2 + 2 t),    u = 2^-53.
+    #
+    # With r the distance of the nearest point of another class and t < r^2, this is less than
+    # m = 1.01 (d + 8) u 10 (|c|^2 + r^2) for x within r of c; and since |x|^2 <= 2 |c|^2 + 2 |x - c|^2, farther points
+    # are right if those at distance r are. So it is enough that claimed points are within r^2 - 4 m and t is 2 m away
+    # from both, which leaves a second m for the roundings of r^2 itself and of the distances compared with it.
 
     def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
         with np.errstate(under="ignore"):
@@ -152,34 +151,32 @@ class ClearBalls(Balls):
             some = anchors[start : start + ANCHORS_AT_ONCE]
             inside = self.heights(some, everyone) < self.squares[some, None]
             for anchor, row in zip(some, inside, strict=True):
-                farthest.append(self._farthest(anchor, target[0] + np.flatnonzero(row)))
+                # Summed in one fixed order, unlike the products that decided who is inside.
+                claimed = target[0] + np.flatnonzero(row)
+                squares = np.empty(len(claimed))
+                pair_squares(self.cloud.take(np.repeat(anchor, len(claimed))), self.cloud.take(claimed), squares)
+                farthest.append(float(squares.max()))
         return np.asarray(np.ldexp((np.array(farthest) + self.reach[anchors]) / 2, 2 * self.cloud.exponent))
-
-    def _farthest(self, anchor: np.int64, inside: Rows) -> float:
-        """Largest squared distance of some columns, summed in one fixed order, unlike heights."""
-        squares = np.empty(len(inside))
-        pair_squares(self.cloud.take(np.repeat(anchor, len(inside))), self.cloud.take(inside), squares)
-        return float(squares.max())
 
 
 def _ball_network(
     points: DistinctPoints, classes: ClassOrder, targets: tuple[int, ...], covers: list[Cover], squares: Floats
 ) -> Construction:
-    """Units 2 <c, x> - |x|^2 + (t - |c|^2), and who speaks for which class."""
+    """Network of units 2 <c, x> - |x|^2 + (t - |c|^2), each for the class of its centre."""
     columns, witnesses, coverage = (
         np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
         for name in ("anchors", "witnesses", "coverage")
     )
-    speaks_for = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
+    labels = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
     centres = points.X[classes.rows[columns]]
     weights = np.column_stack([2 * centres, np.full(len(centres), -1.0)])
     first = Layer(Dense(weights), squares - (centres * centres).sum(axis=1), THRESHOLD)
-    output, decoder = output_layer(speaks_for, targets, points.n_classes)
+    output, decoder = output_layer(labels, targets, points.n_classes)
     trace = Trace(
         anchors=points.rows[classes.rows[columns]],
         witnesses=points.rows[classes.rows[witnesses]],
         coverage=coverage,
-        detector_classes=speaks_for,
+        detector_classes=labels,
         n_rejected=sum(cover.n_rejected for cover in covers),
     )
     return Construction(Network((first, output), decoder, "append_squared_norm"), Outcome.INTERPOLATES, trace)
@@ -214,8 +211,7 @@ class CondensedNeighbour(Published):
     labels = ("binary", "multiclass")
     assumptions = APART
 
-    def __post_init__(self) -> None:
-        self._check_counts("memory_limit")
+    counts = ("memory_limit",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         refuse_large_norms(points)
@@ -229,11 +225,7 @@ class CondensedNeighbour(Published):
 
 @dataclass(eq=False)
 class _Condensing:
-    """Prototypes so far, and every point's squared distance to the nearest of its class and of the others.
-
-    Both the squares compared here and a bisector's value, which is their difference, are off by
-    at most g = 8.08 (d + 6) u R^2, with R the largest norm: a difference of more than 3 g is certain.
-    """
+    """Prototypes so far, and every point's squared distance to the nearest of its class and of the others."""
 
     points: DistinctPoints
     memory_limit: int
@@ -242,12 +234,14 @@ class _Condensing:
     def __post_init__(self) -> None:
         X = self.points.X
         self.norms = (X * X).sum(axis=1)
-        self.room = 24.24 * (X.shape[1] + 6) * U64 * float(self.norms.max()) + X.shape[1] * 1e-320
+        # Both the squares compared here and a bisector's value, which is their difference, are off by at most
+        # g = 8.08 (d + 6) u R^2, with R the largest norm: a difference of more than 3 g is certain.
+        self.margin = 24.24 * (X.shape[1] + 6) * U64 * float(self.norms.max()) + X.shape[1] * 1e-320
         self.own, self.other = np.full(len(X), np.inf), np.full(len(X), np.inf)
         self.counts = np.zeros(self.points.n_classes, dtype=np.int64)
 
     def visit(self, order: Rows) -> None:
-        """Go round until nobody is wrong."""
+        """Visit points in turn, again and again, until none is wrong."""
         at = 0
         wrong = np.ones(len(order), dtype=bool)
         while wrong.any():
@@ -257,47 +251,38 @@ class _Condensing:
                 continue
             at += int(ahead.argmax())
             self._add(int(order[at]))
-            wrong = ~(self.own + self.room < self.other)[order]
+            wrong = ~(self.own + self.margin < self.other)[order]
 
     def _add(self, point: int) -> None:
+        X, y = self.points.X, self.points.y
+        same = y == y[point]
         if point in self.prototypes:
-            raise self._too_close(point)
+            others = [other for other in self.prototypes if not same[other]]
+            nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
+            raise AssumptionError(f"that {APART}", np.sort(self.points.rows[[point, nearest]]), REMEDY)
         self.prototypes.append(point)
-        self._refuse_too_large(int(self.points.y[point]))
-        squares = self.norms - 2 * (self.points.X @ self.points.X[point]) + self.norms[point]
+        self.counts[y[point]] += 1
+        if len(self.prototypes) % 16 == 0:
+            self._refuse_too_large()
+        squares = self.norms - 2 * (X @ X[point]) + self.norms[point]
         squares[point] = 0.0
-        same = self.points.y == self.points.y[point]
-        nearest = np.where(same, self.own, self.other)
-        np.minimum(nearest, squares, out=nearest)
-        self.own, self.other = np.where(same, nearest, self.own), np.where(same, self.other, nearest)
+        self.own = np.where(same, np.minimum(self.own, squares), self.own)
+        self.other = np.where(same, self.other, np.minimum(self.other, squares))
 
-    def _too_close(self, point: int) -> AssumptionError:
-        y, X = self.points.y, self.points.X
-        others = [other for other in self.prototypes if y[other] != y[point]]
-        nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
-        rows = np.sort(self.points.rows[[point, nearest]])
-        return AssumptionError(f"that {APART}", rows, REMEDY)
-
-    def _refuse_too_large(self, code: int) -> None:
-        self.counts[code] += 1
-        if len(self.prototypes) % 16:
-            return
-        needed = 8 * self._n_parameters()
+    def _refuse_too_large(self) -> None:
+        counts, outputs = self.counts.tolist(), 1 if len(self.counts) == 2 else len(self.counts)
+        bisectors, inner = sum(a * b for a, b in combinations(counts, 2)), sum(counts) - max(counts)
+        parameters = bisectors * (self.points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1)
+        needed = 8 * int(parameters)
         if needed > self.memory_limit:
             raise TooLargeError(
                 f"{len(self.prototypes)} prototypes need {needed:,} bytes of weights: raise "
                 f"memory_limit={self.memory_limit:,}, or use a construction that grows less than quadratically"
             )
 
-    def _n_parameters(self) -> int:
-        counts, outputs = self.counts.tolist(), 1 if len(self.counts) == 2 else len(self.counts)
-        bisectors = sum(a * b for a, b in combinations(counts, 2))
-        inner = sum(counts) - max(counts)
-        return int(bisectors * (self.points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1))
-
 
 def _prototype_network(points: DistinctPoints, chosen: Rows) -> Network:
-    """Bisectors, a unit for each prototype but those of the class with most, and who speaks for which class."""
+    """Network of bisectors, then of a unit for each prototype but those of the class with most."""
     classes = points.y[chosen]
     base = int(np.bincount(classes).argmax())
     ranked = chosen[np.argsort(classes == base, kind="stable")]  # the class with most comes last
@@ -306,20 +291,17 @@ def _prototype_network(points: DistinctPoints, chosen: Rows) -> Network:
     X, norms = points.X[ranked], (points.X[ranked] ** 2).sum(axis=1)
     bisectors = Layer(Dense(2 * (X[second] - X[first])), norms[first] - norms[second], THRESHOLD)
     inner = int((codes != base).sum())
+    # A second-layer unit fires where its prototype is nearer than all of other classes: its first bits off, its second
+    # bits on. With two classes it has first bits only.
     if points.n_classes == 2:
-        output, decoder = output_layer(codes[:inner], (1 - base,), 2)
-    else:
-        output, decoder = claim_output(codes[:inner], np.ones(inner), base, points.n_classes)
-    return Network((bisectors, _nearest(first, second, inner, points.n_classes), output), decoder)
-
-
-def _nearest(first: Any, second: Any, inner: int, n_classes: int) -> Layer:
-    """Units that fire where a prototype is nearer than all of other classes: its first bits off, its second bits on."""
-    if n_classes == 2:
         masks = BitMatrix.from_bool(first[None, :] == np.arange(inner)[:, None])
-        return Layer(Masks(masks, -1), np.ones(inner, dtype=np.int64), THRESHOLD)
+        nearest = Layer(Masks(masks, -1), np.ones(inner, dtype=np.int64), THRESHOLD)
+        output, decoder = output_layer(codes[:inner], (1 - base,), 2)
+        return Network((bisectors, nearest, output), decoder)
     bits, on = np.arange(len(first)), second < inner
     signs = np.concatenate([np.full(len(first), -1.0), np.ones(int(on.sum()))])
     places = np.concatenate([first, second[on]]), np.concatenate([bits, bits[on]])
     weights = sp.csr_array((signs, places), shape=(inner, len(first)))
-    return Layer(Sparse(weights), 1.0 - np.bincount(second[on], minlength=inner), THRESHOLD)
+    nearest = Layer(Sparse(weights), 1.0 - np.bincount(second[on], minlength=inner), THRESHOLD)
+    output, decoder = claim_output(codes[:inner], np.ones(inner), base, points.n_classes)
+    return Network((bisectors, nearest, output), decoder)

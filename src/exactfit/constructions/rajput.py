@@ -1,4 +1,4 @@
-"""Rajput, Sreenivasan, Papailiopoulos and Karbasi: threshold networks whose weights are whole after the first layer.
+"""Rajput et al. 2021: threshold networks of random codes, whose weights are integers after the first layer.
 
 1. Random hyperplanes give each point a code, until points of different labels differ in theirs.
 2. Parities of random subsets of the code compress it to about 2 log2 N bits (two layers: how many bits of a subset are
@@ -74,7 +74,7 @@ class Rajput(Published):
         subsets, codes = _compress(bits, points.y, root)
         base = points.largest_class()
         stored = _Stored.of(codes[points.y != base], points.y[points.y != base])
-        output, decoder = claim_output(stored.set_classes, np.ones(stored.n_sets), base, points.n_classes)
+        output, decoder = claim_output(stored.set_classes, np.ones(len(stored.set_classes)), base, points.n_classes)
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         layers = (first, *_parities(subsets), *stored.layers(), output)
         trace = Trace(n_drawn=n_drawn, n_rescued=planes.count - n_drawn)
@@ -82,23 +82,23 @@ class Rajput(Published):
 
 
 def _groups(bits: Bits) -> Rows:
-    """Numbers that are equal where rows of bits are."""
+    """Number the distinct rows of bits: equal numbers for equal rows."""
     packed = np.packbits(bits, axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
     return np.unique(rows, return_inverse=True)[1].astype(np.int64)
 
 
 def _mixed(bits: Bits, y: Codes) -> Bits:
-    """Points that share their row of bits with a point of another label."""
+    """Mask of the points that share their row of bits with a point of another label."""
     groups = _groups(bits)
-    low, high = np.full((2, groups.max() + 1), -1)
-    low[groups[::-1]] = y[::-1]  # some label of each group
-    np.maximum.at(high, groups, (y != low[groups]).astype(np.int64))
-    return np.asarray(high[groups] == 1)
+    label, mixed = np.empty(groups.max() + 1, dtype=np.int64), np.zeros(groups.max() + 1, dtype=bool)
+    label[groups] = y  # some label of each group
+    mixed[groups[y != label[groups]]] = True
+    return mixed[groups]
 
 
 def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
-    """Hyperplanes that tell points of different labels apart, and how many of them are random."""
+    """Hyperplanes that tell points of different labels apart, and the number of random ones among them."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     planes = source.blocks(0, 1).head(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
@@ -109,28 +109,22 @@ def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[
         mixed = _mixed(bits, points.y)
         if mixed.any() and not (stall.due(planes.count) and stall.stalled(planes.count, int(mixed.sum()))):
             continue
-        width = _enough(bits, points.y, int(mixed.sum()))
+        # The least number of hyperplanes that leave no more points mixed than all of them do.
+        width, high = 1, int(bits.shape[1])
+        while width < high:
+            middle = (width + high) // 2
+            enough = _mixed(bits[:, :middle], points.y).sum() <= mixed.sum()
+            width, high = (width, middle) if enough else (middle + 1, high)
         random = planes.head(width)
-        return random.append(_cuts(points, bits[:, :width], mixed)) if mixed.any() else random, width
+        if mixed.any():
+            pairs = _pairs(np.flatnonzero(mixed), _groups(bits[mixed, :width]), points.y)
+            return random.append(cut_planes(points.X, pairs, np.float32)), width
+        return random, width
     raise AssertionError("unreachable")
 
 
-def _enough(bits: Bits, y: Codes, n_mixed: int) -> int:
-    """The least number of hyperplanes that leave no more points mixed than all of them do."""
-    low, high = 1, int(bits.shape[1])
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if _mixed(bits[:, :middle], y).sum() > n_mixed else (low, middle)
-    return low
-
-
-def _cuts(points: DistinctPoints, bits: Bits, mixed: Bits) -> Hyperplanes:
-    """Coordinate cuts between all points of different labels that share their bits."""
-    pairs = _pairs(np.flatnonzero(mixed), _groups(bits[mixed]), points.y)
-    return cut_planes(points.X, pairs, np.float32)
-
-
 def _pairs(rows: Rows, groups: Rows, y: Codes) -> Iterator[tuple[Rows, Rows]]:
+    """All pairs of points of different labels within a group."""
     for group in np.unique(groups):
         members = rows[groups == group]
         for a in members:
@@ -154,7 +148,7 @@ def _compress(bits: Bits, y: Codes, root: np.random.SeedSequence) -> tuple[Bits,
 
 
 def _parities(subsets: Bits) -> tuple[Layer, Layer]:
-    """Whether at least 1, 2, ... bits of each subset are on; whether their number is odd."""
+    """Two layers: whether at least 1, 2, ... bits of each subset are on; whether their number is odd."""
     sizes = subsets.sum(axis=1)
     below = np.concatenate([np.arange(size) for size in sizes])
     counting = Layer(Masks(BitMatrix.from_bool(np.repeat(subsets, sizes, axis=0)), 1), -below, THRESHOLD)
@@ -171,7 +165,7 @@ class _Stored:
     rests: Bits  # the others, for every code
     bucket: Rows  # of every code
     member: Rows  # the set of every code
-    set_classes: Rows
+    set_classes: Rows  # the class of every set
 
     @classmethod
     def of(cls, codes: Bits, y: Codes) -> _Stored:
@@ -182,51 +176,33 @@ class _Stored:
         bucket = _groups(np.pad(codes[:, :head_bits], ((0, 0), (0, 1))))
         heads = np.empty((bucket.max() + 1, head_bits), dtype=bool)
         heads[bucket] = codes[:, :head_bits]
-        turn = _turns(y * len(heads) + bucket)
-        names, member = np.unique(y * len(codes) + turn, return_inverse=True)
+        # The k-th code of a class in its bucket goes to the k-th set of that class.
+        groups = y * len(heads) + bucket
+        order = np.argsort(groups, kind="stable")
+        rank = np.empty(len(groups), dtype=np.int64)
+        rank[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+        names, member = np.unique(y * len(codes) + rank, return_inverse=True)
         return cls(heads, codes[:, head_bits:], bucket, member.astype(np.int64), names // len(codes))
 
-    @property
-    def n_sets(self) -> int:
-        """How many sets."""
-        return len(self.set_classes)
-
     def layers(self) -> tuple[Layer, Layer, Layer]:
-        """Buckets beside the bits of the rest; their products; the sets."""
-        return self._buckets(), self._products(), self._sets()
-
-    def _buckets(self) -> Layer:
-        n, rest_bits = len(self.heads), self.rests.shape[1]
-        choose = sp.csr_array(2.0 * self.heads - 1.0)
-        weights = sp.block_diag([choose, sp.eye_array(rest_bits)], format="csr")
+        """Layers of the buckets beside the bits of the rest, of their products, of the sets."""
+        (n, head_bits), rest_bits = self.heads.shape, self.rests.shape[1]
+        choose = sp.block_diag([sp.csr_array(2.0 * self.heads - 1.0), sp.eye_array(rest_bits)], format="csr")
+        weights = sp.csr_array(choose, shape=(n + rest_bits, head_bits + rest_bits))
         bias = np.concatenate([0.5 - self.heads.sum(axis=1), np.full(rest_bits, -0.5)])
-        return Layer(
-            Sparse(sp.csr_array(weights, shape=(n + rest_bits, self.heads.shape[1] + rest_bits))), bias, THRESHOLD
-        )
-
-    def _products(self) -> Layer:
-        """For every bucket: the bucket itself, then the bucket and each bit of the rest."""
-        n, rest_bits = len(self.heads), self.rests.shape[1]
+        # For every bucket: the bucket itself, then the bucket and each bit of the rest.
         buckets = np.repeat(np.eye(n, dtype=bool), rest_bits + 1, axis=0)
         bits = np.tile(np.eye(rest_bits + 1, rest_bits, -1, dtype=bool), (n, 1))
+        masks = BitMatrix.from_bool(np.hstack([buckets, bits]))
         alone = np.tile(np.arange(rest_bits + 1) == 0, n)
-        return Layer(Masks(BitMatrix.from_bool(np.hstack([buckets, bits])), 1), np.where(alone, 0, -1), THRESHOLD)
-
-    def _sets(self) -> Layer:
-        """A set's sum is 1/2 if the rest of the point's bucket is as stored, less by each bit that is not."""
-        rest_bits = self.rests.shape[1]
-        weights = np.hstack([1.0 - self.rests.sum(axis=1, keepdims=True), 2.0 * self.rests - 1.0])
+        # A set's sum is 1/2 if the rest of the point's bucket is as stored, less by each bit that is not.
+        stored = np.hstack([1.0 - self.rests.sum(axis=1, keepdims=True), 2.0 * self.rests - 1.0])
         columns = self.bucket[:, None] * (rest_bits + 1) + np.arange(rest_bits + 1)
-        rows = np.repeat(self.member, rest_bits + 1)
-        shape = (self.n_sets, len(self.heads) * (rest_bits + 1))
-        matrix = sp.csr_array((weights.ravel(), (rows, columns.ravel())), shape=shape)
-        return Layer(Sparse(matrix), np.full(self.n_sets, -0.5), THRESHOLD)
-
-
-def _turns(groups: Rows) -> Rows:
-    """How many of its group come before each."""
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    turns = np.empty(len(groups), dtype=np.int64)
-    turns[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
-    return turns
+        places = np.repeat(self.member, rest_bits + 1), columns.ravel()
+        n_sets = len(self.set_classes)
+        sets = sp.csr_array((stored.ravel(), places), shape=(n_sets, n * (rest_bits + 1)))
+        return (
+            Layer(Sparse(weights), bias, THRESHOLD),
+            Layer(Masks(masks, 1), np.where(alone, 0, -1), THRESHOLD),
+            Layer(Sparse(sets), np.full(n_sets, -0.5), THRESHOLD),
+        )

@@ -20,11 +20,11 @@ fires on 5 % of the sphere. Units whose boundary comes so near to a point that r
 
 Size, with n units (cuts included) and b batches: n, b, o, over d + 1 inputs.
 
-Float64: after the first layer all is whole numbers below 2^53. The time is about b N times the number of points to be
+Float64: after the first layer all is integers below 2^53. The time is about b N times the number of points to be
 claimed, so this is for thousands of points, not for 60,000.
 
 **Lifted Baum**, a hybrid of our own: Vershynin and Rajput et al. (see ``rajput``) lift points by a random threshold
-layer, which restores general position; Baum's slabs (see ``baum``) then take groups as large as the lift is wide,
+layer, which restores general position; Baum's slabs (see ``slabs``) then take groups as large as the lift is wide,
 where those papers have layers of small integer weights. No paper states this network or a bound for it. The hyperplanes
 have Gaussian normals and biases uniform up to the radius, around the mean; their number n starts at ``width``, by
 default the square root of twice the number of points to be claimed, and doubles until no two points of different labels
@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -57,8 +58,7 @@ from ..network import Dense, Layer, Network
 from ..network.activations import THRESHOLD
 from ..network.sides import sides
 from .base import DistinctPoints, Published, claim_output, cut_planes, distinct_points, verified
-from .baum import class_slabs, slab_claims, slab_layer
-from .slabs import ScaledPoints
+from .slabs import ScaledPoints, class_slabs, slab_claims, slab_layer
 
 WIDTH = 256  # of the sphere's units, to begin with
 WIDEST = 4096  # random units: beyond this the width is not doubled again
@@ -101,25 +101,30 @@ class Vershynin(Published):
     labels = ("binary",)
     assumptions = "a spread that is not tiny beside the distance from the origin"
 
-    def __post_init__(self) -> None:
-        self._check_counts("width")
+    counts = ("width",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
         with single_threaded_blas():
             planes, n_cuts = _enrich(points, base, WORD_BITS * -(-self.width // WORD_BITS), root)
-            found = _all_batches(points, base, _code(points.X, planes), root)
-            weights, limits, classes, coverage = map(np.array, zip(*found, strict=True))
+            code, found = _code(points.X, planes), []
+            for target in points.classes_but(base):
+                own = stream(root, ORDER, target).permutation(points.of_class(target))
+                overlaps = _overlaps(code, own)
+                without = np.ascontiguousarray(overlaps[:, points.y != target])
+                for batch, limit, coverage in _batches(overlaps[:, own], without):
+                    found.append((code[own[batch]].sum(axis=0), limit, target, coverage))
+            weights, limits, classes, coverages = map(np.array, zip(*found, strict=True))
         output, decoder = claim_output(classes, np.ones(len(classes)), base, points.n_classes)
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         second = Layer(Dense(weights.astype(np.float64)), -(limits + 0.5), THRESHOLD)
-        trace = Trace(coverage=coverage, detector_classes=classes, n_drawn=planes.count - n_cuts, n_rescued=n_cuts)
+        trace = Trace(coverage=coverages, detector_classes=classes, n_drawn=planes.count - n_cuts, n_rescued=n_cuts)
         return verified(Network((first, second, output), decoder, "append_squared_norm"), points, trace)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sphere:
-    """Where the inverse stereographic projection puts the points, and half-spaces of it as weights of (x, |x|^2)."""
+    """Inverse stereographic projection of the points, whose half-spaces are weights of (x, |x|^2)."""
 
     center: Floats
     scale: float
@@ -127,6 +132,7 @@ class _Sphere:
 
     @classmethod
     def around(cls, X: Floats) -> _Sphere:
+        """Project points onto the sphere, from their mean and their spread."""
         center = mean(X)
         with np.errstate(over="ignore", invalid="ignore"):
             scale = float(np.sqrt(((X - center) ** 2).sum(axis=1).mean()))
@@ -138,22 +144,20 @@ class _Sphere:
     def planes(self, rng: np.random.Generator) -> Hyperplanes:
         """Random units <g, point of the sphere> > tau, for Gaussian g, as affine functions of (x, |x|^2)."""
         normals = rng.standard_normal((WORD_BITS, len(self.center)))
-        heights = rng.standard_normal(WORD_BITS)
+        poles = rng.standard_normal(WORD_BITS)
         tau = NormalDist().inv_cdf(1 - RATE)
-        curve = (heights - tau) / self.scale**2
+        curve = (poles - tau) / self.scale**2
         weights = 2 * normals / self.scale - 2 * curve[:, None] * self.center
-        biases = curve * (self.center @ self.center) - 2 * (normals @ self.center) / self.scale - heights - tau
-        return self.clear(Hyperplanes(np.column_stack([weights, curve]), biases))
-
-    def clear(self, planes: Hyperplanes) -> Hyperplanes:
-        """Those that no point comes so near to that rounding, also of the squared norm, could matter."""
-        sizes = np.abs(self.inputs) @ np.abs(planes.weights).T + np.abs(planes.biases)
+        biases = curve * (self.center @ self.center) - 2 * (normals @ self.center) / self.scale - poles - tau
+        weights = np.column_stack([weights, curve])
+        # Kept are those that no point comes so near to that rounding, also of the squared norm, could matter.
+        sizes = np.abs(self.inputs) @ np.abs(weights).T + np.abs(biases)
         bounds = CLEARANCE * (2 * self.inputs.shape[1] + 2) * U64 * sizes
-        kept = (np.abs(self.inputs @ planes.weights.T + planes.biases) > bounds).all(axis=0)
-        return Hyperplanes(planes.weights[kept], planes.biases[kept])
+        kept = (np.abs(self.inputs @ weights.T + biases) > bounds).all(axis=0)
+        return Hyperplanes(weights[kept], biases[kept])
 
     def first(self, count: int, root: np.random.SeedSequence, rows: Rows) -> Hyperplanes:
-        """The first ``count`` such units; ``rows`` are named if there are none."""
+        """Draw the first ``count`` such units; the error names ``rows`` if there are none."""
         found = Hyperplanes(np.empty((0, self.inputs.shape[1])), np.empty(0))
         for block in range(PATIENCE * count // WORD_BITS):
             found = found.append(self.planes(stream(root, HYPERPLANES, block)))
@@ -173,18 +177,15 @@ def _code(X: Floats, planes: Hyperplanes) -> NDArray[np.float32]:
 
 
 def _overlaps(code: NDArray[np.float32], own: Rows) -> Overlaps:
-    """How many bits each point of a class has in common with every point; whole numbers below 2^24 are exact."""
+    """Number of bits that each point of a class has in common with every point; integers below 2^24 are exact."""
     return (code[own] @ code.T).astype(np.int32)
 
 
 def _enrich(points: DistinctPoints, base: int, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
-    """Units such that no code of a class to be claimed lies within one of another class; how many are cuts."""
+    """Units such that no code of a class to be claimed lies within one of another class; the number of cuts."""
     sphere = _Sphere.around(points.X)
-    planes, pairs = _widened(
-        width,
-        lambda count: sphere.first(count, root, points.rows),
-        lambda planes: list(_hidden_pairs(points, base, _code(points.X, planes))),
-    )
+    hidden = partial(_hidden_pairs, points, base)
+    planes, pairs = _widened(width, lambda count: sphere.first(count, root, points.rows), hidden)
     width = planes.count
     if pairs:
         cuts = cut_planes(points.X, pairs)
@@ -195,7 +196,7 @@ def _enrich(points: DistinctPoints, base: int, width: int, root: np.random.SeedS
 def _widened(
     width: int, draw: Callable[[int], Hyperplanes], left: Callable[[Hyperplanes], list[Pairs]]
 ) -> tuple[Hyperplanes, list[Pairs]]:
-    """Random units, twice as many until no pairs of points are left to be told apart, and those that are."""
+    """Random units, doubled until they separate all pairs that must be, and the pairs left."""
     while True:
         planes = draw(width)
         pairs = left(planes)
@@ -204,34 +205,22 @@ def _widened(
         width *= 2
 
 
-def _hidden_pairs(points: DistinctPoints, base: int, code: NDArray[np.float32]) -> Iterator[Pairs]:
+def _hidden_pairs(points: DistinctPoints, base: int, planes: Hyperplanes) -> list[Pairs]:
     """Pairs (other, own): points of a class to be claimed whose code lies within that of a point of another class."""
+    code, pairs = _code(points.X, planes), []
     sizes = code.sum(axis=1)
     for target in points.classes_but(base):
         own = points.of_class(target)
         hidden = (_overlaps(code, own) == sizes[own, None]) & (points.y != target)
         if hidden.any():
             places, others = np.nonzero(hidden)
-            yield others.astype(np.int64), own[places]
-
-
-def _all_batches(
-    points: DistinctPoints, base: int, code: NDArray[np.float32], root: np.random.SeedSequence
-) -> Iterator[tuple[NDArray[np.float32], int, int, int]]:
-    """Weights and limits of units, which fire where <weights, code> > limit; classes, and whom each covers first."""
-    for target in points.classes_but(base):
-        own = stream(root, ORDER, target).permutation(points.of_class(target))
-        overlaps = _overlaps(code, own)
-        within, without = overlaps[:, own], np.ascontiguousarray(overlaps[:, points.y != target])
-        for batch, limit, coverage in _batches(within, without):
-            yield code[own[batch]].sum(axis=0), limit, target, coverage
+            pairs.append((others.astype(np.int64), own[places]))
+    return pairs
 
 
 def _batches(within: Overlaps, without: Overlaps) -> Iterator[tuple[list[int], int, int]]:
-    """Batches that cover a class, each with its largest sum over other points, and how many points it covers first.
-
-    Given are overlaps of the points of a class with each other, and with all other points.
-    """
+    """Batches that cover a class, each with its largest sum over other points, and the number of points it adds."""
+    # Given are overlaps of the points of a class with each other, and with all other points.
     todo = np.arange(len(within))
     while len(todo):
         batch: list[int] = []
@@ -280,31 +269,29 @@ class LiftedBaum(Published):
     labels = ("binary",)
     assumptions = "none"
 
-    def __post_init__(self) -> None:
-        self._check_counts("width", "group_size")
+    counts = ("width", "group_size")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         base = points.largest_class()
-        planes, n_cuts = _lift(points, self.width or _balanced_width(int((points.y != base).sum())), root)
-        coded = _coded(points, planes)
+        # n + 2 N / n is least for n = sqrt(2 N), with N points to be claimed; rounded up to whole words.
+        balanced = WORD_BITS * int(np.ceil(np.sqrt(2 * (points.y != base).sum()) / WORD_BITS))
+        planes, n_cuts = _lift(points, self.width or balanced, root)
+        # Every code once, with the row of the data that it came from first; so a trace's coverage counts codes.
+        coded = distinct_points(_codes(points, planes), points.y)
+        coded = replace(coded, rows=points.rows[coded.rows])
         with single_threaded_blas():
-            cloud = ScaledPoints.of(coded.X)
-            found = class_slabs(cloud, coded, base, self.group_size, exclusive=False, root=root)
-        output, decoder = slab_claims(found.classes, base, points.n_classes)
+            scaled = ScaledPoints.of(coded.X)
+            slabs, trace = class_slabs(scaled, coded, base, self.group_size, exclusive=False, root=root)
+        output, decoder = slab_claims(trace.detector_classes, base, points.n_classes)
         lift = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
-        network = Network((lift, slab_layer(cloud, found.slabs), output), decoder)
-        return verified(network, points, replace(found.trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
-
-
-def _balanced_width(claimed: int) -> int:
-    """n + 2 N / n is least for n = sqrt(2 N), with N points to be claimed; whole words."""
-    return WORD_BITS * int(np.ceil(np.sqrt(2 * claimed) / WORD_BITS))
+        network = Network((lift, slab_layer(scaled, slabs), output), decoder)
+        return verified(network, points, replace(trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
 
 
 def _lift(points: DistinctPoints, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
-    """Hyperplanes that give points of different labels different codes, and how many of them are cuts."""
+    """Hyperplanes that give points of different labels different codes, and the number of cuts among them."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
-    planes, pairs = _widened(width, source.first, lambda planes: _equal_codes(points, planes))
+    planes, pairs = _widened(width, source.first, partial(_equal_codes, points))
     width = planes.count
     while pairs:
         planes = planes.append(cut_planes(points.X, pairs))
@@ -317,13 +304,7 @@ def _codes(points: DistinctPoints, planes: Hyperplanes) -> Floats:
 
 
 def _equal_codes(points: DistinctPoints, planes: Hyperplanes) -> list[Pairs]:
-    """Points of different labels with equal codes: the first of each code with one of every other label."""
+    """Pairs of different labels with equal codes: the first point of each code with one of every other label."""
     found = conflict_pairs(conflicts(_codes(points, planes), points.y), points.y)
     first, second = np.array(found, dtype=np.int64).reshape(-1, 2).T.copy()
     return [(first, second)] if found else []
-
-
-def _coded(points: DistinctPoints, planes: Hyperplanes) -> DistinctPoints:
-    """Every code once, with the row of the data that it came from first; so a trace's coverage counts codes."""
-    coded = distinct_points(_codes(points, planes), points.y)
-    return replace(coded, rows=points.rows[coded.rows])

@@ -112,7 +112,7 @@ class RandomFeatures(Published):
 
 
 def _widths(n: int) -> Iterator[int]:
-    """Powers of two, as far as memory and sense allow: few points on a line may need many times as many features."""
+    """Powers of two to try as widths, as far as memory allows: few points on a line may need many times as many."""
     most = min(max(4 * n, min(64 * n, MODEST_WIDTH)), usable_memory() // (64 * n))
     width = FIRST_WIDTH
     while width <= most:
@@ -121,7 +121,7 @@ def _widths(n: int) -> Iterator[int]:
 
 
 def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSequence) -> tuple[list[Layer], Floats]:
-    """Random layers, and what the last one makes of the points."""
+    """Random layers, and the outputs of the last one at the points."""
     layers, values = [], X
     for index in range(n_layers):
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, index))
@@ -135,7 +135,7 @@ def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSeq
 
 
 def _separators(features: Floats, signs: Floats) -> tuple[Floats, Floats]:
-    """A hyperplane for each row of signs, in terms of the features as they are."""
+    """Separating hyperplane for each row of signs, in terms of the features as they are."""
     centre, spread = features.mean(axis=0), features.std(axis=0)
     spread[spread == 0] = 1.0
     table = np.column_stack([(features - centre) / spread, np.ones(len(features))])
@@ -154,10 +154,16 @@ def _separator(table: Floats, signs: Floats) -> Floats:
     w = np.zeros(table.shape[1])
     for _ in range(ROUNDS):
         short = signs * (table @ w) < 1.0
+        rows, (n, width) = table[short], (int(short.sum()), table.shape[1])
         try:
-            step = _ridge(table[short], signs[short], ridge) - w
+            # Least squares with a ridge, by the smaller of the two Gram matrices.
+            if n < width:
+                target = rows.T @ solve(rows @ rows.T + ridge * np.eye(n), signs[short], assume_a="pos")
+            else:
+                target = solve(rows.T @ rows + ridge * np.eye(width), rows.T @ signs[short], assume_a="pos")
         except LinAlgError:
             return w
+        step = np.asarray(target) - w
         before = loss(w)
         while loss(w + step) > before and np.abs(step).max() > RIDGE * np.abs(w).max():
             step = step / 2
@@ -167,21 +173,13 @@ def _separator(table: Floats, signs: Floats) -> Floats:
     return w
 
 
-def _ridge(rows: Floats, signs: Floats, ridge: float) -> Floats:
-    """Least squares with a ridge, by the smaller of the two Gram matrices."""
-    n, width = rows.shape
-    if n < width:
-        return np.asarray(rows.T @ solve(rows @ rows.T + ridge * np.eye(n), signs, assume_a="pos"))
-    return np.asarray(solve(rows.T @ rows + ridge * np.eye(width), rows.T @ signs, assume_a="pos"))
-
-
 def _unsure(network: Network, X: Floats, signs: Floats) -> NDArray[np.bool_]:
-    """Points whose outputs are wrong, or not right by four times what rounding can do to them."""
+    """Mask of points whose outputs are wrong, or right by less than four times their rounding error."""
     values, errors = X, np.zeros_like(X)
     for layer in network.layers:
         weights = np.abs(layer.weights.tensors()["values"])
-        share = 1.01 * (weights.shape[1] + 3) * U64
-        errors = errors @ weights.T + share * ((np.abs(values) + errors) @ weights.T + np.abs(layer.bias))
+        rel_error = 1.01 * (weights.shape[1] + 3) * U64
+        errors = errors @ weights.T + rel_error * ((np.abs(values) + errors) @ weights.T + np.abs(layer.bias))
         values = np.asarray(layer(values))
     return np.asarray((signs.T * values <= 4 * errors).any(axis=1))
 
@@ -229,15 +227,16 @@ class Caps(Published):
 
 @dataclass(eq=False)
 class _State:
-    """Some points' outputs over the caps so far, the sum of sizes in them, what rounding may add, highest products."""
+    """Outputs of some points over the caps so far, with what is needed to bound their errors."""
 
     outputs: Floats
-    sizes: Floats
-    leaks: Floats
-    highest: Floats
-    where: Rows
+    sizes: Floats  # sums of the sizes of the terms
+    leaks: Floats  # what rounding of the caps' values may add
+    highest: Floats  # product with an earlier point
+    where: Rows  # that point
 
     def add(self, other: _State) -> None:
+        """Add the effect of further caps."""
         self.outputs += other.outputs
         self.sizes += other.sizes
         self.leaks += other.leaks
@@ -246,14 +245,12 @@ class _State:
 
 
 class _Sweep:
-    """Points in order of their norm around the mean; places, not rows.
+    """Points in order of their norm around the mean, and their caps; places in that order, not rows."""
 
-    A cap's value <w_k, x - mean> - b_k is off by at most e_k = 4.04 (d + 6) u |w_k| (R + |mean|),
-    where R is the largest norm, however it is evaluated here or in the network. So b_k is 2 e_k
-    above the highest product of an earlier point, which then stays at zero for certain, and a cap
-    has to be higher than 8 e_k. An output is off by at most the e_k |a_k| of all caps that may be
-    on, plus the roundings of its own sum.
-    """
+    # A cap's value <w_k, x - mean> - b_k is off by at most e_k = 4.04 (d + 6) u |w_k| (R + |mean|), where R is the
+    # largest norm, however it is evaluated here or in the network. So b_k is 2 e_k above the highest product of an
+    # earlier point, which then stays at zero for certain, and a cap has to be higher than 8 e_k. An output is off by at
+    # most the e_k |a_k| of all caps that may be on, plus the roundings of its own sum.
 
     def __init__(self, points: DistinctPoints) -> None:
         self.points, self.mean = points, mean(points.X)
@@ -276,13 +273,24 @@ class _Sweep:
             row, k = products[i], start + i
             if i and row[:i].max() > state.highest[i]:
                 state.highest[i], state.where[i] = row[:i].max(), start + int(row[:i].argmax())
-            if k and not self._right(k, state.outputs[i]):
-                self._cut(k, state.highest[i], int(state.where[i]), float(row[i]), float(state.outputs[i]))
+            # The output at point k has to be nearest to its level, by a margin; the end levels reach to infinity.
+            level, top, output = self.levels[k], self.points.n_classes - 1, state.outputs[i]
+            right = (output >= level - SLACK or level == 0) and (output <= level + SLACK or level == top)
+            if k and not right:
+                limit = state.highest[i] + 2 * self.errors[k]
+                if not row[i] - limit > 8 * self.errors[k]:
+                    rows = np.sort(self.points.rows[self.order[[int(state.where[i]), k]]])
+                    raise AssumptionError(f"that {APART}", rows, REMEDY)
+                self.limits[k], self.weights[k] = limit, (level - output) / (row[i] - limit)
                 state.add(self._effect(products[:, i], k))
-            self._refuse_imprecise(k, float(state.leaks[i]), float(state.sizes[i]))
+            n_caps = int(np.count_nonzero(self.weights[: k + 1]))
+            rounded = 2.02 * (n_caps + 4) * U64 * (state.sizes[i] + self.points.n_classes)
+            if not state.leaks[i] + rounded < SLACK:
+                row_of_k = int(self.points.rows[self.order[k]])
+                raise AssumptionError("that float64 holds the slopes of all caps", [row_of_k], REMEDY)
 
     def _before(self, start: int, stop: int, threads: Threads) -> _State:
-        """What all caps before the block do to its points."""
+        """Effect of all caps before the block on its points."""
         block, n = self.vectors[start:stop], stop - start
         total = _State(np.full(n, self.levels[0]), np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.zeros(n, np.int64))
         tiles = [slice(low, min(low + COLUMNS, start)) for low in range(0, start, COLUMNS)]
@@ -291,6 +299,7 @@ class _Sweep:
         return total
 
     def _tile(self, block: Floats, tile: slice) -> _State:
+        """Effect of the caps of a tile of points on a block."""
         products = block @ self.vectors[tile].T
         where = products.argmax(axis=1)
         highest = products[np.arange(len(block)), where]
@@ -301,34 +310,15 @@ class _Sweep:
         return _State(products @ self.weights[tile], products @ sizes, leaks, highest, tile.start + where)
 
     def _effect(self, products: Floats, k: int) -> _State:
-        """What the cap of point k does to the points of its block; nothing to those before it."""
+        """Effect of the cap of point k on the points of its block; none on those before it."""
         above, weight, error = products - self.limits[k], self.weights[k], self.errors[k]
         values = np.maximum(above, 0.0)
         leaks = np.where(above > -2 * error, abs(weight) * error, 0.0)
         nowhere = np.full(len(products), -np.inf)
         return _State(weight * values, abs(weight) * values, leaks, nowhere, np.zeros(len(products), np.int64))
 
-    def _right(self, k: int, output: float) -> bool:
-        """Whether the output at point k is nearest to its level, with room to spare; the ends reach to infinity."""
-        level, top = self.levels[k], self.points.n_classes - 1
-        return bool((output >= level - SLACK or level == 0) and (output <= level + SLACK or level == top))
-
-    def _cut(self, k: int, highest: float, where: int, own: float, output: float) -> None:
-        """Give point k a cap that sets its output right."""
-        limit = highest + 2 * self.errors[k]
-        if not own - limit > 8 * self.errors[k]:
-            rows = np.sort(self.points.rows[self.order[[where, k]]])
-            raise AssumptionError(f"that {APART}", rows, REMEDY)
-        self.limits[k], self.weights[k] = limit, (self.levels[k] - output) / (own - limit)
-
-    def _refuse_imprecise(self, k: int, leaks: float, sizes: float) -> None:
-        n_caps = int(np.count_nonzero(self.weights[: k + 1]))
-        if not leaks + 2.02 * (n_caps + 4) * U64 * (sizes + self.points.n_classes) < SLACK:
-            row = int(self.points.rows[self.order[k]])
-            raise AssumptionError("that float64 holds the slopes of all caps", [row], REMEDY)
-
     def construction(self) -> Construction:
-        """The network of all caps."""
+        """Return the network of all caps."""
         places = np.flatnonzero(np.isfinite(self.limits))
         vectors = self.vectors[places]
         caps = Layer(Dense(vectors), -(vectors @ self.mean + self.limits[places]), RELU)

@@ -1,9 +1,49 @@
-"""Slabs: thin layers around a hyperplane through a group of points, clear of the points that it must avoid.
+"""Slabs around hyperplanes through groups of points: Baum 1988 (threshold), Bubeck et al. 2020 (ReLU).
 
-Baum (1988) and Bubeck et al. (2020) put d points of R^d on a hyperplane and assume *general position*: no other point
-lies on it. Real data break that assumption (constant or repeated columns, grids, points in a subspace), so nothing is
-assumed here. What the proofs need, that no point to be avoided lies in the slab, is measured for every slab, and
-where it fails the group shrinks:
+One hidden layer each. Ours in both: general position is not assumed but repaired, and normals are drawn at random where
+the group leaves a choice.
+
+**Baum.** Faithful: for two classes of points in general position in R^d, the smaller class is cut into groups of d
+points, each group lies on a hyperplane of its own, and two threshold units for each hyperplane tell whether a point
+lies between two copies of it, so close that no other point does. That is the published order of N / d units.
+
+Ours: a group catches for free the points of its class that happen to lie in its slab. More than two classes: all but
+the largest have slabs, and
+
+- ``mode="or"``: a point belongs to the class that has a slab around it. Slabs avoid the other classes only.
+- ``mode="sum"``: each slab adds the difference of its class and the largest one to a single real output. A point that
+  lay in two slabs would be counted twice, so slabs avoid the points that are already caught as well.
+
+Size, with g slabs: 2 g, o (o = 1 for sums). In general position g is at most the sum of ceil(N_k / d) over all classes
+but the largest.
+
+Float64: a slab is accepted only if every point keeps four times the largest possible rounding error from its edges,
+so a running error bound proves the network. Slabs are thin when many points share them: smaller groups have wider
+slabs; ``group_size`` traces the trade.
+
+**Bubeck, Eldan, Lee, Mikulincer**: the ReLU network that extends Baum's, with four times as many units, to any real
+labels. Faithful: all points, in groups of d, each on a hyperplane <u, x> = b of its own with no other point on it; an
+affine function <v, x> + c that has the labels of the group; and the "derivative" of a slab's indicator in the direction
+of that function,
+
+    f_G = (1/t) [relu(<u + t v, x> - (b - g) + t c) - relu(<u, x> - (b - g))
+                 - relu(<u + t v, x> - (b + g) + t c) + relu(<u, x> - (b + g))],
+
+which is <v, x> + c on the slab of half-width g and 0 off it. As long as t |<v, x> + c| is smaller than x's distance
+from both edges, this holds at x exactly and not only as t tends to 0. The network is the sum of all f_G.
+
+Ours: the labels are evenly spaced levels from -1 to 1, one for each class. Any grouping will do; points are taken class
+by class, so that most groups have one label, for which v = 0 and t may be large; such a group also takes in further
+points of its class that lie in its slab. t is the largest power of two that is at most half of what is allowed.
+
+Size, with g groups: 4 g, 1; g is ceil(N / d) in general position.
+
+Float64: an output's error is at most about (number of groups) d 2^-53 max|x| / t. While margins stay above 1e-6 that is
+far below half the distance of two levels for thousands of points. With more points margins shrink: right as computed,
+but a proof may need more than float64.
+
+**General position.** Real data break it (constant or repeated columns, grids, points in a subspace). What the proofs
+need, that no point to be avoided lies in the slab, is measured for every slab, and where it fails the group shrinks:
 
 1. Constant columns are left out, the others multiplied by powers of two to like ranges (exact: :class:`ScaledPoints`).
 2. Groups hold at most as many points as the points' affine span has dimensions, and a point that depends on others of
@@ -11,33 +51,37 @@ where it fails the group shrinks:
 3. The normal is drawn at random from all that are orthogonal to the group's differences; the best of eight.
 4. If no draw is clear of the points to be avoided, the group keeps 0.85 of its points, and so on down to one.
 
-The differences of a group have one orthonormal basis (QR), whose first k vectors span the first k differences; so a
-smaller group costs a projection, not another decomposition.
-
 Numerics. Let w be a normal, c the slab's centre, E = gamma_{d+3} (sum_j |w_j| max_i |x_ij| + |c|). In float64, in any
 order of summation, <w, x> - c is wrong by less than E. An edge of a slab is accepted only if every point's computed
 distance from it is at least 4 E; so every point is truly on the side where it was found, and every float64 evaluation
-of <w, x> + b with the stored numbers finds it there, with a distance of more than 2 E. What float64 cannot hold
-(points so close together that even a group of one has no such slab) ends in an :class:`~exactfit.AssumptionError`.
+of <w, x> + b with the stored numbers finds it there, with a distance of more than 2 E. Points so close together that
+even a group of one has no such slab end in an :class:`~exactfit.AssumptionError`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ..data import Floats, Rows
+from .._support.parameters import check_choice
+from .._support.threads import single_threaded_blas
+from ..construct import Construction, Trace
+from ..construct.hyperplanes import ORDER, stream
+from ..data import Codes, Floats, Rows
 from ..data.cloud import U64
 from ..exceptions import AssumptionError
-from .base import DistinctPoints
+from ..network import Decoder, Dense, Layer, Network
+from ..network.activations import RELU, THRESHOLD
+from .base import DistinctPoints, Published, claim_output, nearest_level, verified
 
 Mask = NDArray[np.bool_]
 
-SHRINK = 0.85  # share of a group that is tried next when no slab through all of it is clear
+SHRINK = 0.85  # fraction of a group that is tried next when no slab through all of it is clear
 DRAWS = 8  # normals tried for a group that leaves a choice; the clearest is kept
 CLEARANCE = 4.0  # times the rounding error by which a slab must clear other points
 DEPENDENT = 1e-9  # of the group's extent
@@ -46,51 +90,30 @@ NORMALS = 3  # the random stream; 0 to 2 are hyperplanes, orders and directions
 
 @dataclass(frozen=True, eq=False)
 class ScaledPoints:
-    """Points in columns of like ranges: constant ones left out, the others multiplied by powers of two.
-
-    Attributes
-    ----------
-    X : ndarray of float64, shape (n_points, n_columns)
-    columns : ndarray of int
-        Which features the columns are.
-    exponents : ndarray of int
-        Column j is its feature times 2 ** -exponents[j].
-    n_features : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.slabs import ScaledPoints
-    >>> cloud = ScaledPoints.of(np.array([[0.0, 5.0, 8.0], [1.0, 5.0, 40.0]]))
-    >>> cloud.X
-    array([[0.  , 0.25],
-           [1.  , 1.25]])
-    >>> cloud.weights(np.array([[1.0, 1.0]]))
-    array([[1.     , 0.     , 0.03125]])
-    """
+    """Points in columns of like ranges: constant ones left out, the others multiplied by powers of two."""
 
     X: Floats
-    columns: NDArray[np.intp]
-    exponents: NDArray[np.int32]
+    columns: NDArray[np.intp]  # the feature in each column
+    exponents: NDArray[np.int32]  # column j is its feature times 2 ** -exponents[j]
     n_features: int
 
     @classmethod
     def of(cls, X: Floats) -> ScaledPoints:
-        """The cloud of some points, at least two of them different."""
+        """Scale points, at least two of them different."""
         high, low = X.max(axis=0), X.min(axis=0)
         columns = np.flatnonzero(high > low)
         exponents = np.frexp((high / 2 - low / 2)[columns])[1].astype(np.int32)
         return cls(np.ldexp(X[:, columns], -exponents), columns, exponents, X.shape[1])
 
     def weights(self, normals: Floats) -> Floats:
-        """Normals in the cloud's columns as weights of the features: the same inner products, exactly."""
+        """Weights of the features that give the same inner products as normals in the scaled columns, exactly."""
         weights = np.zeros((len(normals), self.n_features))
         weights[:, self.columns] = np.ldexp(normals, -self.exponents)
         return weights
 
     @cached_property
     def reach(self) -> Floats:
-        """The largest absolute value in each column."""
+        """Largest absolute value in each column."""
         return np.asarray(np.maximum(self.X.max(axis=0), -self.X.min(axis=0)))
 
     @cached_property
@@ -101,57 +124,30 @@ class ScaledPoints:
         sample = self.X[chosen]
         return max(1, int(np.linalg.matrix_rank(sample - sample.mean(axis=0))))
 
-    def most_in_group(self, asked: int | None) -> int:
-        """How many points to put on one hyperplane: as many as the span has dimensions, unless fewer are asked for."""
-        return min(self.rank, asked or self.rank)
-
-    def rounding(self, normals: Floats, centers: Floats) -> Floats:
-        """How far float64 may be from <w, x> - c, for any point and any order of summation."""
-        n = self.X.shape[1] + 3
-        gamma = n * U64 / (1 - n * U64)
-        return np.asarray(gamma * (np.abs(normals) @ self.reach + np.abs(centers)))
-
 
 @dataclass(frozen=True, eq=False)
 class Slab:
-    """The points x with ``|<normal, x> - center| < half_width``, in a cloud's columns.
-
-    Attributes
-    ----------
-    normal : ndarray of float64
-    center, half_width : float
-    inside : ndarray of int64
-        Positions of the points in the slab: the group, and free points that happen to be there.
-    clearance : float
-        The least distance between a point and an edge of the slab (its normal has length 1).
-    """
+    """Points x with ``|<normal, x> - center| < half_width``, in scaled columns; the normal has length 1."""
 
     normal: Floats
     center: float
     half_width: float
-    inside: Rows
-    clearance: float
+    inside: Rows  # positions of the points in the slab: the group, and free points that happen to be there
+    clearance: float  # the least distance between a point and an edge
 
 
-def slab_through(cloud: ScaledPoints, group: Rows, free: Mask, rng: np.random.Generator) -> Slab | None:
-    """A slab around a hyperplane through the first points of a group, as many of them as can be, or not even one.
-
-    Points that are free may lie in the slab or not; it avoids all others but the group's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.constructions.slabs import ScaledPoints, slab_through
-    >>> cloud = ScaledPoints.of(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
-    >>> slab = slab_through(cloud, np.array([1, 2]), np.zeros(4, dtype=bool), np.random.default_rng(0))
-    >>> slab.inside, round(slab.clearance, 3)
-    (array([1, 2]), 0.354)
-    """
-    group, basis = _independent(cloud.X, group)
+def slab_through(scaled: ScaledPoints, group: Rows, free: Mask, rng: np.random.Generator) -> Slab | None:
+    """Slab around a hyperplane through as many first points of a group as possible, clear of all that are not free."""
+    group, basis = _independent(scaled.X, group)
     size = len(group)
     while size:
-        normals = _normals(basis[:, : size - 1], rng)
-        slab = _widest(cloud, normals, group[:size], free)
+        # The basis is orthonormal (QR) and its first k vectors span the first k differences of the group: so a smaller
+        # group costs a projection, not another decomposition. Projected twice, against cancellation.
+        normals, spanned = rng.standard_normal((len(basis), DRAWS)), basis[:, : size - 1]
+        for _ in range(2):
+            normals -= spanned @ (spanned.T @ normals)
+            normals /= np.linalg.norm(normals, axis=0)
+        slab = _widest(scaled, np.ascontiguousarray(normals.T), group[:size], free)
         if slab is not None:
             return slab
         size = min(size - 1, int(np.ceil(SHRINK * size)))
@@ -159,41 +155,34 @@ def slab_through(cloud: ScaledPoints, group: Rows, free: Mask, rng: np.random.Ge
 
 
 def _independent(X: Floats, group: Rows) -> tuple[Rows, Floats]:
-    """Points of a group none of which depends on the others, and a basis of their differences, in their order."""
-    basis, triangle = np.linalg.qr(_differences(X, group))
+    """Affinely independent points of a group, and an orthonormal basis of their differences, in their order."""
+
+    def differences() -> Floats:
+        return np.asarray((X[group[1:]] - X[group[0]]).T)
+
+    basis, triangle = np.linalg.qr(differences())
     sizes = np.abs(triangle.diagonal())
     if len(group) > len(X.T) or (sizes <= DEPENDENT * sizes.max(initial=0.0)).any():
-        _, pivoted, order = scipy.linalg.qr(_differences(X, group), mode="economic", pivoting=True)
+        _, pivoted, order = scipy.linalg.qr(differences(), mode="economic", pivoting=True)
         sizes = np.abs(pivoted.diagonal())
         rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
         group = group[np.concatenate([[0], 1 + np.sort(order[:rank])]).astype(np.int64)][: X.shape[1]]
-        basis, _ = np.linalg.qr(_differences(X, group))
+        basis, _ = np.linalg.qr(differences())
     return group, basis
 
 
-def _differences(X: Floats, group: Rows) -> Floats:
-    return np.asarray((X[group[1:]] - X[group[0]]).T)
-
-
-def _normals(basis: Floats, rng: np.random.Generator) -> Floats:
-    """Random unit vectors orthogonal to a basis, one a row; projected twice, against cancellation."""
-    normals = rng.standard_normal((len(basis), DRAWS))
-    for _ in range(2):
-        normals -= basis @ (basis.T @ normals)
-        normals /= np.linalg.norm(normals, axis=0)
-    return np.ascontiguousarray(normals.T)
-
-
-def _widest(cloud: ScaledPoints, normals: Floats, members: Rows, free: Mask) -> Slab | None:
+def _widest(scaled: ScaledPoints, normals: Floats, members: Rows, free: Mask) -> Slab | None:
     """Of the slabs around hyperplanes with these normals, the one whose edges are farthest from all points."""
-    distances = cloud.X @ normals.T
+    distances = scaled.X @ normals.T
     own = distances[members]
     centers = (own.max(axis=0) + own.min(axis=0)) / 2
     np.abs(np.subtract(distances, centers, out=distances), out=distances)
     loose = free.copy()
     loose[members] = True
     nearest = np.min(distances, axis=0, initial=np.inf, where=~loose[:, None])
-    needed = 2 * CLEARANCE * cloud.rounding(normals, centers)
+    # E of the module's docstring: an error of <w, x> - c for any point and any order of summation.
+    terms = scaled.X.shape[1] + 3
+    needed = 2 * CLEARANCE * (terms * U64 / (1 - terms * U64) * (np.abs(normals) @ scaled.reach + np.abs(centers)))
     best: Slab | None = None
     for draw in range(len(normals)):
         column = distances[:, draw]
@@ -207,30 +196,197 @@ def _widest(cloud: ScaledPoints, normals: Floats, members: Rows, free: Mask) -> 
 
 
 def _widest_gap(loose: Floats, least: float, nearest: float) -> tuple[float, float]:
-    """The widest interval between ``least`` and ``nearest`` without any of the ``loose`` distances."""
+    """Widest interval between ``least`` and ``nearest`` without any of the ``loose`` distances."""
     if not np.isfinite(nearest):  # nothing to avoid
         nearest = 2 * max(float(loose.max()), 1.0)
+    if not least < nearest:
+        return least, least
     stops = np.unique(np.concatenate([[least], loose[(loose > least) & (loose < nearest)], [nearest]]))
-    widest = int(np.diff(stops).argmax()) if least < nearest else 0
-    return (float(stops[widest]), float(stops[widest + 1])) if least < nearest else (least, least)
+    widest = int(np.diff(stops).argmax())
+    return float(stops[widest]), float(stops[widest + 1])
 
 
 def next_slab(
-    cloud: ScaledPoints, points: DistinctPoints, todo: Rows, most: int, free: Rows, rng: np.random.Generator
+    scaled: ScaledPoints, points: DistinctPoints, todo: Rows, most: int, free: Rows, rng: np.random.Generator
 ) -> tuple[Slab, Rows]:
-    """A slab through the first of the points that are to do, at most ``most``, and those that it leaves to do.
-
-    ``cloud`` holds the points as they lie in space. If no slab sets the first point apart from those that are not free,
-    the error names it and the nearest of them.
-    """
+    """Slab through the first points of those left to do, at most ``most``, and the points that are left after it."""
     may = np.isin(np.arange(len(points)), free)
-    slab = slab_through(cloud, todo[:most], may, rng)
+    slab = slab_through(scaled, todo[:most], may, rng)
     if slab is not None:
         return slab, todo[np.isin(todo, slab.inside, invert=True)]
-    gaps = np.abs(cloud.X - cloud.X[todo[0]]).max(axis=1)
+    # No slab sets even the first point apart from those that are not free: name it and the nearest of them.
+    gaps = np.abs(scaled.X - scaled.X[todo[0]]).max(axis=1)
     gaps[may] = gaps[todo[0]] = np.inf
     raise AssumptionError(
         "that float64 can tell the points apart by a hyperplane",
         sorted((int(points.rows[todo[0]]), int(points.rows[gaps.argmin()]))),
         "They are too close together for their size: centre the data, or drop one of the rows.",
     )
+
+
+@dataclass(frozen=True)
+class Baum(Published):
+    """Slabs around hyperplanes through groups of points of one class.
+
+    Parameters
+    ----------
+    mode : {"or", "sum"}
+        Whether a point belongs to the class that has any slab around it, or slabs add up to one real output.
+    group_size : int, optional
+        The most points to put on one hyperplane; by default as many as the points' affine span has dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import Baum
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 2, 100)
+    >>> network = Baum().construct(X, y, random_state=0).network
+    >>> bool((network.decide(X) == y).all()), network.widths
+    (True, (10, 1))
+    """
+
+    mode: Literal["or", "sum"] = "or"
+    group_size: int | None = None
+
+    name = "baum"
+    citation = "E. B. Baum, On the capabilities of multilayer perceptrons, Journal of Complexity 4 (1988), 193-215"
+    activation = "threshold"
+    labels = ("binary",)
+    assumptions = "general position (repaired where it fails)"
+    counts = ("group_size",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("mode", self.mode, ("or", "sum"))
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        base = points.largest_class()
+        with single_threaded_blas():
+            scaled = ScaledPoints.of(points.X)
+            slabs, trace = class_slabs(scaled, points, base, self.group_size, exclusive=self.mode == "sum", root=root)
+        output, decoder = slab_claims(trace.detector_classes, base, points.n_classes)
+        if self.mode == "sum":
+            steps = (trace.detector_classes - base).astype(np.float64)
+            weights = np.stack([steps, -steps], axis=1).reshape(1, -1)
+            output = Layer(Dense(weights), np.array([float(base)]), None)
+            decoder = nearest_level(range(points.n_classes))
+        return verified(Network((slab_layer(scaled, slabs), output), decoder), points, trace)
+
+
+def class_slabs(
+    scaled: ScaledPoints,
+    points: DistinctPoints,
+    base: int,
+    group_size: int | None,
+    *,
+    exclusive: bool,
+    root: np.random.SeedSequence,
+) -> tuple[list[Slab], Trace]:
+    """Slabs that catch every point of every class but ``base``; exclusive, if a point may lie in one slab only."""
+    most = min(scaled.rank, group_size or scaled.rank)
+    slabs: list[Slab] = []
+    classes: list[int] = []
+    coverage: list[int] = []
+    for code in points.classes_but(base):
+        # In random order, since neighbours in a sorted table often depend on each other.
+        todo = stream(root, ORDER, code).permutation(points.of_class(code))
+        while len(todo):
+            free = todo if exclusive else points.of_class(code)
+            slab, left = next_slab(scaled, points, todo, most, free, stream(root, NORMALS, len(slabs)))
+            slabs.append(slab)
+            classes.append(code)
+            coverage.append(len(todo) - len(left))
+            todo = left
+    return slabs, Trace(coverage=np.array(coverage, dtype=np.int64), detector_classes=np.array(classes, dtype=np.int64))
+
+
+def slab_layer(scaled: ScaledPoints, slabs: list[Slab]) -> Layer:
+    """Two threshold units for each slab: beyond its lower edge, beyond its upper edge."""
+    weights = np.repeat(scaled.weights(np.array([slab.normal for slab in slabs])), 2, axis=0)
+    edges = [[slab.center - slab.half_width, slab.center + slab.half_width] for slab in slabs]
+    return Layer(Dense(weights), -np.array(edges).ravel(), THRESHOLD)
+
+
+def slab_claims(classes: Codes, base: int, n_classes: int) -> tuple[Layer, Decoder]:
+    """Output layer for slabs that claim points for their classes."""
+    return claim_output(np.repeat(classes, 2), np.tile([1.0, -1.0], len(classes)), base, n_classes)
+
+
+@dataclass(frozen=True)
+class Bubeck(Published):
+    """Four ReLUs for each group of points on a hyperplane.
+
+    Parameters
+    ----------
+    group_size : int, optional
+        The most points to put on one hyperplane; by default as many as the points' affine span has dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.constructions import Bubeck
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.standard_normal((100, 10)), rng.integers(0, 3, 100)
+    >>> network = Bubeck().construct(X, y, random_state=0).network
+    >>> bool((network.decide(X) == y).all()), network.widths
+    (True, (40, 1))
+    """
+
+    group_size: int | None = None
+
+    name = "bubeck"
+    citation = (
+        "S. Bubeck, R. Eldan, Y. T. Lee, D. Mikulincer, Network size and weights size for memorization with two-layers "
+        "neural networks, NeurIPS 2020, arXiv:2006.02855"
+    )
+    activation = "relu"
+    labels = ("binary", "multiclass", "real")
+    assumptions = "general position (repaired where it fails)"
+    counts = ("group_size",)
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+        levels = np.linspace(-1.0, 1.0, points.n_classes)
+        with single_threaded_blas():
+            scaled = ScaledPoints.of(points.X)
+            slabs = self._slabs(scaled, points, root)
+            hidden, output = _derivatives(scaled, slabs, levels[points.y])
+        trace = Trace(coverage=np.array([len(slab.inside) for slab in slabs]))
+        return verified(Network((hidden, output), nearest_level(levels)), points, trace)
+
+    def _slabs(self, scaled: ScaledPoints, points: DistinctPoints, root: np.random.SeedSequence) -> list[Slab]:
+        """Slabs such that every point lies in exactly one."""
+        most = min(scaled.rank, self.group_size or scaled.rank)
+        shuffled = stream(root, ORDER).permutation(len(points))
+        todo: Rows = shuffled[np.argsort(points.y[shuffled], kind="stable")]
+        slabs: list[Slab] = []
+        while len(todo):
+            # A group of one label has v = 0, so further points of that label may lie in its slab for free.
+            labels = points.y[todo[:most]]
+            same = todo[points.y[todo] == labels[0]] if (labels == labels[0]).all() else todo[:0]
+            slab, todo = next_slab(scaled, points, todo, most, same, stream(root, NORMALS, len(slabs)))
+            slabs.append(slab)
+        return slabs
+
+
+def _derivatives(scaled: ScaledPoints, slabs: list[Slab], targets: Floats) -> tuple[Layer, Layer]:
+    """Four ReLUs for each slab, and the output that adds up the functions f_G of the module's docstring."""
+    normals, biases, outputs = [], [], []
+    for slab in slabs:
+        # The affine function of smallest slope that has the group's labels.
+        X, labels = scaled.X[slab.inside], targets[slab.inside]
+        slope, offset = np.zeros(X.shape[1]), float(labels[0])
+        if not (labels == labels[0]).all():
+            slope = np.linalg.lstsq(X[1:] - X[0], labels[1:] - labels[0], rcond=None)[0]
+            offset = float(np.mean(labels - X @ slope))
+        distance = np.abs(np.abs(scaled.X @ slab.normal - slab.center) - slab.half_width)
+        value = np.abs(scaled.X @ slope + offset)
+        allowed = np.min(distance[value > 0] / value[value > 0], initial=1.0)
+        step = float(2.0 ** np.floor(np.log2(allowed / 2)))
+        tilted, lift = slab.normal + step * slope, step * offset
+        low, high = slab.center - slab.half_width, slab.center + slab.half_width
+        normals += [tilted, slab.normal, tilted, slab.normal]
+        biases += [lift - low, -low, lift - high, -high]
+        outputs += [1.0 / step, -1.0 / step, -1.0 / step, 1.0 / step]
+    hidden = Layer(Dense(scaled.weights(np.array(normals))), np.array(biases), RELU)
+    return hidden, Layer(Dense(np.array([outputs])), np.zeros(1), None)

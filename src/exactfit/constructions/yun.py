@@ -48,7 +48,7 @@ SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 
 
 
 def _shape(n_points: int) -> tuple[int, int]:
-    """How many groups of how many points: an even number near the square root."""
+    """Number of groups, and of points in each: an even number near the square root."""
     places = 2 * max(1, round(np.sqrt(n_points) / 2))
     return -(-n_points // places), places
 
@@ -84,8 +84,7 @@ class Yun(Published):
     labels = ("binary", "multiclass", "real")
     assumptions = "a direction along which all points lie apart"
 
-    def __post_init__(self) -> None:
-        self._check_counts("tries")
+    counts = ("tries",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
         levels = np.linspace(-1.0, 1.0, points.n_classes)
@@ -98,16 +97,21 @@ class Yun(Published):
                 points.rows,
                 "Centre and scale the data.",
             )
-        network = Network(zigzags.layers(line.direction), nearest_level(levels))
+        # Distances beyond borders; zigzags cut off at -1 and 1, as two ReLUs each; their sum less 1.
+        n_units = len(zigzags.start)
+        biases = (zigzags.start[:, None] + np.array([1.0, -1.0])).ravel()
+        layers = (
+            Layer(Dense(np.tile(line.direction, (len(zigzags.borders), 1))), -zigzags.borders, RELU),
+            Layer(Dense(np.repeat(zigzags.weights(), 2, axis=0)), biases, RELU),
+            Layer(Dense(np.tile([1.0, -1.0], n_units)[None, :]), np.array([-1.0 - n_units]), None),
+        )
+        network = Network(layers, nearest_level(levels))
         return verified(network, points, Trace(n_drawn=len(found)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Points on a line in groups of neighbours, one a row: values, labels, borders, and the least slope for each.
-
-    A last group that is not full is filled up with points beyond the end, of label 0.
-    """
+    """Points on a line in groups of neighbours, one a row: values, labels, borders, and the least slope for each."""
 
     values: Floats
     targets: Floats
@@ -118,8 +122,9 @@ class _Cells:
     def of(cls, values: Floats, targets: Floats) -> _Cells:
         n_groups, places = _shape(len(values))
         n_more = n_groups * places - len(values)
-        pace = (values[-1] - values[0]) / (len(values) - 1)
-        beyond = values[-1] + pace * np.arange(1, n_more + 1)
+        # A last group that is not full is filled up with points beyond the end, of label 0.
+        mean_gap = (values[-1] - values[0]) / (len(values) - 1)
+        beyond = values[-1] + mean_gap * np.arange(1, n_more + 1)
         groups = np.concatenate([values, beyond]).reshape(n_groups, places)
         labels = np.concatenate([targets, np.zeros(n_more)]).reshape(n_groups, places)
         gaps = np.diff(groups, axis=1)
@@ -131,26 +136,24 @@ class _Cells:
 
     @property
     def before(self) -> Floats:
-        """From each group's first border to its points."""
+        """Distances from each group's first border to its points."""
         return self.values - self.borders[:-1, None]
 
     @property
     def after(self) -> Floats:
-        """From its points to its last border."""
+        """Distances from its points to its last border."""
         return self.borders[1:, None] - self.values
 
     def places(self) -> NDArray[np.intp]:
-        """Which place of each group (rows) each unit (columns) serves: even and odd ones in turn.
-
-        Of units of the same sign, the one that would end a group highest gets the place farthest from the border
-        in the next.
-        """
+        """Place of each group (rows) that each unit (columns) serves: even and odd ones in turn."""
         n_groups, n_places = self.values.shape
         served = np.empty((n_groups, n_places), dtype=np.intp)
         served[0] = np.arange(n_places)
         slopes = np.ones(n_places)
         before, after = self.before, self.after
         for group in range(1, n_groups):
+            # Of units of the same sign, the one that would end a group highest gets the place farthest from the border
+            # in the next.
             heights = slopes * after[group - 1, served[group - 1]]
             for parity in (0, 1):
                 units = np.flatnonzero(served[group - 1] % 2 == parity)
@@ -161,7 +164,7 @@ class _Cells:
 
 @dataclass(frozen=True, eq=False)
 class _Zigzags:
-    """The second layer's units as functions on the line: slopes (groups, units), and values at the first border."""
+    """Second-layer units as functions on the line: slopes (groups, units), and values at the first border."""
 
     borders: Floats
     slopes: Floats
@@ -187,7 +190,7 @@ class _Zigzags:
 
     @property
     def size(self) -> float:
-        """The largest sum of sizes that a unit of the second layer may meet; infinite if something is not finite."""
+        """Largest sum of sizes that a unit of the second layer may meet; infinite if something is not finite."""
         with np.errstate(all="ignore"):
             sizes = np.abs(self.weights()) @ (self.borders[-1] - self.borders) + np.abs(self.start)
         return float(np.nan_to_num(sizes, nan=np.inf, posinf=np.inf).max())
@@ -195,18 +198,6 @@ class _Zigzags:
     def weights(self) -> Floats:
         """Changes of slope at the borders: one row for each unit."""
         return np.diff(self.slopes, axis=0, prepend=0.0, append=0.0).T
-
-    def layers(self, direction: Floats) -> tuple[Layer, Layer, Layer]:
-        """Distances beyond borders; zigzags cut off at -1 and 1, as two ReLUs each; their sum less 1."""
-        n_units = len(self.start)
-        first = np.tile(direction, (len(self.borders), 1))
-        biases = (self.start[:, None] + np.array([1.0, -1.0])).ravel()
-        last = np.tile([1.0, -1.0], n_units)[None, :]
-        return (
-            Layer(Dense(first), -self.borders, RELU),
-            Layer(Dense(np.repeat(self.weights(), 2, axis=0)), biases, RELU),
-            Layer(Dense(last), np.array([-1.0 - n_units]), None),
-        )
 
 
 def _run(first: Floats, before: Floats, after: Floats, steps: Floats) -> Floats:
