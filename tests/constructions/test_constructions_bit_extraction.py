@@ -17,9 +17,9 @@ from exactfit.constructions.deep_narrow import (
     Sum,
     Tape,
     distant_keys,
-    gate,
     hat,
     pack,
+    pass_if_on,
     plateau,
     step,
     take_bit,
@@ -72,7 +72,7 @@ def test_numbers_come_out_of_a_code_as_they_went_in(numbers):
 def test_a_gate_lets_a_number_through_or_nothing(number, bit):
     tape = Tape([1], 0)
     live = {"number": Sum({}, number), "bit": tape.key}
-    live = tape.carry({"passed": gate(live, "number", "bit", 3)})
+    live = tape.carry({"passed": pass_if_on(live, "number", "bit", 3)})
     assert evaluate(tape, live["passed"], [bit]) == [number * bit]
 
 

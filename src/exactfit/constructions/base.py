@@ -168,7 +168,7 @@ def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tu
 
 
 def nearest_level(levels: Sequence[float] | Floats) -> Decoder:
-    """Decoder of one real output to the class whose level is nearest."""
+    """Return the decoder of one real output to the class whose level is nearest."""
     return Decoder("nearest", tuple(range(len(levels))), tuple(float(level) for level in levels))
 
 

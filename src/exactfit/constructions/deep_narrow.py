@@ -131,7 +131,7 @@ def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
 
 
 def _widest_gap(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]:
-    """The direction whose closest values are farthest apart, and a scale that may just not spread them enough."""
+    """Choose the direction whose closest values are farthest apart, and a scale just too small to spread them."""
     size = int(np.frexp(np.abs(X).max())[1])
     with single_threaded_blas():
         values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
@@ -253,8 +253,8 @@ def take_bit(live: Registers, bit: str, source: str, place: int, target: str) ->
     live[target] = found if target not in live else 2 * live[target] + found
 
 
-def gate(live: Registers, number: str, bit: str, n_bits: int) -> Sum:
-    """A number of few bits where the bit is on and nothing elsewhere, once a layer has cut it at zero."""
+def pass_if_on(live: Registers, number: str, bit: str, n_bits: int) -> Sum:
+    """Return a number of few bits where the bit is on and nothing elsewhere, once a layer has cut it at zero."""
     return live.pop(number) + (live.pop(bit) - 1) * (1 << n_bits)
 
 
@@ -340,7 +340,7 @@ def _read_group(tape: Tape, live: Registers, size: int, key_bits: int, n_label_b
                 take_bit(live, "label bit", "labels", label_place, "label")
         found = live.pop("found")
         live = tape.advance(live, {"hit": plateau(live["key"], found)})
-        live["claim"] = gate(live, "label", "hit", n_label_bits)
+        live["claim"] = pass_if_on(live, "label", "hit", n_label_bits)
         live = tape.carry(live)
         live["out"] = live.pop("claim") + live.pop("out", Sum({}))
     return live["out"]
@@ -403,7 +403,7 @@ def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
 
 
 def _border(keys: NDArray[np.object_]) -> int | None:
-    """The first number past the middle at which the line can be folded; None if the line would not get shorter."""
+    """Find the first number past the middle at which the line can be folded; None if it would not get shorter."""
     length = int(keys.max()) + 1
     small = keys.astype(np.int64) if length < 2**62 else keys
     first = -(-length // 2)
@@ -441,7 +441,7 @@ class _Layout(NamedTuple):
         for i in range(self.cell):
             # The label of the next place, and whether it is the key's; meanwhile, the claim of the place before.
             if i:
-                live["claim"] = gate(live, "label", "hit", n_bits)
+                live["claim"] = pass_if_on(live, "label", "hit", n_bits)
             for bit in range(n_bits):
                 place = (self.cell - i) * n_bits - 1 - bit
                 bumps = {"bit": step(live["code"], 1 << place)}
@@ -451,13 +451,13 @@ class _Layout(NamedTuple):
                 take_bit(live, "bit", "code", place, "label")
                 if "claim" in live:
                     live["out"] = live.pop("claim") + live.pop("out", Sum({}))
-        live["claim"] = gate(live, "label", "hit", n_bits)
+        live["claim"] = pass_if_on(live, "label", "hit", n_bits)
         live = tape.carry({name: live[name] for name in ("claim", "out") if name in live})
         return live["claim"] + live.get("out", Sum({}))
 
 
 def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Layout:
-    """The layout with the fewest layers, of several lengths of segments and cells."""
+    """Choose the layout with the fewest layers, of several lengths of segments and cells."""
     length, layouts = int(keys.max()) + 1, []
     for factor in SEGMENTS:
         segment = factor * len(keys)
@@ -499,7 +499,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
 
 
 def _first_fit(taken: NDArray[np.bool_], profile: Rows) -> int:
-    """The least offset at which a profile meets nothing that is taken."""
+    """Return the least offset at which a profile meets nothing that is taken."""
     padded = np.pad(taken, (0, int(profile.max()) + WINDOW))
     for low in range(0, len(taken) + 1, WINDOW):
         meets = np.zeros(WINDOW, dtype=bool)

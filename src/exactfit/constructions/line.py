@@ -323,7 +323,7 @@ class Zhang(Published):
 
 
 def _with_ramps(points: DistinctPoints, line: Line) -> tuple[Network, Rows]:
-    """Network of ramps, and the points beside the narrowest gap if its error may be too large."""
+    """Build the network of ramps; return it with the points at the narrowest gap if its error may be too large."""
     places, labels = line.changes(points.y), points.y[line.order].astype(np.float64)
     low, high = (ends[places] for ends in line.gaps())
     with np.errstate(over="ignore", invalid="ignore"):
@@ -343,7 +343,7 @@ def _with_ramps(points: DistinctPoints, line: Line) -> tuple[Network, Rows]:
 
 
 def _with_slopes(points: DistinctPoints, line: Line) -> tuple[Network, Rows]:
-    """The published network, and the points at which its error is too large."""
+    """Build the published network; return it with the points at which its error is too large."""
     values, labels = line.values[line.order], points.y[line.order].astype(np.float64)
     step = max((values[-1] - values[0]) / len(values), 2 * float(np.spacing(np.abs(values).max())))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -134,7 +134,7 @@ class _Search:
                 clear = self.inside[left] @ normals.T - offsets < -4 * self.error
                 held = left[clear.all(axis=1)]
                 waiting[held] = False
-                least = min(float(heights.max(axis=1).min()) for _, heights in self._heights(normals, offsets))
+                least = min(float(distances.max(axis=1).min()) for _, distances in self._beyond(normals, offsets))
                 exponent = 1 - int(np.frexp(least)[1])
                 faces = np.ldexp(normals, exponent), np.ldexp(offsets, exponent)
                 yield Polytope(self.code, *faces, int(self.places[place]), len(held))
@@ -168,8 +168,8 @@ class _Search:
     def _pruned(self, normals: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         """Drop faces that cut off nothing alone."""
         beyond = np.empty((len(offsets), len(self.rest)), dtype=bool)
-        for tile, heights in self._heights(normals, offsets):
-            beyond[:, tile] = (heights > 6 * self.error).T
+        for tile, distances in self._beyond(normals, offsets):
+            beyond[:, tile] = (distances > 6 * self.error).T
         crossed, kept = beyond.sum(axis=0), np.ones(len(offsets), dtype=bool)
         for face, cut_off in enumerate(beyond):
             if (crossed[cut_off] > 1).all():
@@ -177,7 +177,7 @@ class _Search:
                 crossed -= cut_off
         return normals[kept], offsets[kept]
 
-    def _heights(self, normals: Floats, offsets: Floats) -> Iterator[tuple[slice, Floats]]:
+    def _beyond(self, normals: Floats, offsets: Floats) -> Iterator[tuple[slice, Floats]]:
         """Distances of the rest beyond each face, a tile of points at a time."""
         for tile in row_tiles(self.rest, TILE_ROWS):
             yield tile, self.rest[tile] @ normals.T - offsets

@@ -54,8 +54,7 @@ from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
-from ..geometry.ball_covers import Balls, reaching
-from ..geometry.greedy import cover_by_balls
+from ..geometry.ball_covers import Balls, cover_by_balls, reaching
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix

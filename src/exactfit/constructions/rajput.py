@@ -82,7 +82,7 @@ class Rajput(Published):
 
 
 def _groups(bits: Bits) -> Rows:
-    """Number the distinct rows of bits: equal numbers for equal rows."""
+    """Return numbers of the rows of bits, equal where the rows are."""
     packed = np.packbits(bits, axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
     return np.unique(rows, return_inverse=True)[1].astype(np.int64)
@@ -98,7 +98,7 @@ def _mixed(bits: Bits, y: Codes) -> Bits:
 
 
 def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
-    """Hyperplanes that tell points of different labels apart, and the number of random ones among them."""
+    """Hyperplanes that separate points of different labels, and the number of random ones among them."""
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     planes = source.blocks(0, 1).head(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
@@ -133,7 +133,7 @@ def _pairs(rows: Rows, groups: Rows, y: Codes) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _compress(bits: Bits, y: Codes, root: np.random.SeedSequence) -> tuple[Bits, Bits]:
-    """Subsets of the bits, and their parities for every point, which still tell labels apart."""
+    """Random subsets of the bits whose parities still separate labels, and these parities for every point."""
     n, width = bits.shape
     length = max(1, int(np.ceil(2 * np.log2(n))))
     for attempt in count():

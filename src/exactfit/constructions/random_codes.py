@@ -177,7 +177,7 @@ def _code(X: Floats, planes: Hyperplanes) -> NDArray[np.float32]:
 
 
 def _overlaps(code: NDArray[np.float32], own: Rows) -> Overlaps:
-    """Number of bits that each point of a class has in common with every point; integers below 2^24 are exact."""
+    """Count the bits that points of a class share with every point; integers below 2^24 are exact."""
     return (code[own] @ code.T).astype(np.int32)
 
 

@@ -48,7 +48,7 @@ SLACK = 1.5  # others are cut off where they would be beyond 2, not just beyond 
 
 
 def _shape(n_points: int) -> tuple[int, int]:
-    """Number of groups, and of points in each: an even number near the square root."""
+    """Return the number of groups, and of points in each: an even number near the square root."""
     places = 2 * max(1, round(np.sqrt(n_points) / 2))
     return -(-n_points // places), places
 
@@ -196,7 +196,7 @@ class _Zigzags:
         return float(np.nan_to_num(sizes, nan=np.inf, posinf=np.inf).max())
 
     def weights(self) -> Floats:
-        """Changes of slope at the borders: one row for each unit."""
+        """Return the changes of slope at the borders: one row for each unit."""
         return np.diff(self.slopes, axis=0, prepend=0.0, append=0.0).T
 
 
