@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactfit._support.console import silent
-from exactfit.geometry.greedy import greedy_cover
+from exactfit.geometry.ball_covers import greedy_cover
 
 
 @settings(max_examples=300)

@@ -16,7 +16,7 @@ from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit.geometry import mean_width
-from exactfit.geometry.widths import finite_width_bound, sparse_width_bound, subspace_width_bound, width_bounds
+from exactfit.geometry.widths import finite_width_bound, sparse_width_bound, subspace_width_bound
 
 OF_A_NORMAL = math.sqrt(2 / math.pi)
 
@@ -71,8 +71,12 @@ def test_the_interval_holds_its_level() -> None:
 
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_upper_estimates_are_above(name: str) -> None:
-    A, width = CLOSED_FORMS[name]
-    assert all(width <= bound + 1e-12 for bound in width_bounds(np.asarray(A)).values())
+    A, width = (np.asarray(CLOSED_FORMS[name][0]), CLOSED_FORMS[name][1])
+    reach = float(np.linalg.norm(A, axis=1).max())
+    entries = int((A != 0).sum(axis=1).max())
+    assert width <= finite_width_bound(len(A), reach) + 1e-12
+    assert width <= subspace_width_bound(int(np.linalg.matrix_rank(A)), reach) + 1e-12
+    assert width <= sparse_width_bound(entries, A.shape[1], reach) + 1e-12
 
 
 def test_upper_estimates_are_the_formulas() -> None:

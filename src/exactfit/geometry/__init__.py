@@ -1,4 +1,4 @@
-"""The theorem's quantities for your data, which say why a network is as large as it is.
+"""The theorem's quantities for your data, which explain the size of a network.
 
 ``neighbours`` and ``widths`` measure the data, ``covering`` covers each class by balls that fit between the classes
 and by those that infinitely many hyperplanes would give, ``theorem`` turns these into the theorem's numbers and
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .widths import mean_width as mean_width
     from .widths import sparse_width_bound as sparse_width_bound
     from .widths import subspace_width_bound as subspace_width_bound
-    from .widths import width_bounds as width_bounds
 
 _HOMES = {
     "calibration": ["Calibration", "calibrate"],
@@ -49,7 +48,7 @@ _HOMES = {
         "Bounds", "Constants", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
     ],
     "widths": [
-        "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound", "width_bounds",
+        "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound",
     ],
 }  # fmt: skip
 

@@ -1,10 +1,10 @@
-"""Balls around points: which points they hold, and how few of them cover two classes as a mutual covering asks.
+"""Balls around points: the points that they hold, greedy covers by few of them, and mutual covers of two classes.
 
 Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
-again by differences, and then exactly. :class:`Balls` answers what the cover step asks (see ``construct.evidence``),
+again by differences, and then exactly. :class:`Balls` answers what the cover step asks (see ``construct/evidence.py``),
 with squared distances in place of counts: so the same cover, over the same order, gives balls in place of detectors.
 
-A mutual covering is built from greedy covers of both sides, then pruned in turns; see ``covering`` for what it is.
+A mutual covering is built from greedy covers of both sides, then pruned in turns; see ``covering`` for its definition.
 """
 
 from __future__ import annotations
@@ -12,32 +12,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squares, settle_squares
+from .._kernels.limits import gains as count_gains
+from .._support.console import Progress, silent
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import Threads, Work, single_threaded_blas
-from ..construct.distinct import ClassOrder
-from ..construct.evidence import Columns, Pieces
+from ..construct import Recipe
+from ..construct.cover import HEIGHTS_AT_ONCE, cover_classes, cover_each
+from ..construct.distinct import ClassOrder, Cover, Share, candidates_of
+from ..construct.evidence import HERE, Columns, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
 from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
-from .greedy import greedy_cover
+from ..network.bits import n_words
 from .widths import MeanWidth, mean_widths
 
 COLUMN_TILE = 2048  # columns of one product of balls
-DOUBTS = 4096  # room for close calls of a block, which are few; counted again where there are more
+DOUBTS = 4096  # close calls of a block that are expected, for they are few; counted again where there are more
 KEPT_BYTES = 2**29  # points made ready are kept up to half a GiB, and made again beyond
 CENTERS_AT_ONCE = 64  # rows of the table of claims that are unpacked at a time
-ROUNDS = 20  # turns of pruning at most; two in vain end it
+ROUNDS = 20  # rounds of pruning at most; two in vain end it
 
 
-@dataclass(frozen=True, eq=False)
-class ReadyColumns:
+class ReadyColumns(NamedTuple):
     """Columns in tiles, with their sides of products where these are kept, in float32 or float64."""
 
     tiles: list[Columns]
@@ -46,10 +49,7 @@ class ReadyColumns:
 
 
 class Balls:
-    """Balls around points, one for every column (a place of the cloud), given by squared radii in its scale.
-
-    A point within rounding of the limit counts as outside; subclasses know better.
-    """
+    """Balls around points, one for every column (a place of the point set), given by squared radii in its scale."""
 
     def __init__(self, cloud: Cloud, squares: Floats, threads: Threads, witnesses: Columns | None = None) -> None:
         self.cloud, self.squares, self.threads = cloud, squares, threads
@@ -61,11 +61,11 @@ class Balls:
         return self.squares[anchors], self.witnesses[anchors]
 
     def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
-        """The squared radii themselves."""
+        """Squared radii themselves."""
         return cast("list[float]", limits.tolist())
 
     def cost(self, rest: Pieces) -> int:
-        """Limits are known beforehand; what one candidate costs are the distances within its class."""
+        """Words of work for one candidate: limits are known, so only the distances within its class count."""
         return max(1, self.cloud.dimension * len(self.cloud) // 8)
 
     def select(self, columns: Columns | slice) -> ReadyColumns:
@@ -78,7 +78,7 @@ class Balls:
         return ReadyColumns(tiles, sides, single)
 
     def heights(self, anchors: Columns, selected: ReadyColumns) -> Floats:
-        """Squared distances, right about on which side of the anchor's limit they lie."""
+        """Squared distances, right about the side of the anchor's limit that they are on."""
         stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
         out = np.empty((len(anchors), stops[-1]))
         if not out.size:
@@ -114,12 +114,12 @@ class Balls:
         return values
 
     def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
-        """Which columns lie in their anchor's ball, where rounding cannot tell."""
+        """Mask of the columns in their anchor's ball among close calls; none unless a subclass decides exactly."""
         return np.zeros(len(anchors), dtype=bool)
 
 
 def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[Cloud, Floats, Columns]:
-    """Balls that reach to the nearest point of another class: columns in class order, squares, and who set them."""
+    """Balls that reach to the nearest point of another class: columns in class order, squares, witnesses."""
     rows = classes.rows.astype(np.int64)
     return Cloud(X, rows), nearest.squares[rows], np.argsort(rows)[nearest.rows[rows]]
 
@@ -151,7 +151,7 @@ class ClosedBalls(Balls):
         self.radii = radii
 
     def holds(self, anchors: Columns, selected: ReadyColumns) -> NDArray[np.bool_]:
-        """Which selected columns lie in which anchor's ball."""
+        """Table of the selected columns in each anchor's ball."""
         return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
 
     def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
@@ -162,15 +162,99 @@ class ClosedBalls(Balls):
         return np.asarray(inside)
 
 
-def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
-    """f(t) = constant * t / sqrt(log(e max_bias / t)), for 0 < t < e max_bias.
+def cover_by_balls(
+    balls: Evidence, order: ClassOrder, targets: tuple[int, ...], selection: str, memory: int,
+    root: np.random.SeedSequence, progress: Progress = silent,
+) -> list[Cover]:  # fmt: skip
+    """One cover for every target class: anchors in the order of candidates, or greedily (``selection="greedy"``)."""
+    if selection == "random":
+        return cover_classes(balls, order, targets, Recipe(), root, progress)
+    shares = Share.of_each(order, candidates_of(order, targets, root), np.ones(int(order.starts[-1]), dtype=np.int64))
+    return cover_each(balls, shares, lambda share, log: greedy_cover(balls, *share[:3], memory, log), progress)
 
-    Examples
-    --------
-    >>> from exactfit.geometry.ball_covers import admissible_radius
-    >>> admissible_radius(1.0, max_bias=1.0)
-    1.0
-    """
+
+def greedy_cover(
+    evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, memory: int, progress: Progress
+) -> Cover:
+    """Cover by always taking the candidate that claims most unclaimed points, the lowest column on a tie."""
+    # Candidates are all columns of the class if their packed coverage rows fit in ``memory`` bytes; otherwise a pool of
+    # as many as fit, taken in the given order and refilled from unclaimed untried columns whenever no candidate of it
+    # gains anything.
+    cover = Cover()
+    start, total = target[0], target[1] - target[0]
+    capacity = max(1, memory // (8 * n_words(total)))
+    unclaimed, untried = np.ones(total, dtype=bool), order
+    while unclaimed.any() and len(untried):
+        pool, untried = np.sort(untried[:capacity]), untried[capacity:]
+        candidates = _Pool.fill(evidence, pool, target, rest, progress)
+        cover.n_rejected += int(unclaimed[np.setdiff1d(pool, candidates.anchors) - start].sum())
+        _drain(candidates, evidence, cover, unclaimed, start)
+        progress("detectors", total - int(unclaimed.sum()), total)
+        untried = untried[unclaimed[untried - start]]
+    cover.uncovered = start + np.flatnonzero(unclaimed)
+    return cover
+
+
+class _Pool(NamedTuple):
+    """Candidates with limits and packed coverage rows (bit t: it claims the t-th point of the class)."""
+
+    anchors: Columns
+    limits: NDArray[Any]
+    witnesses: Columns
+    rows: NDArray[np.uint64]
+
+    @classmethod
+    def fill(cls, evidence: Evidence, anchors: Columns, target: tuple[int, int], rest: Pieces, log: Progress) -> _Pool:
+        """Examine all candidates; those without a positive limit are left out."""
+        size = max(1, min(HERE.largest_block, HEIGHTS_AT_ONCE // (target[1] - target[0])))
+        blocks = []
+        everyone = evidence.select(slice(*target))
+        for low in range(0, len(anchors), size):
+            block = anchors[low : low + size]
+            limits, witnesses = evidence.limits(block, rest)
+            usable = limits > 0
+            heights = evidence.heights(block[usable], everyone)
+            blocks.append((block[usable], limits[usable], witnesses[usable], _pack(heights < limits[usable, None])))
+            log("candidates", low + len(block), len(anchors))
+        # Blocks of one row each would be joined column by column: rows have to be contiguous.
+        return cls(*(np.ascontiguousarray(np.concatenate(column)) for column in zip(*blocks, strict=True)))
+
+
+def _pack(claims: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    padded = np.zeros((len(claims), -(-claims.shape[1] // 64) * 64), dtype=bool)
+    padded[:, : claims.shape[1]] = claims
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def _drain(pool: _Pool, evidence: Evidence, cover: Cover, unclaimed: NDArray[np.bool_], start: int) -> None:
+    """Accept the best candidate until none gains anything."""
+    # Gains only fall, so an outdated gain is an upper bound: the first candidate that keeps the lead after being
+    # counted anew is the best, and the lowest such column.
+    left = _pack(unclaimed[None, :])[0]
+    stale = np.empty(len(pool.anchors), dtype=np.int64)
+    count_gains(pool.rows, left, np.arange(len(stale)), stale)
+    while len(stale) and stale.max() > 0:
+        best = np.array([stale.argmax()])
+        before = int(stale[best[0]])
+        count_gains(pool.rows, left, best, fresh := np.empty(1, dtype=np.int64))
+        stale[best] = fresh
+        if int(fresh[0]) < before:
+            continue
+        row = pool.rows[best[0]]
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little", count=len(unclaimed)).astype(bool)
+        places = np.flatnonzero(bits & unclaimed)
+        unclaimed[places] = False
+        # The anchor may be covered already; its own detector has to fire on it all the same.
+        seen = evidence.select(np.append(start + places, pool.anchors[best]))
+        highest = evidence.heights(pool.anchors[best], seen).max(axis=1)
+        stored = evidence.stored_limits(pool.limits[best], highest)
+        cover.accept(pool.anchors[best], stored, pool.witnesses[best], np.array([len(places)]))
+        left &= ~row
+        stale[best] = 0
+
+
+def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> Any:
+    """f(t) = constant * t / sqrt(log(e max_bias / t)), for 0 < t < e max_bias."""
     distance = np.asarray(distance, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
         radius = constant * distance / np.sqrt(1.0 + np.log(max_bias / distance))
@@ -179,7 +263,7 @@ def admissible_radius(distance: Any, max_bias: float, constant: float = 1.0) -> 
 
 @dataclass(frozen=True)
 class CoverOptions:
-    """What ``mutual_covering`` was asked for."""
+    """Options of ``mutual_covering``."""
 
     max_bias: float
     constant: float
@@ -219,7 +303,7 @@ class ClassCover:
 
     @property
     def count(self) -> int:
-        """How many balls: an upper bound of the smallest covering number."""
+        """Number of balls: an upper bound of the smallest covering number."""
         return len(self.centers)
 
     def component(self, index: int) -> Rows:
@@ -227,7 +311,7 @@ class ClassCover:
         return self.members[self.starts[index] : self.starts[index + 1]]
 
     def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
-        """omega of this side: the largest w^2(component - centre) / distance^3; with ends of its interval."""
+        """Local complexity omega of this side: the largest w^2(component - centre) / distance^3."""
         widths = getattr(self.mean_widths, which)
         with np.errstate(over="ignore"):
             return float(np.max(np.square(widths) / self.distances**3, initial=0.0))
@@ -246,35 +330,15 @@ class PairBuilder:
         """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
         nearest = nearest_other(self.X, self.codes, self.work)
         limits = self.limits(nearest.distances[self.order.rows])
-        centers = [self._cover(side, limits) for side in (0, 1)]
-        self._prune(centers)
-        both = self.order.rows[np.concatenate(centers)]
-        gap, _ = closest_pair(self.X[both], self.codes[both], Work(self.work.threads))
-        return self._measure(centers, 0), self._measure(centers, 1), gap
-
-    def limits(self, distances: Floats) -> Floats:
-        """Squared admissible radii in the cloud's scale, rounded down.
-
-        Distances are off by less than the cloud's share; of the squares some shares more are
-        taken off, so that a radius may be rounded up from what is claimed and stay admissible.
-        """
-        share, options = self.cloud.share, self.options
-        radii = admissible_radius(distances * (1.0 - share - 1e-14), options.max_bias, options.constant)
-        with np.errstate(under="ignore"):
-            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
-            return np.asarray(scaled * scaled * (1.0 - 8.0 * share), dtype=np.float64)
-
-    def _cover(self, side: int, limits: Floats) -> Rows:
-        """Centres of a greedy cover; a ball too small for its own centre still covers that."""
-        target = self.order.target(side)
-        order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
-        tell = self.work.progress
         balls = Balls(self.cloud, limits, self.work.threads)
-        cover = greedy_cover(balls, target, self.order.rest(side), order, self.options.memory_limit, tell)
-        return np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered]))
-
-    def _prune(self, centers: list[Rows]) -> None:
-        """Drop superfluous centres, side by side in turns, until none is left to drop on either."""
+        centers = []
+        for side in (0, 1):
+            target = self.order.target(side)
+            order = target[0] + stream(self.root, ORDER, side).permutation(target[1] - target[0])
+            rest, memory = self.order.rest(side), self.options.memory_limit
+            cover = greedy_cover(balls, target, rest, order, memory, self.work.progress)
+            # A ball too small for its own centre still covers that.
+            centers.append(np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered])))
         idle = 0
         for turn in range(ROUNDS):
             side = 1 - turn % 2
@@ -283,9 +347,22 @@ class PairBuilder:
             centers[side] = kept
             if idle == 2:
                 break
+        both = self.order.rows[np.concatenate(centers)]
+        gap, _ = closest_pair(self.X[both], self.codes[both], Work(self.work.threads))
+        return self._measure(centers, 0), self._measure(centers, 1), gap
+
+    def limits(self, distances: Floats) -> Floats:
+        """Squared admissible radii in the point set's scale, rounded down."""
+        # Distances are off by less than the point set's relative error; of the squares some more of it is taken off, so
+        # that a radius may be rounded up from what is claimed and stay admissible.
+        rel_error, options = self.cloud.share, self.options
+        radii = admissible_radius(distances * (1.0 - rel_error - 1e-14), options.max_bias, options.constant)
+        with np.errstate(under="ignore"):
+            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
+            return np.asarray(scaled * scaled * (1.0 - 8.0 * rel_error), dtype=np.float64)
 
     def _needed(self, centers: list[Rows], side: int) -> Rows:
-        """The centres of a side that are left when superfluous ones are dropped, those of fewest points first."""
+        """Drop superfluous centres of a side, those of fewest points first."""
         claims = _Claims(self, centers, side)
         counts, sizes = np.zeros(claims.n_points, dtype=np.int64), np.empty(len(claims.centers), dtype=np.int64)
         for places, rows in claims.blocks(np.arange(len(claims.centers))):
@@ -300,54 +377,46 @@ class PairBuilder:
         return claims.centers[kept]
 
     def distances(self, centers: list[Rows], side: int) -> Floats:
-        """From each centre of a side to the nearest centre of the other."""
+        """Distances from each centre of a side to the nearest centre of the other."""
         rows = self.order.rows[np.concatenate(centers)]
         found = nearest_other(self.X[rows], self.codes[rows], Work(self.work.threads)).distances
         return found[: len(centers[0])] if side == 0 else found[len(centers[0]) :]
 
     def _measure(self, centers: list[Rows], side: int) -> ClassCover:
-        """Radii that are needed, when every point goes to the nearest centre that may have it; components."""
+        """Radii that are needed when every point goes to the nearest centre that may have it, and the components."""
         claims = _Claims(self, centers, side)
-        radii = self._needed_radii(claims)
-        members, starts = claims.members(radii)
-        center_rows = self.order.rows[claims.centers].astype(np.int64)
-        options = self.options
-        widths = mean_widths(
-            self.X, members, starts, center_rows, options.n_draws, options.confidence, self.root, self.work
-        )
-        return ClassCover(center_rows, radii, self.distances(centers, side), members, starts, widths)
-
-    def _needed_radii(self, claims: _Claims) -> Floats:
-        """Rounded up by more than a square may be off, and by less than a claim leaves room for."""
         squares, owners = claims.nearest()
         largest = np.zeros(len(claims.centers))
         np.maximum.at(largest, owners, squares)
+        # Rounded up by more than a square may be off, and by less than a claim leaves between itself and its limit.
         radii = self.cloud.lengths(largest * (1.0 + 3.0 * self.cloud.share))
         for place in np.flatnonzero(largest[owners] < VANISHING):
             pair = self.cloud.original(np.array([claims.first + place, claims.centers[owners[place]]]))
             if (pair[0] != pair[1]).any():
                 radii[owners[place]] = max(radii[owners[place]], np.nextafter(exact_distance(*pair), np.inf))
-        return radii
+        members, starts = claims.members(radii)
+        rows = self.order.rows[claims.centers].astype(np.int64)
+        n_draws, confidence = self.options.n_draws, self.options.confidence
+        widths = mean_widths(self.X, members, starts, rows, n_draws, confidence, self.root, self.work)
+        return ClassCover(rows, radii, self.distances(centers, side), members, starts, widths)
 
 
 class _Claims:
-    """Which points of a side lie in which of its admissible balls."""
+    """Points of a side in each of its admissible balls."""
 
     def __init__(self, builder: PairBuilder, centers: list[Rows], side: int) -> None:
         self.builder, self.cloud, self.centers = builder, builder.cloud, centers[side]
         self.first, stop = builder.order.target(side)
         self.n_points = stop - self.first
-        limits = np.zeros(len(builder.order.rows))
-        limits[self.centers] = builder.limits(builder.distances(centers, side))
-        self.limits = limits
-        self.balls = Balls(self.cloud, limits, builder.work.threads)
+        self.limits = np.zeros(len(builder.order.rows))
+        self.limits[self.centers] = builder.limits(builder.distances(centers, side))
+        self.balls = Balls(self.cloud, self.limits, builder.work.threads)
         self.points = self.balls.select(slice(self.first, stop))
-        size = len(self.centers) * -(-self.n_points // 8)
+        # Claims are computed once if they fit in memory, packed, and for every block anew if not.
         self.packed: NDArray[np.uint8] | None = None
-        if size <= builder.options.memory_limit:
-            self.packed = np.packbits(
-                np.concatenate([rows for _, rows, _ in self._computed(np.arange(len(self.centers)))]), axis=1
-            )
+        if len(self.centers) * -(-self.n_points // 8) <= builder.options.memory_limit:
+            rows = [rows for _, rows, _ in self._computed(np.arange(len(self.centers)))]
+            self.packed = np.packbits(np.concatenate(rows), axis=1)
 
     def _computed(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_], Floats]]:
         for start in range(0, len(places), CENTERS_AT_ONCE):
@@ -361,7 +430,7 @@ class _Claims:
             yield part, rows, heights
 
     def blocks(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_]]]:
-        """Some centres and what they claim, a block at a time, in order."""
+        """Blocks of centres with the table of points that they claim, in order."""
         if self.packed is None:
             yield from ((part, rows) for part, rows, _ in self._computed(places))
             return
@@ -370,7 +439,7 @@ class _Claims:
             yield part, np.unpackbits(self.packed[part], axis=1, count=self.n_points).astype(bool)
 
     def nearest(self) -> tuple[Floats, Rows]:
-        """For every point the squared distance to the nearest centre that claims it, and which that is."""
+        """For every point the squared distance to the nearest centre that claims it, and that centre's place."""
         best, owners = np.full(self.n_points, np.inf), np.zeros(self.n_points, dtype=np.int64)
         for places, rows, heights in self._computed(np.arange(len(self.centers))):
             heights[~rows] = np.inf

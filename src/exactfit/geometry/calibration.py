@@ -1,7 +1,7 @@
-"""From a few actual networks to predictions for others, and to the theorems' constants for these data.
+"""Predictions of sizes from a few actual networks, and the theorems' constants for these data.
 
-At great width the second layer tends to the limit's (see ``covering``), and what it has beyond
-that falls like a power of the width: detectors(n) = a + b / n^c. The curve is fitted to the
+At great width the second layer tends to the limit's (see ``covering``), and the excess
+over that falls like a power of the width: detectors(n) = a + b / n^c. The curve is fitted to the
 logarithms of the numbers found, with ``limit_cover``'s number as one more, soft, observation
 of a. An interval for one further network carries the spread between networks of one width and
 the error made at widths that were left out of the fit; beyond the widths seen it grows with
@@ -24,7 +24,7 @@ from ..construct.build import build
 from ..construct.recipe import Memory
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
-from ..data.pairs import Nearest, nearest_other
+from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
 from .covering import MutualCovering, cover_in_the_limit
 from .neighbours import radius, shared_words
@@ -37,12 +37,12 @@ DOUBLINGS = 4  # widths to build networks of, each twice the one before
 SOFT = 0.15  # standard deviation, in logarithms, that the limit forecast is trusted to as an asymptote
 LEAST_SPREAD = 0.01  # in logarithms: networks of one width never agree better than to a percent
 LEAST_EXCESS = 0.05  # of the limit's number: where the search begins if networks show none, for it has no logarithm
-MISSED_SHARE = 0.01  # networks that miss a larger share of the points are too narrow to say anything
+MOST_MISSED = 0.01  # networks that miss a larger fraction of the points are too narrow to say anything
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One network that was built: its width, its detectors, and the points it missed."""
+    """One network that was built: its width, its detectors, and the number of points that it missed."""
 
     width: int
     detectors: int
@@ -51,7 +51,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What to expect of one further network.
+    """Forecast for one further network.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Calibration:
     constants : Constants
         Fitted to these data, for ``bounds``.
     notes : tuple of str
-        What could not be fitted, and why.
+        Constants that could not be fitted, and why.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class Calibration:
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return plain values, as JSON can hold them."""
         return asdict(self)
 
 
@@ -198,23 +198,20 @@ def calibrate(
     problem = Labelled.of(X, y)
     n_repeats = check_whole("n_repeats", n_repeats, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=0.9999)
-    root, chosen = seed_sequence(random_state), None if widths is None else _check_widths(widths)
+    if widths is not None:
+        widths, given = sorted({check_whole("widths", width, at_least=1) for width in widths}), widths
+        if len(widths) < 2:
+            raise ParameterError(f"widths must hold at least two different widths, got {shown(list(given))}")
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
+        root = seed_sequence(random_state)
         calibrator = Calibrator(problem, recipe or Recipe(), target, root, work, n_repeats, confidence)
-        return calibrator.calibrate(chosen, covering)
-
-
-def _check_widths(widths: Any) -> list[int]:
-    chosen = sorted({check_whole("widths", width, at_least=1) for width in widths})
-    if len(chosen) < 2:
-        raise ParameterError(f"widths must hold at least two different widths, got {shown(list(widths))}")
-    return chosen
+        return calibrator.calibrate(widths, covering)
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrator:
-    """Networks of one recipe for given data: how many of each width, from which seed, how sure of what they say."""
+    """Builds networks with the same options for given data, several of each width, and fits curves to their sizes."""
 
     problem: Labelled
     recipe: Recipe
@@ -235,7 +232,11 @@ class Calibrator:
             widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
         fits = self._fits(widths)
         nearest = nearest_other(problem.X, problem.codes, Work(self.work.threads))
-        forecast = self._limit_forecast(nearest)
+        # Detectors at great width: those of the limit, or with weights one for each target class.
+        forecast = len(self.targets)
+        if not self.recipe.is_weighted:
+            work = Work(self.work.threads)
+            forecast = cover_in_the_limit(problem, self.targets, nearest, self.root, work).n_detectors
         spread, misfit, curve = _fit_curve(fits, forecast)
         constants, notes = self._constants(float(nearest.distances.min()), adaptive, curve, fits, covering)
         return Calibration(
@@ -243,7 +244,7 @@ class Calibrator:
         )
 
     def calibrate_weights(self, known: Calibration) -> Calibration:
-        """The same for weighted detectors, at the same widths: what interpolates does so with them too."""
+        """Calibrate weighted detectors at the widths of masks: they interpolate where masks do."""
         weighted = replace(self, recipe=replace(self.recipe, detectors="weighted"))
         fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
         spread, misfit, curve = _fit_curve(fits, forecast)
@@ -251,7 +252,7 @@ class Calibrator:
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """The target classes."""
+        """Indices of the target classes."""
         targets = self.problem.targets(self.target, one_of_many=True)
         if len(self.problem.classes) > 2 and len(targets) == 1:
             raise ParameterError(f"target={shown(self.target)} needs a problem of two classes, this one has more")
@@ -266,14 +267,14 @@ class Calibrator:
         return build(self.problem, recipe, root)
 
     def _fits(self, widths: list[int]) -> list[Fit]:
-        """Networks of every width; those that miss more than a few points are of another kind and left out."""
+        """Networks of every width, without those that miss too many points to be of the same kind."""
         fits: list[Fit] = []
         for at, width in enumerate(widths):
             for k in range(self.n_repeats):
                 self.work.progress("networks", len(fits), len(widths) * self.n_repeats)
                 made = self._built(width, FIXED, at, k)
                 fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
-        kept = [fit for fit in fits if fit.missed <= MISSED_SHARE * len(self.problem.codes)]
+        kept = [fit for fit in fits if fit.missed <= MOST_MISSED * len(self.problem.codes)]
         if len({fit.width for fit in kept}) < 2:
             raise DataError(
                 "networks of these widths miss too many points to be compared: pass larger widths "
@@ -281,17 +282,10 @@ class Calibrator:
             )
         return kept
 
-    def _limit_forecast(self, nearest: Nearest) -> int:
-        """Detectors at great width: those of the limit, or with weights one for each target class."""
-        if self.recipe.is_weighted:
-            return len(self.targets)
-        work = Work(self.work.threads)
-        return cover_in_the_limit(self.problem, self.targets, nearest, self.root, work).n_detectors
-
     def _constants(
         self, separation: float, adaptive: list[Fit], curve: Curve, fits: list[Fit], covering: MutualCovering | None
     ) -> tuple[Constants, tuple[str, ...]]:
-        """Constants that make the bounds, at eta = 1/2, what was seen in the median."""
+        """Constants that make the bounds, at eta = 1/2, equal to the median of the sizes seen."""
         problem, recipe = self.problem, self.recipe
         reach = radius(problem.X, center=recipe.center) if isinstance(recipe.max_bias, str) else float(recipe.max_bias)
         pairs = n_pairs(problem, [problem.classes[k] for k in self.targets])
@@ -301,13 +295,17 @@ class Calibrator:
         known = Constants(termination=float(np.median([fit.width for fit in adaptive])) / scale)
         if covering is None:
             return known, ("no covering was given: the main theorem's constant is not fitted",)
-        width = _width_for(curve, covering.n_target, min(fit.width for fit in fits))
-        if width is None:
-            note = (
-                f"detectors stay above the covering's {covering.n_target}, so the main theorem's constant is not "
-                "fitted: cover with a smaller constant"
-            )
-            return known, (note,)
+        # The width at which the curve falls to the covering's number, or the least width seen if it is below there.
+        a, b, c = curve
+        width, detectors = float(min(fit.width for fit in fits)), covering.n_target
+        if _detectors(curve, width) > detectors:
+            if detectors <= a:
+                note = (
+                    f"detectors stay above the covering's {detectors}, so the main theorem's constant is not fitted: "
+                    "cover with a smaller constant"
+                )
+                return known, (note,)
+            width = float((b / (detectors - a)) ** (1 / c))
         scale = max(first + second for first, second in theorem_terms(covering, 0.5))
         return replace(known, width=width / scale, complexity=width / scale), ()
 
@@ -318,7 +316,7 @@ def _detectors(curve: Curve, width: Any) -> Any:
 
 
 def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -> Curve:
-    """a, b, c with logs near log(a + b / n^c) and a near the limit's number."""
+    """Fit a, b, c with logs near log(a + b / n^c) and a near the limit's number."""
     from scipy.optimize import least_squares
 
     middle = float(np.exp(np.log(widths).mean()))  # b is counted from here, for numbers of ordinary size
@@ -335,7 +333,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
 
 
 def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
-    """Spread, misfit and curve."""
+    """Spread between networks of one width, error at widths left out, and the curve."""
     widths = np.array([fit.width for fit in fits], dtype=np.float64)
     logs = np.log([max(fit.detectors, 1) for fit in fits])
     groups = np.unique(widths)
@@ -348,11 +346,3 @@ def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
         errors.append(float(logs[~others].mean() - math.log(_detectors(curve, left_out))))
     misfit = math.sqrt(float(np.mean(np.square(errors)))) if errors else spread
     return spread, misfit, _least_squares(widths, logs, forecast, spread)
-
-
-def _width_for(curve: Curve, detectors: int, least: int) -> float | None:
-    """The width at which the curve comes down to so many detectors, or the least seen if it is below there."""
-    a, b, c = curve
-    if _detectors(curve, least) <= detectors:
-        return float(least)
-    return float((b / (detectors - a)) ** (1 / c)) if detectors > a else None

@@ -1,6 +1,6 @@
 """Coverings by balls: the limit's, which infinitely many hyperplanes would give, and mutual ones between classes.
 
-The limit: as the width and then max_bias grow, the share of hyperplanes that separate two points
+The limit: as the width and then max_bias grow, the fraction of hyperplanes that separate two points
 becomes proportional to their distance, so an anchor's detector fires on the open ball around
 it that reaches to the nearest point of the rest. Covering a class by such balls is the limit
 of Algorithm 2, and costs no hyperplane at all.
@@ -8,11 +8,11 @@ of Algorithm 2, and costs no hyperplane at all.
 Mutual coverings: a covering of target and rest by balls is admissible when every radius is at most
 f(dist(c, other centres)), f(t) = constant * t / sqrt(log(e max_bias / t)). The other class's
 centres are chosen at the same time, but they are among its points, and f increases on
-0 < t < e max_bias: so a ball of radius f(dist(c, other points)) is admissible whatever they
-will be. Distances are at most 2 R <= 2 max_bias, hence max_bias >= R is required. Each class
+0 < t < e max_bias: so a ball of radius f(dist(c, other points)) is admissible for any choice of
+them. Distances are at most 2 R <= 2 max_bias, hence max_bias >= R is required. Each class
 is covered greedily by such balls; then, in turns, the radii grow to f(dist(c, other centres))
 and centres that the others make superfluous are dropped, which only enlarges the other
-side's distances. Every comparison leaves room for its rounding errors, on the safe side.
+side's distances. Every comparison allows for its rounding errors, on the safe side.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from ..construct.distinct import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError
-from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, reaching
-from .greedy import cover_by_balls
+from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, cover_by_balls, reaching
 from .neighbours import radius_of, shared_words
 
 
@@ -73,12 +72,12 @@ class LimitCover:
 
     @property
     def n_detectors(self) -> int:
-        """How many balls: a forecast of the number of detectors at great width and max_bias."""
+        """Number of balls: a forecast of the number of detectors at great width and max_bias."""
         return len(self.anchors)
 
     @property
     def per_class(self) -> dict[Any, int]:
-        """How many balls for each label that has any."""
+        """Number of balls for each label that has any."""
         labels, counts = np.unique(self.classes, return_counts=True)
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
@@ -135,7 +134,7 @@ def cover_in_the_limit(
     problem: Labelled, targets: tuple[int, ...], nearest: Nearest, root: np.random.SeedSequence, work: Work,
     selection: str = "random", memory_limit: int = 2**28,
 ) -> LimitCover:  # fmt: skip
-    """The limit's second layer, given every point's nearest point of another class."""
+    """Cover in the limit, given every point's nearest point of another class."""
     classes = ClassOrder.of(problem.codes)
     balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
     covers = cover_by_balls(balls, classes, targets, selection, memory_limit, root, work.progress)
@@ -153,7 +152,7 @@ def cover_in_the_limit(
 
 @dataclass(frozen=True, eq=False)
 class PairCovering:
-    """A mutual covering of one class (the target) and everything else (the rest)."""
+    """Mutual covering of one class (the target) and everything else (the rest)."""
 
     label: Any
     target: ClassCover
@@ -164,7 +163,7 @@ class PairCovering:
         return f"<PairCovering of {self.label!r}: {self.target.count:,} balls, {self.rest.count:,} for the rest>"
 
     def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
-        """omega: the larger of the two sides."""
+        """Local complexity omega: the larger of the two sides."""
         return max(self.target.complexity(which), self.rest.complexity(which))
 
 
@@ -194,32 +193,32 @@ class MutualCovering:
 
     @property
     def n_target(self) -> int:
-        """M-: balls for the target, added up over the targets. An upper bound of the smallest possible number."""
+        """Balls for the target (M-), added up over the targets: an upper bound of the smallest possible number."""
         return sum(pair.target.count for pair in self.pairs)
 
     @property
     def n_rest(self) -> int:
-        """M+: balls for the rest, the most for any target. An upper bound of the smallest possible number."""
+        """Balls for the rest (M+), the most for any target: an upper bound of the smallest possible number."""
         return max(pair.rest.count for pair in self.pairs)
 
     @property
     def separation(self) -> float:
-        """delta: smallest distance between centres of the two sides, exact."""
+        """Smallest distance between centres of the two sides (delta), exact."""
         return min(pair.separation for pair in self.pairs)
 
     @property
     def omega_target(self) -> float:
-        """omega-: local complexity of the targets."""
+        """Local complexity of the targets (omega-)."""
         return max(pair.target.complexity() for pair in self.pairs)
 
     @property
     def omega_rest(self) -> float:
-        """omega+: local complexity of the rest."""
+        """Local complexity of the rest (omega+)."""
         return max(pair.rest.complexity() for pair in self.pairs)
 
     @property
     def omega(self) -> float:
-        """Local complexity of both."""
+        """Local complexity of both (omega)."""
         return max(self.omega_target, self.omega_rest)
 
     @cached_property
@@ -288,17 +287,18 @@ def mutual_covering(
     problem = Labelled.of(X, y)
     targets = problem.targets(target, one_of_many=True)
     refuse_conflicts(problem.X, problem.codes)
-    reach = check_max_bias(problem.X, max_bias, center)
-    constant = check_number("constant", constant, above=0.0)
     options = CoverOptions(
-        reach, constant, check_whole("memory_limit", memory_limit, at_least=1), random_state, n_draws, confidence
-    )
+        check_max_bias(problem.X, max_bias, center),
+        check_number("constant", constant, above=0.0),
+        check_whole("memory_limit", memory_limit, at_least=1),
+        random_state, n_draws, confidence,
+    )  # fmt: skip
     with at_work(n_jobs, verbose) as work:
         return cover_mutually(problem, targets, options, work)
 
 
 def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
-    """max_bias as a number not below the radius of the data."""
+    """Return max_bias as a number not below the radius of the data."""
     least = radius_of(X, center)
     if isinstance(max_bias, str):
         if max_bias != "radius":

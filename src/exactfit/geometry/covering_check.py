@@ -1,4 +1,4 @@
-"""Whether a proposed mutual covering is one, checked against the definition and not the way it was found.
+"""Check of a proposed mutual covering against the definition, not the way it was found.
 
 Distances are held against radii in exact arithmetic. The condition on a radius,
 r <= constant * t / sqrt(log(e max_bias / t)), is decided in float64 where that is clear and
@@ -24,7 +24,7 @@ from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair, nearest_other
 from ..exceptions import DataError, ParameterError
 from .ball_covers import CENTERS_AT_ONCE, ClassCover, ClosedBalls, admissible_radius
-from .covering import MutualCovering, PairCovering
+from .covering import MutualCovering
 from .neighbours import radius_of, shared_words
 
 CLEAR = 1e-11  # relative; far beyond the few roundings of the formula in float64
@@ -35,7 +35,7 @@ SIDES = {"target": 1, "rest": 0}
 
 @dataclass(frozen=True)
 class Failure:
-    """A condition that does not hold, and where.
+    """A condition that does not hold, with its place.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class CoveringCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether it is a mutual covering."""
+        """True if it is a mutual covering."""
         return not self.failures
 
     def __bool__(self) -> bool:
@@ -150,7 +150,11 @@ def is_mutual_covering(
         max_bias = check_number("max_bias", max_bias, above=0.0)
         constant = check_number("constant", constant, above=0.0)
     elif isinstance(covering, MutualCovering):
-        proposals = [_proposal(pair) for pair in covering.pairs]
+        proposals = []
+        for pair in covering.pairs:
+            sides = {"target": pair.target, "rest": pair.rest}
+            given = {name: _Balls(side.centers, side.radii, side) for name, side in sides.items()}
+            proposals.append((pair.label, given, pair.separation))
         max_bias, constant = covering.max_bias, covering.constant
     else:
         raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
@@ -165,19 +169,15 @@ def is_mutual_covering(
 
 @dataclass(frozen=True, eq=False)
 class _Balls:
-    """The balls of one side, and what they are said to hold."""
+    """Balls of one side, and the components that they are claimed to hold."""
 
     centers: Rows
     radii: Floats
     components: ClassCover | None = None
 
 
-def _proposal(pair: PairCovering) -> tuple[Any, dict[str, _Balls], float]:
-    sides = {"target": pair.target, "rest": pair.rest}
-    return pair.label, {name: _Balls(side.centers, side.radii, side) for name, side in sides.items()}, pair.separation
-
-
 def _given_balls(centers: Any, radii: Any, name: str) -> _Balls:
+    """Validate centres and radii as they are passed in."""
     if centers is None or radii is None:
         raise ParameterError(f"pass a covering, or {name}_centers and {name}_radii")
     rows, sizes = np.asarray(centers), np.asarray(radii, dtype=np.float64)
@@ -189,7 +189,7 @@ def _given_balls(centers: Any, radii: Any, name: str) -> _Balls:
 
 
 class _Checker:
-    """All conditions on one target against the rest."""
+    """Conditions on one target against the rest."""
 
     def __init__(
         self, problem: Labelled, label: Any, balls: dict[str, _Balls], separation: float | None, max_bias: float,
@@ -208,20 +208,25 @@ class _Checker:
             raise DataError(f"a center is no row of the data: rows go from 0 to {len(self.codes) - 1}")
 
     def failures(self) -> Iterator[Failure]:
-        """Everything that does not hold."""
+        """Yield every condition that does not hold."""
         for name, side in self.balls.items():
             for row in side.centers[self.codes[side.centers] != SIDES[name]].tolist():
                 yield self._fail("class", name, row, f"center {row} does not belong to it")
         for name, side in self.balls.items():
             yield from self._cover(name, side)
         yield from self._radii()
-        yield from self._separation()
+        if self.claimed_separation is not None:
+            gap, pair = closest_pair(self.X[self.centers], self.sides, Work(SERIAL))
+            if gap < self.claimed_separation:
+                a, b = self.centers[list(pair)].tolist()
+                detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(self.claimed_separation)}"
+                yield self._fail("separation", "both", a, detail)
 
     def _fail(self, condition: str, side: str, row: int, detail: str) -> Failure:
         return Failure(condition, self.label, side, row, detail)
 
     def _cover(self, name: str, side: _Balls) -> Iterator[Failure]:
-        """Every point lies in a ball; components, where given, are what the balls hold."""
+        """Check that every point is in a ball; that components, where given, are what the balls hold."""
         points = np.flatnonzero(self.codes == SIDES[name])
         radii = np.zeros(len(self.codes))
         np.maximum.at(radii, side.centers, side.radii)
@@ -232,19 +237,16 @@ class _Checker:
             part = slice(start, start + CENTERS_AT_ONCE)
             holds = balls.holds(side.centers[part], selected)
             covered |= holds.any(axis=0)
-            yield from self._components(name, side, start, [points[row] for row in holds])
+            for index, row in enumerate(holds, start):
+                if side.components and not np.array_equal(np.sort(side.components.component(index)), points[row]):
+                    center = int(side.centers[index])
+                    detail = f"component of center {center} is not what its ball holds"
+                    yield self._fail("component", name, center, detail)
         for row in points[~covered].tolist():
             yield self._fail("cover", name, row, f"row {row} lies in no ball")
 
-    def _components(self, name: str, side: _Balls, start: int, held: list[Rows]) -> Iterator[Failure]:
-        if side.components is None:
-            return
-        for index, rows in enumerate(held, start):
-            if not np.array_equal(np.sort(side.components.component(index)), rows):
-                center = int(side.centers[index])
-                yield self._fail("component", name, center, f"component of center {center} is not what its ball holds")
-
     def _radii(self) -> Iterator[Failure]:
+        """Check every radius against the distance to the nearest centre of the other side."""
         nearest = nearest_other(self.X[self.centers], self.sides, Work(SERIAL))
         names = [name for name, side in self.balls.items() for _ in side.centers]
         radii = np.concatenate([side.radii for side in self.balls.values()])
@@ -264,18 +266,9 @@ class _Checker:
         x, y = dense_rows(self.X, np.array([row, partner]))
         return _holds_in_decimals(radius, exact_square(x, y), self.max_bias, self.constant)
 
-    def _separation(self) -> Iterator[Failure]:
-        if self.claimed_separation is None:
-            return
-        gap, pair = closest_pair(self.X[self.centers], self.sides, Work(SERIAL))
-        if gap < self.claimed_separation:
-            a, b = self.centers[list(pair)].tolist()
-            detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(self.claimed_separation)}"
-            yield self._fail("separation", "both", a, detail)
-
 
 def _holds_in_decimals(radius: float, square: Fraction, max_bias: float, constant: float) -> bool:
-    """r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2; what is equal to 50 digits counts as equal."""
+    """Decide r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2; equality to 50 digits counts as equal."""
     if square == 0:
         return False
     with localcontext() as context:

@@ -1,4 +1,4 @@
-"""How far the data reach, how close different labels come, and which rows are nearest to which.
+"""Radius and separation of the data, and the nearest neighbours of every row.
 
 Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
 again by differences.
@@ -31,9 +31,7 @@ RIGHT_TILE = 2048  # columns of one product: with 256 rows, 4 MiB in float64
 PAIRS_AT_ONCE = 2**14  # pairs whose points are gathered at a time
 NOBODY = -1  # no such neighbour
 
-Ranked = tuple[Rows, Floats]
-
-# What docstrings of this folder say in the same words.
+# Blocks that docstrings of this folder share.
 shared_words = fill_docstring(
     points="X : array, sparse matrix or frame, shape (n_samples, n_features)",
     data="""Parameters
@@ -142,13 +140,14 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
 
 
 def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> ClosestPair:
-    """The pair with its labels."""
+    """Closest pair with its labels."""
     return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
 
 
 def _closest(
     find: Callable[[Matrix, Codes, Work], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Work
 ) -> ClosestPair:
+    """Closest pair of different labels, or of any two points without labels."""
     if y is not None:
         problem = Labelled.of(X, y)
         return labelled_pair(problem, *find(problem.X, problem.codes, work))
@@ -203,7 +202,7 @@ def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[in
 
 
 def _parallel(X: Matrix, rows: Rows, codes: Codes) -> tuple[tuple[int, int] | None, Rows]:
-    """The first pair of parallel points of different classes, or the first rows of parallel points of one class."""
+    """Find the first pair of parallel points of different classes; else the first row of each direction."""
     seen: dict[tuple[int, ...], dict[int, int]] = {}
     for start in range(0, len(rows), 1024):
         part = rows[start : start + 1024]
@@ -219,19 +218,8 @@ def _parallel(X: Matrix, rows: Rows, codes: Codes) -> tuple[tuple[int, int] | No
 def nearest_rows(
     X: Any, codes: NDArray[Any], k: int, threads: Threads, progress: Progress = silent
 ) -> tuple[Rows, Rows, Floats, Floats]:
-    """Each row's k nearest of its own label, k nearest of others, and the distances to both.
-
-    Nearest first; where there are fewer, rows are NOBODY and distances infinite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit._support.threads import SERIAL
-    >>> from exactfit.geometry.neighbours import nearest_rows
-    >>> own, others, _, away = nearest_rows(np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1]), 1, SERIAL)
-    >>> own.ravel(), others.ravel(), away.ravel()
-    (array([ 1,  0, -1]), array([2, 2, 1]), array([3., 2., 2.]))
-    """
+    """Each row's k nearest of its own label, k nearest of others, and the distances to both, nearest first."""
+    # Where there are fewer, rows are NOBODY and distances infinite.
     order = np.argsort(codes, kind="stable").astype(np.int64)
     search = _Search(Cloud(X, order), k)
     size = max(1, min(LARGEST_BLOCK, BLOCK_ENTRIES // len(order)))
@@ -256,48 +244,45 @@ def nearest_rows(
 
 
 class _Search:
-    """All points on the right, made ready once; a block of points on the left at a time."""
+    """Search for nearest neighbours by blocks of products, with all points made ready on the right side once."""
 
     def __init__(self, cloud: Cloud, k: int) -> None:
         self.cloud, self.k = cloud, k
         self.single = cloud.dimension > DOUBLE_DIMENSION
-        self.rights = [(tile, self._factors(tile)) for tile in cloud.tiles(RIGHT_TILE)]
+        self.rights: list[tuple[Rows, Side]] = []
+        for tile in cloud.tiles(RIGHT_TILE):
+            side = cloud.side(tile, self.single)
+            self.rights.append((tile, replace(side, points=side.points[:0].copy())))  # products need no points
         self.reach = max(float(right.norms.max()) for _, right in self.rights)
-
-    def _factors(self, tile: Rows) -> Side:
-        """Points on the right without the points themselves, which products do not need."""
-        side = self.cloud.side(tile, self.single)
-        return replace(side, points=side.points[:0].copy())
 
     def __call__(self, piece: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
         block, same = piece  # some places of a class, and all of them
         left = self.cloud.side(block, self.single)
-        squares, margins = self._squares(left), self._margins(left)
-        squares[np.arange(len(block)), block] = np.inf  # nobody is its own neighbour
+        # Computed squares to all points, each off by at most its row's margin.
+        squares = np.empty((len(block), len(self.cloud)))
+        for tile, right in self.rights:
+            product = self.cloud.products(left, right).sum(axis=0, dtype=np.float64)
+            squares[:, tile] = left.lows[:, None] + right.lows[None, :] - 2 * product
+        most = left.norms * left.norms + self.reach * self.reach
+        products = self.cloud.slope(self.single) * left.norms * self.reach
+        margins = 2 * products + 2 * self.cloud.share_filter * most + 1e-30
+        squares[np.arange(len(block)), block] = np.inf  # no point is its own neighbour
         own = self._nearest(block, squares[:, same], margins, same.start)
         squares[:, same] = np.inf
         return *own, *self._nearest(block, squares, margins, 0)
 
-    def _squares(self, left: Side) -> Floats:
-        """Computed squares to all points, off by at most the margins."""
-        out = np.empty((len(left.lows), len(self.cloud)))
-        for tile, right in self.rights:
-            product = self.cloud.products(left, right).sum(axis=0, dtype=np.float64)
-            out[:, tile] = left.lows[:, None] + right.lows[None, :] - 2 * product
-        return out
-
-    def _margins(self, left: Side) -> Floats:
-        share, norms = self.cloud.share_filter, left.norms
-        most = norms * norms + self.reach * self.reach
-        return np.asarray(2 * self.cloud.slope(self.single) * norms * self.reach + 2 * share * most + 1e-30)
-
-    def _nearest(self, block: Rows, squares: Floats, margins: Floats, start: int) -> Ranked:
-        """The k nearest of each block row, from all that the margins cannot rule out; columns count from ``start``."""
+    def _nearest(self, block: Rows, squares: Floats, margins: Floats, start: int) -> tuple[Rows, Floats]:
+        """Find the k nearest of each row among those that margins cannot rule out; columns count from ``start``."""
         k = min(self.k, squares.shape[1])
         last = np.partition(squares, k - 1, axis=1)[:, k - 1]
         points, places = np.nonzero((squares <= (last + 2 * margins)[:, None]) & np.isfinite(squares))
         places += start
-        lengths = self._lengths(block[points], places)
+        # What is left is ranked by distances from differences, then by rows.
+        exact = np.empty(len(places))
+        for low in range(0, len(places), PAIRS_AT_ONCE):
+            part = slice(low, low + PAIRS_AT_ONCE)
+            pair_squares(self.cloud.take(block[points[part]]), self.cloud.take(places[part]), exact[part])
+        lengths = self.cloud.lengths(exact)
         rows = self.cloud.rows[places]
         order = np.lexsort((rows, lengths, points))
         points, rows, lengths = points[order], rows[order], lengths[order]
@@ -306,11 +291,3 @@ class _Search:
         first = rank < self.k
         near[points[first], rank[first]], away[points[first], rank[first]] = rows[first], lengths[first]
         return near, away
-
-    def _lengths(self, left: Rows, right: Rows) -> Floats:
-        """Distances of pairs, by differences."""
-        squares = np.empty(len(left))
-        for low in range(0, len(left), PAIRS_AT_ONCE):
-            part = slice(low, low + PAIRS_AT_ONCE)
-            pair_squares(self.cloud.take(left[part]), self.cloud.take(right[part]), squares[part])
-        return self.cloud.lengths(squares)

@@ -1,4 +1,4 @@
-"""All of the geometry in one report."""
+"""Report of the geometry of data, and of the sizes that it predicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.console import Progress
 from .._support.html import facts
 from .._support.parameters import Seed, check_number, seed_sequence, shown
 from .._support.threads import Work, at_work
@@ -32,7 +31,7 @@ PARTS = ("distances", "limit forecast", "mean widths", "angles", "covering", "ca
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Description:
-    """The theorem's quantities for some data. Parts that the time budget left out are None.
+    """Theorem's quantities for some data. Parts that the time budget left out are None.
 
     Attributes
     ----------
@@ -104,6 +103,7 @@ class Description:
         return f"{self.n_samples:,} points, {self.n_features:,} features, {len(self.sizes)} labels"
 
     def _lines(self) -> dict[str, str]:
+        """Lines of the report, by their names."""
         lines = {"points per label": ", ".join(f"{label}: {size:,}" for label, size in self.sizes.items())}
         lines["radius"] = f"{self.radius:.6g} (max_bias {self.max_bias:.6g})"
         if self.separation is not None:
@@ -119,10 +119,6 @@ class Description:
             lines["mean widths"] = ", ".join(
                 f"{label}: {value:.4g}" for label, value in zip(self.sizes, self.mean_widths.value, strict=True)
             )
-        return lines | self._sizes()
-
-    def _sizes(self) -> dict[str, str]:
-        lines = {}
         if self.limit is not None:
             lines["limit forecast"] = f"{self.limit.n_detectors:,} detectors at great width and max_bias"
         if self.covering is not None:
@@ -147,12 +143,12 @@ class Description:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, as JSON can hold them: quantiles in place of all distances, balls counted."""
+        """Return the numbers as JSON can hold them: quantiles in place of all distances, balls counted."""
         pairs = ("separation", "angle", "angle_any")
         plain: dict[str, Any] = {name: _plain_pair(getattr(self, name)) for name in pairs}
         plain |= {name: getattr(self, name) for name in ("n_samples", "n_features", "max_bias", "radius")}
         plain["sizes"] = {str(label): size for label, size in self.sizes.items()}
-        plain["targets"] = [_plain(label) for label in self.targets]
+        plain["targets"] = [label.item() if isinstance(label, np.generic) else label for label in self.targets]
         quantiles = None if self.distances is None else np.quantile(self.distances, QUANTILES).tolist()
         plain["distance_quantiles"] = quantiles and dict(zip(map(str, QUANTILES), quantiles, strict=True))
         widths = self.mean_widths
@@ -166,10 +162,6 @@ class Description:
         plain["calibration"] = self.calibration and self.calibration.to_dict()
         plain["weighted"] = self.weighted and self.weighted.to_dict()
         return plain | {"left_out": list(self.left_out)}
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _plain_pair(pair: ClosestPair | None) -> dict[str, Any] | None:
@@ -235,9 +227,19 @@ def describe(
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     recipe = replace(recipe or Recipe(), max_bias=reach, center=center)
     with at_work(n_jobs, verbose) as work:
-        watched = Work(work.threads, _watched(work.progress, deadline))
-        calibrator = Calibrator(problem, recipe, target, seed_sequence(random_state), watched)
-        found, left_out = _in_time(_parts(calibrator, reach), deadline)
+        # Whatever reports progress after the deadline is stopped.
+        def watched(what: str, done: int, total: int | None) -> None:
+            if time.monotonic() > deadline:
+                raise _OutOfTime
+            work.progress(what, done, total)
+
+        calibrator = Calibrator(problem, recipe, target, seed_sequence(random_state), Work(work.threads, watched))
+        found: dict[str, Any] = {}
+        left_out, parts = list(PARTS), _parts(calibrator, reach)
+        with suppress(_OutOfTime):
+            while left_out and time.monotonic() <= deadline:
+                found |= next(parts)
+                del left_out[0]
     if "covering" in found:
         constants = found["calibration"].constants if "calibration" in found else Constants()
         found["bounds"] = theorem_sizes(problem, found["covering"], found["separation"].value, eta, constants)
@@ -257,33 +259,11 @@ def describe(
 
 
 class _OutOfTime(Exception):  # noqa: N818  (a finding, not an error)
-    """The time budget is used up."""
-
-
-def _watched(progress: Progress, deadline: float) -> Progress:
-    """Progress that stops whoever reports it after the deadline."""
-
-    def tell(what: str, done: int, total: int | None) -> None:
-        if time.monotonic() > deadline:
-            raise _OutOfTime
-        progress(what, done, total)
-
-    return tell
-
-
-def _in_time(parts: Iterator[dict[str, Any]], deadline: float) -> tuple[dict[str, Any], list[str]]:
-    """What the parts give until the time is up, and the names of those that are left out."""
-    found: dict[str, Any] = {}
-    left_out = list(PARTS)
-    with suppress(_OutOfTime):
-        while left_out and time.monotonic() <= deadline:
-            found |= next(parts)
-            del left_out[0]
-    return found, left_out
+    """Time budget used up."""
 
 
 def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
-    """What a description is made of, in the order of ``PARTS``."""
+    """Fields of a description, in the order of ``PARTS``."""
     problem, recipe, root, work = calibrator.problem, calibrator.recipe, calibrator.root, calibrator.work
     X, codes, targets = problem.X, problem.codes, calibrator.targets
     nearest = nearest_other(X, codes, work)

@@ -1,4 +1,4 @@
-"""What the paper's theorems say about the size of the network, and its data for which many detectors are needed.
+"""Sizes that the paper's theorems promise, and its data for which many detectors are needed.
 
 The constants are absolute and unknown: with their default, 1, these numbers show how the size
 depends on the geometry, not how large it is. ``calibrate`` fits them to actual networks.
@@ -113,7 +113,7 @@ class Bounds:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return plain values, as JSON can hold them."""
         return asdict(self) | {"width_interval": list(self.width_interval)}
 
 
@@ -123,7 +123,7 @@ def bounds(
     max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Bounds:  # fmt: skip
-    """The termination bound and the main theorem's sizes for given data, eta and constants.
+    """Evaluate the termination bound and the main theorem's sizes for given data, eta and constants.
 
     The paper's constants are unknown. With the default, 1, the numbers are no promise; they
     show what the size depends on. Fit the constants to your data with ``calibrate``.
@@ -174,7 +174,7 @@ def bounds(
 
 
 def check_eta(eta: Any) -> float:
-    """A probability strictly between 0 and 1."""
+    """Return a probability strictly between 0 and 1."""
     value = check_number("eta", eta, above=0.0, at_most=1.0)
     if value == 1.0:
         raise ParameterError("eta must be below 1")
@@ -189,18 +189,18 @@ def n_pairs(problem: Labelled, labels: list[Any]) -> int:
 
 
 def termination_scale(max_bias: float, separation: float, pairs: int, eta: float) -> float:
-    """(max_bias / separation) log(pairs / eta): the width that separates all pairs, up to its constant."""
+    """Width that separates all pairs, up to its constant: (max_bias / separation) log(pairs / eta)."""
     return max_bias / separation * math.log(pairs / eta)
 
 
 def theorem_terms(
     covering: MutualCovering, eta: float, which: Literal["value", "low", "high"] = "value"
 ) -> list[tuple[float, float]]:
-    """For every target (max_bias / delta) log(2 M- M+ / eta) and max_bias * omega, eta divided among them."""
-    share, reach = eta / len(covering.pairs), covering.max_bias
+    """Terms (max_bias / delta) log(2 M- M+ / eta) and max_bias * omega for every target, eta divided among them."""
+    own_eta, reach = eta / len(covering.pairs), covering.max_bias
     return [
         (
-            reach / pair.separation * math.log(2 * pair.target.count * pair.rest.count / share),
+            reach / pair.separation * math.log(2 * pair.target.count * pair.rest.count / own_eta),
             reach * pair.complexity(which),
         )
         for pair in covering.pairs
@@ -315,7 +315,7 @@ def make_parallel_lines(n_points: int = 10, *, distance: float = 0.1, dimension:
 
 
 def _embedded(points: Floats, dimension: Any) -> Floats:
-    """The points with zeros appended."""
+    """Points with zeros appended."""
     dimension = check_whole("dimension", dimension, at_least=points.shape[1])
     return np.pad(points, ((0, 0), (0, dimension - points.shape[1])))
 

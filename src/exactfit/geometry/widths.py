@@ -1,4 +1,4 @@
-"""Gaussian mean width: how large a set looks in a random direction.
+"""Gaussian mean width: the size of a set in a random direction.
 
 w(A) = E sup over x in A of |<g, x>| with g standard normal. The supremum, as a function of g,
 changes by at most rad(A) |g - h| between g and h, where rad(A) is the largest norm in A. So it
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._kernels.distances import largest_of_components
 from .._support.parameters import Seed, check_number, check_whole, seed_sequence
@@ -30,7 +29,7 @@ from ..exceptions import DataError, ParameterError
 
 BLOCK = 32  # draws from one child of the seed: more draws extend the same ones
 ROW_TILE = 2048  # points projected at a time
-CHUNKS_A_THREAD = 4  # pieces of work, so that threads end together
+PIECES_A_THREAD = 4  # so that threads end together
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +113,13 @@ def mean_width(
             raise ParameterError("centers go with components: pass components=[rows] for one centred set")
         parts, indptr, middles = np.arange(n), np.array([0, n]), np.array([-1])
     else:
-        parts, indptr = flat_components(components, n)
-        middles = _check_centers(centers, len(components), n)
+        parts, indptr = _flat_components(components, n)
+        middles = np.full(len(components), -1) if centers is None else np.asarray(centers)
+        are_rows = middles.shape == (len(components),) and middles.dtype.kind in "iu"
+        if not are_rows or (centers is not None and len(middles) and (middles.min() < 0 or middles.max() >= n)):
+            raise ParameterError(f"centers must hold one row number between 0 and {n - 1} for each component")
     with at_work(n_jobs, False) as work:
+        middles = middles.astype(np.int64)
         made = mean_widths(matrix, parts, indptr, middles, n_draws, confidence, random_state, work)
     if components is not None:
         return made
@@ -124,8 +127,8 @@ def mean_width(
     return MeanWidth(value, low, high, error, made.confidence, made.n_draws)
 
 
-def flat_components(components: Sequence[Any], n: int) -> tuple[Rows, Rows]:
-    """Members of all components one after another, and where each component starts and ends."""
+def _flat_components(components: Sequence[Any], n: int) -> tuple[Rows, Rows]:
+    """Members of all components one after another, and the starts and ends of the components."""
     try:
         lists = [np.asarray(rows, dtype=np.int64).reshape(-1) for rows in components]
     except (TypeError, ValueError) as error:
@@ -134,15 +137,6 @@ def flat_components(components: Sequence[Any], n: int) -> tuple[Rows, Rows]:
         raise ParameterError(f"every component needs rows, between 0 and {n - 1}")
     sizes = np.array([0, *(len(rows) for rows in lists)], dtype=np.int64)
     return np.concatenate([np.empty(0, dtype=np.int64), *lists]), np.cumsum(sizes)
-
-
-def _check_centers(centers: Any, count: int, n: int) -> Rows:
-    if centers is None:
-        return np.full(count, -1, dtype=np.int64)
-    rows = np.asarray(centers)
-    if rows.shape != (count,) or rows.dtype.kind not in "iu" or (count and (rows.min() < 0 or rows.max() >= n)):
-        raise ParameterError(f"centers must hold one row number between 0 and {n - 1} for each component")
-    return rows.astype(np.int64)
 
 
 def mean_widths(
@@ -155,7 +149,7 @@ def mean_widths(
     if confidence == 1.0:
         raise ParameterError("confidence must be below 1: no interval is certain")
     count, root = len(centers), seed_sequence(random_state)
-    radii = component_radii(X, members, indptr, centers)
+    radii = _component_radii(X, members, indptr, centers)
     totals, squares = np.zeros(count), np.zeros(count)
     for index, start in enumerate(range(0, n_draws, BLOCK)):
         work.progress("mean widths", start, n_draws)
@@ -173,6 +167,7 @@ def mean_widths(
 
 
 def _project(X: Matrix, draws: Floats, work: Work) -> Floats:
+    """Inner products of all rows with the draws."""
     out = np.empty((X.shape[0], draws.shape[1]))
 
     def fill(start: int) -> None:
@@ -186,8 +181,9 @@ def _project(X: Matrix, draws: Floats, work: Work) -> Floats:
 
 
 def _suprema(projections: Floats, members: Rows, indptr: Rows, centers: Rows, work: Work) -> Floats:
+    """Largest absolute projection of each component, for each draw."""
     out = np.empty((len(centers), projections.shape[1]))
-    step = -(-len(centers) // (CHUNKS_A_THREAD * work.threads.count)) or 1
+    step = -(-len(centers) // (PIECES_A_THREAD * work.threads.count)) or 1
 
     def fill(start: int) -> None:
         part = slice(start, start + step)
@@ -198,7 +194,7 @@ def _suprema(projections: Floats, members: Rows, indptr: Rows, centers: Rows, wo
     return out
 
 
-def component_radii(X: Matrix, members: Rows, indptr: Rows, centers: Rows) -> Floats:
+def _component_radii(X: Matrix, members: Rows, indptr: Rows, centers: Rows) -> Floats:
     """Largest distance of each component's members from its centre (from the origin for -1)."""
     owners = np.repeat(np.arange(len(centers)), np.diff(indptr))
     radii = np.zeros(len(centers))
@@ -209,13 +205,13 @@ def component_radii(X: Matrix, members: Rows, indptr: Rows, centers: Rows) -> Fl
             middles = centers[owners[part]]
             if (middles >= 0).any():
                 points = points - np.where(middles[:, None] >= 0, dense_rows(X, np.maximum(middles, 0)), 0.0)
-            np.maximum.at(radii, owners[part], row_norms(points))
+            np.maximum.at(radii, owners[part], _row_norms(points))
     if not np.isfinite(radii).all():
         raise DataError("the data are too large: a distance overflows float64. Scale them down.")
     return radii
 
 
-def row_norms(points: Floats) -> Floats:
+def _row_norms(points: Floats) -> Floats:
     """Norms of rows, rounded up, without overflow of the squares."""
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         exponents = np.frexp(np.abs(points).max(axis=1))[1]
@@ -271,23 +267,3 @@ def sparse_width_bound(
     n_features = check_whole("n_features", n_features, at_least=sparsity)
     size = math.sqrt(sparsity * math.log(math.e * n_features / sparsity))
     return check_number("constant", constant, above=0.0) * check_number("radius", radius) * size
-
-
-def width_bounds(points: NDArray[Any]) -> dict[str, float]:
-    """The three upper estimates for a set of points as it is: by count, by rank, by non-zero entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.geometry.widths import width_bounds
-    >>> {name: round(value, 3) for name, value in width_bounds(np.eye(3)).items()}
-    {'finite': 1.893, 'subspace': 1.732, 'sparse': 3.497}
-    """
-    dense = dense_rows(as_points(points, "points"), slice(None))
-    reach = float(row_norms(dense).max())
-    sparsity = max(1, int((dense != 0).sum(axis=1).max()))
-    return {
-        "finite": finite_width_bound(len(dense), reach),
-        "subspace": subspace_width_bound(max(1, int(np.linalg.matrix_rank(dense))), reach),
-        "sparse": sparse_width_bound(sparsity, dense.shape[1], reach),
-    }
