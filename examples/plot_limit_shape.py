@@ -16,12 +16,13 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Circle
+from matplotlib.ticker import MaxNLocator
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import Recipe, fixed_width
 from exactfit.geometry import limit_cover, radius
-from exactfit.plots import plot_limit, plot_points, style
-from exactfit.plots.style import INK, color
+from exactfit.plots import plot_points, style
+from exactfit.plots.style import GREY, INK, LINES, color, marker
 
 WIDTHS = (100, 200, 500, 1000, 2000, 5000, 10000)
 LAMBDAS = (0.25, 0.5, 1.0, 3.0)
@@ -46,7 +47,18 @@ limit = limit_cover(X, y, target=1, random_state=0)
 
 with style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.9))
-    plot_limit(fits, forecast, left).set_title("digits: detectors of networks, and the limit's")
+    for k, (lam, numbers) in enumerate(fits.items()):
+        widths, found = list(numbers), list(numbers.values())
+        left.vlines(widths, [min(one) for one in found], [max(one) for one in found], color=color(k), linewidth=1.0)
+        line = {"color": color(k), "marker": marker(k), "markersize": 4.5, "linestyle": LINES[k]}
+        left.plot(widths, [np.mean(one) for one in found], **line, label=rf"$\lambda$ = {lam:g}")
+    left.axhspan(min(forecast), max(forecast), color=GREY, alpha=0.2, linewidth=0)
+    left.axhline(np.mean(forecast), color=INK, linewidth=1.4, label="limit forecast")
+    left.set(xlabel="width $n$", ylabel="detectors", xscale="log")
+    left.set_title("digits: detectors of networks, and the limit's")
+    left.set_ylim(bottom=0)
+    left.yaxis.set_major_locator(MaxNLocator(integer=True))
+    left.legend()
     plot_points(X, y, right)
     for anchor, reach in zip(limit.anchors, limit.radii, strict=True):
         right.add_patch(Circle(X[anchor], reach, facecolor=color(1), alpha=0.15, linewidth=0, zorder=0))

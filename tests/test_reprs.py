@@ -17,7 +17,6 @@ from exactfit.construct import Options
 from exactfit.network import BitMatrix, Dense, Integers, Layer, Masks, Sparse, WeightedMasks, object_array
 from exactfit.network.activations import THRESHOLD
 from exactfit.network.detectors import Detectors
-from exactfit.plots import DecisionRegionDisplay
 from exactfit.tables import Column, ReadOptions
 
 PACKAGES = ("", ".geometry", ".lab", ".network", ".plots", ".repairs", ".suspects", ".tables")
@@ -42,7 +41,6 @@ def of_models():
     yield exactfit.find_suspects(X, Y)
     sparse = InterpolatingClassifier(random_state=0).fit(X, Y)
     yield sparse.explain(X[:1])[0].conditions[0]
-    yield DecisionRegionDisplay.from_estimator(InterpolatingClassifier().fit(X[:, :2], Y), X[:, :2], Y, resolution=9)
 
 
 def of_geometry():

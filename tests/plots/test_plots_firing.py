@@ -119,12 +119,12 @@ def test_unfit_input_ends_in_a_short_error(home: Any, name: str, model: Any, moo
     draw = getattr(home, name)
     known = {
         "model": model, "X": moons[0], "y": moons[1], "point": [0.0, 0.0], "points": moons[0], "image_shape": (1, 2),
-        "fits": {1.0: {10: [3]}}, "forecast": [3], "models": {"one": model}, "suspects": find_suspects(*moons),
+        "models": {"one": model}, "suspects": find_suspects(*moons),
         "explanations": model.explain(moons[0]),
     }  # fmt: skip
     needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]
     for what in needed:
-        for unfit in UNFIT if what.name != "forecast" else UNFIT[:4]:
+        for unfit in UNFIT:
             given = {each.name: known.get(each.name) for each in needed} | {what.name: unfit}
             with pytest.raises((ExactfitError, NotFittedError)) as caught:
                 draw(**given)

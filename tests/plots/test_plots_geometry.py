@@ -15,7 +15,7 @@ from exactfit import DataError, Description, ParameterError, describe
 from exactfit.geometry import (
     mutual_covering,
 )
-from exactfit.plots import plot_covering, plot_description, plot_distances, plot_limit, plot_sizes
+from exactfit.plots import plot_covering, plot_description
 from exactfit.plots.geometry import principal_plane
 
 
@@ -34,13 +34,24 @@ def test_pictures_show_what_was_found(described: Description) -> None:
     ax = plot_covering(described.covering, X, y)
     assert n_circles(ax) == 2 * (described.covering.n_target + described.covering.n_rest)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
-    assert "200" not in plot_distances(described).get_xlabel()
-    assert sum(patch.get_height() for patch in plot_distances(described).patches) == 200
-    labels = [text.get_text() for text in plot_sizes(described).get_legend().get_texts()]
-    assert any(label.startswith("limit forecast") for label in labels)
     figure, axes = plt.subplots(1, 3)
-    assert list(plot_description(described, X, y, axes)) == list(axes)
+    balls, distances, sizes = plot_description(described, X, y, axes)
+    assert [balls, distances, sizes] == list(axes)
+    assert n_circles(balls) == n_circles(ax)
+    assert sum(patch.get_height() for patch in distances.patches) == 200
+    labels = [text.get_text() for text in sizes.get_legend().get_texts()]
+    assert any(label.startswith("limit forecast") for label in labels)
     figure.canvas.draw()
+
+
+def test_parts_that_were_left_out_are_named() -> None:
+    X, y = moons(200)
+    balls, distances, sizes = plot_description(describe(X, y, time_limit=1e-9), X, y)
+    assert n_circles(balls) == 0
+    assert [text.get_text() for ax in (distances, sizes) for text in ax.texts] == [
+        "distances: left out",
+        "calibration: left out",
+    ]
 
 
 def test_many_balls_are_drawn_in_part() -> None:
@@ -67,13 +78,6 @@ def test_the_plane_is_that_of_the_principal_components() -> None:
     assert principal_plane(X[:, :1])[1].shape == (2, 1)
 
 
-def test_the_limit_picture() -> None:
-    ax = plot_limit({1.0: {10: [5, 6], 100: [4, 4]}, 2.0: {100: [5]}}, [3, 4])
-    assert len(ax.get_legend().get_texts()) == 3
-
-
-@pytest.mark.parametrize("plot", [plot_distances, plot_sizes, plot_description])
-def test_anything_but_a_description_is_refused_in_a_line(plot: Any) -> None:
-    arguments = (np.zeros((500, 2)),) * (3 if plot is plot_description else 1)
+def test_anything_but_a_description_is_refused_in_a_line() -> None:
     with pytest.raises(ParameterError, match="Description"):
-        plot(*arguments)
+        plot_description(*(np.zeros((500, 2)),) * 3)

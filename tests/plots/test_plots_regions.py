@@ -21,7 +21,9 @@ from exactfit import DataError, InterpolatingClassifier, MissingDependencyError,
 from exactfit.network import Decoder, Dense, Layer
 from exactfit.network.activations import THRESHOLD
 from exactfit.network.sides import sides
-from exactfit.plots import DecisionRegionDisplay, plot_regions
+from exactfit.plots import plot_regions
+from exactfit.plots.regions import DETECTOR_COLORS, DETECTOR_TINT, REGION_TINT, WHITE
+from exactfit.plots.style import tint
 
 COARSE = 40
 
@@ -39,10 +41,25 @@ def fitted(data: tuple[Any, Any], **options: Any) -> InterpolatingClassifier:
     return InterpolatingClassifier(**options).fit(*data)
 
 
-def grid_of(display: DecisionRegionDisplay) -> Any:
+def pixels_of(ax: Any) -> Any:
+    """The plane's colours, pixel by pixel, rows from below."""
+    (image,) = ax.images
+    return np.asarray(image.get_array()).reshape(-1, 3)
+
+
+def regions_of(ax: Any, n_classes: int) -> Any:
+    """The classes that the colours stand for; white, which is undecided, is -1."""
+    tints = np.array([*(tint(k, REGION_TINT) for k in range(n_classes)), WHITE])
+    found = (pixels_of(ax)[:, None] == tints).all(axis=2)
+    assert (found.sum(axis=1) == 1).all()
+    return np.where(found[:, -1], -1, found.argmax(axis=1))
+
+
+def grid_of(ax: Any) -> Any:
     """The grid again, one point at a time: the middle of every pixel, rows from below."""
-    rows, columns = display.regions.shape
-    left, right, bottom, top = display.extent
+    (image,) = ax.images
+    rows, columns, _ = image.get_array().shape
+    left, right, bottom, top = image.get_extent()
     return np.array([
         [left + (right - left) * (j + 0.5) / columns, bottom + (top - bottom) * (i + 0.5) / rows]
         for i in range(rows)
@@ -62,55 +79,57 @@ def square_network() -> Network:
 @pytest.mark.parametrize("data", [moons(), blobs()], ids=["two classes", "three classes"])
 def test_regions_are_the_predictions(data: tuple[Any, Any]) -> None:
     model = fitted(data)
-    display = DecisionRegionDisplay.from_estimator(model, *data, resolution=COARSE)
-    np.testing.assert_array_equal(display.regions.ravel(), model.predict(grid_of(display)))
+    ax = plot_regions(model, *data, resolution=COARSE)
+    np.testing.assert_array_equal(regions_of(ax, len(model.classes_)), model.predict(grid_of(ax)))
 
 
 def test_regions_of_a_network_show_where_it_is_undecided() -> None:
     X = np.array([[-1.0, -1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
-    display = DecisionRegionDisplay.from_estimator(square_network(), X, [0, 1, 0, 1], resolution=COARSE)
-    np.testing.assert_array_equal(display.regions.ravel(), square_network().decide(grid_of(display)))
-    assert set(display.regions.ravel()) == {-1, 0, 1}
-    assert "undecided" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ax = plot_regions(square_network(), X, [0, 1, 0, 1], resolution=COARSE)
+    regions = regions_of(ax, 2)
+    np.testing.assert_array_equal(regions, square_network().decide(grid_of(ax)))
+    assert set(regions) == {-1, 0, 1}
+    assert "undecided" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_the_picture_is_the_right_way_up() -> None:
     X = np.array([[0.0, -1.0], [0.5, -1.0], [0.0, 1.0], [0.5, 1.0]])
-    display = DecisionRegionDisplay.from_estimator(DecisionTreeClassifier().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
-    (image,) = display.ax_.images
-    assert image.origin == "lower"
-    assert display.regions[0].max() == 0
-    assert display.regions[-1].min() == 1
-    assert not np.array_equal(image.get_array()[0, 0], image.get_array()[-1, 0])
+    ax = plot_regions(DecisionTreeClassifier().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1], resolution=COARSE)
+    assert ax.images[0].origin == "lower"
+    regions = regions_of(ax, 2).reshape(COARSE, COARSE)
+    assert regions[0].max() == 0
+    assert regions[-1].min() == 1
 
 
 @pytest.mark.parametrize("activation", ["threshold", "relu"])
 def test_detectors_fire_where_their_masked_sum_is_below_the_limit(activation: str) -> None:
     model = fitted(blobs(), activation=activation)
-    display = DecisionRegionDisplay.from_estimator(model, *blobs(), resolution=20, detectors=True)
+    ax = plot_regions(model, *blobs(), resolution=20, detectors=True)
     first, second, _ = model.network_.layers
-    grid, masks = grid_of(display), second.weights.bits.to_bool()
+    grid, masks = grid_of(ax), second.weights.bits.to_bool()
     values = sides(grid, first.weights.rows, first.bias).to_bool() if activation == "threshold" else first(grid)
     expected = values.astype(float) @ masks.T.astype(float) < second.bias
-    assert display.fires is not None
-    np.testing.assert_array_equal(display.fires.reshape(len(masks), -1).T, expected)
+    pixels = np.ones((len(grid), 3))
+    for k, fires in enumerate(expected.T):  # one colour over the other
+        own = np.array(tint(DETECTOR_COLORS[k % len(DETECTOR_COLORS)], 1.0))
+        pixels[fires] += DETECTOR_TINT * (own - pixels[fires])
+    np.testing.assert_array_equal(pixels_of(ax), pixels)
 
 
 def test_detectors_together_are_the_target_class() -> None:
     model = fitted(moons(), target=1)
-    display = DecisionRegionDisplay.from_estimator(model, *moons(), resolution=COARSE, detectors=True)
-    assert display.fires is not None
-    np.testing.assert_array_equal(display.fires.any(axis=0), display.regions == 1)
+    fires = (pixels_of(plot_regions(model, *moons(), resolution=COARSE, detectors=True)) != WHITE).any(axis=1)
+    regions = regions_of(plot_regions(model, *moons(), resolution=COARSE), 2)
+    np.testing.assert_array_equal(fires, regions == 1)
 
 
 def test_lines_are_the_first_hyperplanes() -> None:
     model = fitted(moons())
-    display = DecisionRegionDisplay.from_estimator(model, *moons(), resolution=COARSE, hyperplanes=5)
+    ax = plot_regions(model, *moons(), resolution=COARSE, hyperplanes=5)
     first = model.network_.layers[0]
     planes = first.weights.rows.toarray()
-    np.testing.assert_array_equal(display.lines[:, :2], planes[:5])
-    np.testing.assert_array_equal(display.lines[:, 2], first.bias[:5])
-    for line, weights, bias in zip(display.ax_.lines, planes, first.bias, strict=False):
+    assert len(ax.lines) == 5
+    for line, weights, bias in zip(ax.lines, planes, first.bias, strict=False):
         on_it = np.array([line.get_xy1(), line.get_xy2()])
         np.testing.assert_allclose(on_it @ weights + bias, 0.0, atol=1e-12)
 
@@ -118,8 +137,7 @@ def test_lines_are_the_first_hyperplanes() -> None:
 def test_a_hyperplane_without_direction_is_left_out() -> None:
     planes = Layer(Dense(np.array([[0.0, 0.0], [0.0, 1.0]])), np.array([1.0, 0.0]), THRESHOLD)
     network = Network((planes, Layer(Dense(np.ones((1, 2))), np.zeros(1), None)), Decoder("sign", (0, 1)))
-    display = DecisionRegionDisplay.from_estimator(network, [[0.0, 0.0], [1.0, 1.0]], [1, 1], hyperplanes=2)
-    assert len(display.lines) == 1
+    assert len(plot_regions(network, [[0.0, 0.0], [1.0, 1.0]], [1, 1], hyperplanes=2).lines) == 1
 
 
 def stars(ax: Any) -> Any:
@@ -164,18 +182,17 @@ def test_labels_may_be_strings() -> None:
 def test_a_frame_names_the_axes(frame: Any) -> None:
     X, y = moons()
     table = frame({"left": X[:, 0], "up": X[:, 1]})
-    display = DecisionRegionDisplay.from_estimator(fitted((table, y)), table, y, resolution=COARSE)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("left", "up")
-    assert len(display.anchors) > 0
-    plain = DecisionRegionDisplay.from_estimator(fitted((X, y)), X, y, resolution=COARSE)
-    np.testing.assert_array_equal(display.regions, plain.regions)
+    ax = plot_regions(fitted((table, y)), table, y, resolution=COARSE)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("left", "up")
+    assert len(stars(ax)) > 0
+    np.testing.assert_array_equal(pixels_of(ax), pixels_of(plot_regions(fitted((X, y)), X, y, resolution=COARSE)))
 
 
 def test_any_classifier_can_be_drawn() -> None:
     X, y = moons()
     model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    display = DecisionRegionDisplay.from_estimator(model, X, y, resolution=COARSE)
-    np.testing.assert_array_equal(display.regions.ravel(), model.predict(grid_of(display)))
+    ax = plot_regions(model, X, y, resolution=COARSE)
+    np.testing.assert_array_equal(regions_of(ax, 2), model.predict(grid_of(ax)))
 
 
 @pytest.mark.parametrize(
@@ -205,9 +222,7 @@ def test_the_given_axes_are_used() -> None:
     figure = matplotlib.figure.Figure()
     ax = figure.subplots()
     X, y = moons()
-    display = DecisionRegionDisplay.from_estimator(fitted((X, y)), X, y, ax=ax, resolution=COARSE, legend=False)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
+    assert plot_regions(fitted((X, y)), X, y, ax=ax, resolution=COARSE, legend=False) is ax
     assert ax.get_legend() is None
     assert plt.get_fignums() == []
 
@@ -215,18 +230,10 @@ def test_the_given_axes_are_used() -> None:
 def test_without_axes_a_new_figure_comes_and_settings_stay() -> None:
     before = dict(matplotlib.rcParams)
     X, y = moons()
-    display = DecisionRegionDisplay.from_estimator(fitted((X, y)), X, y, resolution=COARSE)
-    assert plt.get_fignums() == [display.figure_.number]
-    assert not display.ax_.spines["top"].get_visible()
+    ax = plot_regions(fitted((X, y)), X, y, resolution=COARSE)
+    assert plt.get_fignums() == [ax.figure.number]
+    assert not ax.spines["top"].get_visible()
     assert dict(matplotlib.rcParams) == before
-
-
-def test_a_display_can_be_drawn_again() -> None:
-    X, y = moons()
-    display = DecisionRegionDisplay.from_estimator(fitted((X, y)), X, y, resolution=COARSE)
-    first = display.ax_
-    assert display.plot().ax_ is not first
-    assert display.ax_.get_xlim() == first.get_xlim()
 
 
 @pytest.mark.parametrize("options", [{}, {"detectors": True, "hyperplanes": 10}, {"legend": False, "anchors": False}])

@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from .firing import plot_masks_and_weights as plot_masks_and_weights
     from .geometry import plot_covering as plot_covering
     from .geometry import plot_description as plot_description
-    from .geometry import plot_distances as plot_distances
-    from .geometry import plot_limit as plot_limit
-    from .geometry import plot_sizes as plot_sizes
     from .plane import frame as frame
     from .plane import plot_points as plot_points
-    from .regions import DecisionRegionDisplay as DecisionRegionDisplay
     from .regions import plot_cells as plot_cells
     from .regions import plot_margins as plot_margins
     from .regions import plot_regions as plot_regions
@@ -36,9 +32,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "answers": ["plot_anchors", "plot_coverage", "plot_explanation", "plot_importances", "plot_radii", "plot_suspects"],
     "firing": ["animate_construction", "plot_detector", "plot_limit_shape", "plot_masks_and_weights"],
-    "geometry": ["plot_covering", "plot_description", "plot_distances", "plot_limit", "plot_sizes"],
+    "geometry": ["plot_covering", "plot_description"],
     "plane": ["frame", "plot_points"],
-    "regions": ["DecisionRegionDisplay", "plot_cells", "plot_margins", "plot_regions"],
+    "regions": ["plot_cells", "plot_margins", "plot_regions"],
     "style": ["style"],
 }
 

@@ -1,8 +1,8 @@
-"""Answers: what stands behind one, in the plane or as images; how many are how sure, or stand how far; suspects."""
+"""Pictures of answers: the training points behind them, their margins and radii; importances and suspects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, int]
 
-LEAST_SHARE = 0.5  # where curves begin: accuracy on fewer answers is mostly chance
+LEAST_ANSWERED = 0.5  # where curves begin: accuracy on fewer answers is mostly chance
 GAP = 0.12  # between tiles, in widths of a tile
 CAPTION = 0.30  # below a tile, in heights of a tile
 INCHES = 0.95  # width of a tile
@@ -75,18 +75,15 @@ def plot_explanation(
     one = model.explain(here[None, :])[0]
     own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
     for found in (one.fires or one.nearest)[:detectors]:
-        _lead(own, here, known[found.anchor], "solid" if one.fires else "dashed")
+        anchor, line = known[found.anchor], "solid" if one.fires else "dashed"
+        own.plot(*np.stack([here, anchor]).T, color=INK, linestyle=line, linewidth=1.0, zorder=5)
+        own.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
         own.plot(*known[found.witness], "o", ms=11, mfc="none", mec=INK, mew=1.2, zorder=6)
     own.plot(*here, marker="X", ms=11, color=INK, mec="white", mew=1.2, zorder=7)
     many = f"{len(one.fires)} detectors fire" if len(one.fires) > 1 else "one detector fires"
     count = many if one.fires else "no detector fires (dashed: the closest)"
     own.set_title(f"class {one.label}: {count}")
     return own
-
-
-def _lead(ax: Any, here: Floats, anchor: Floats, line: str) -> None:
-    ax.plot(*np.stack([here, anchor]).T, color=INK, linestyle=line, linewidth=1.0, zorder=5)
-    ax.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
 
 
 @documented
@@ -124,10 +121,10 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     with axes_for(ax) as own:
         for k, (name, model) in enumerate(models.items()):
             right = np.asarray(model.predict(X) == labels)
-            share, accuracy = coverage_curve(margins(model.decision_function(X)), right)
+            answered, accuracy = coverage_curve(margins(model.decision_function(X)), right)
             clear = ~model.abstains(X)
-            drawn = share >= LEAST_SHARE
-            own.plot(share[drawn], accuracy[drawn], color=color(k), label=name)
+            drawn = answered >= LEAST_ANSWERED
+            own.plot(answered[drawn], accuracy[drawn], color=color(k), label=name)
             own.plot(clear.mean(), right[clear].mean(), marker(k), color=color(k), ms=9, mec="white")
         own.set(xlabel="share of points answered", ylabel="share of these answers that are right")
         own.grid(color=GREY, alpha=0.25)
@@ -163,30 +160,29 @@ def plot_importances(model: Any, names: Sequence[str] | None = None, ax: Axes | 
     """
     check_fitted(model)
     check_whole("most", most, at_least=1)
-    shares = np.asarray(model.feature_importances_)
-    own_names = getattr(model, "feature_names_in_", None)
-    named = [f"x{k}" for k in range(len(shares))] if own_names is None else list(map(str, own_names))
-    named = named if names is None else list(map(str, names))
-    if len(named) != len(shares):
-        raise ParameterError(f"names must be one for each of {len(shares)} features, got {len(named)}")
-    order = np.argsort(-shares, kind="stable")
-    order = np.argsort(-shares, kind="stable")
+    importances = np.asarray(model.feature_importances_)
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(len(importances))])
+    named = list(map(str, names))
+    if len(named) != len(importances):
+        raise ParameterError(f"names must be one for each of {len(importances)} features, got {len(named)}")
+    order = np.argsort(-importances, kind="stable")
     first, rest = order[:most], order[most:]
     with axes_for(ax, (5.6, 1.0 + 0.27 * len(first))) as own:
-        bars = own.barh(range(len(first)), shares[first], height=0.7, color=color(0))
-        own.bar_label(bars, [f"{share:.1%}" for share in shares[first]], padding=3, fontsize=8, color=INK)
+        bars = own.barh(range(len(first)), importances[first], height=0.7, color=color(0))
+        own.bar_label(bars, [f"{value:.1%}" for value in importances[first]], padding=3, fontsize=8, color=INK)
         own.set_yticks(range(len(first)), [named[k] for k in first])
         own.invert_yaxis()
         own.tick_params(axis="y", length=0)
         own.margins(x=0.12, y=0.02)
-        others = f" ({counted(len(rest), 'other')}: {shares[rest].sum():.1%} together)" if len(rest) else ""
+        others = f" ({counted(len(rest), 'other')}: {importances[rest].sum():.1%} together)" if len(rest) else ""
         own.set_xlabel(f"importance{others}")
-        own.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        own.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     return own
 
 
 def margins(scores: Floats) -> Floats:
-    """How clear answers are: the largest score less the second, or the size of a single one."""
+    """Margins of answers: the largest score less the second, or the size of a single one."""
     if scores.ndim == 1:
         return np.asarray(np.abs(scores))
     two = np.partition(scores, -2, axis=1)[:, -2:]
@@ -194,15 +190,8 @@ def margins(scores: Floats) -> Floats:
 
 
 def coverage_curve(clarity: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Share of points answered and share of right answers, from the clearest point to all; equal margins go together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.plots.answers import coverage_curve
-    >>> coverage_curve(np.array([0.5, 0.9, 0.5, 0.1]), np.array([True, True, False, False]))
-    (array([0.25, 0.75, 1.  ]), array([1.        , 0.66666667, 0.5       ]))
-    """
+    """Fraction of points answered and fraction of right answers, from the clearest point to all."""
+    # Points of equal margin are answered together.
     order = np.argsort(-clarity, kind="stable")
     last = np.append(np.diff(clarity[order]) != 0, True)
     answered = np.arange(1, len(right) + 1)[last]
@@ -238,8 +227,10 @@ def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes |
         raise ParameterError("this picture is of certificates with radii, as certify(..., radii=True) makes them")
     with axes_for(ax) as own:
         for k, (name, one) in enumerate(named.items()):
-            distances, shares = radii_curve(np.asarray(one.radii))
-            own.step(distances, shares, where="pre", color=color(k), label=name)
+            radii = np.asarray(one.radii)
+            above = np.sort(radii[radii > 0])
+            fractions = np.arange(len(above), 0, -1) / max(len(radii), 1)
+            own.step(above, fractions, where="pre", color=color(k), label=name)
             if one.margin:
                 own.axvline(one.margin, color=color(k), linestyle="dashed", linewidth=1.0)
         own.set(xscale="log", ylim=(0, 1.02), xlabel="distance", ylabel="share of points that may move so far")
@@ -249,22 +240,8 @@ def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes |
     return own
 
 
-def radii_curve(radii: Floats) -> tuple[Floats, Floats]:
-    """Radii above zero, ascending, and the share of all points that have at least that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.plots.answers import radii_curve
-    >>> radii_curve(np.array([0.5, 0.0, np.nan, 0.25]))
-    (array([0.25, 0.5 ]), array([0.5 , 0.25]))
-    """
-    above = np.sort(radii[radii > 0])
-    return above, np.arange(len(above), 0, -1) / max(len(radii), 1)
-
-
 class _Tile(NamedTuple):
-    """One picture in a grid, with a line above it."""
+    """Picture in a grid, with a line above it."""
 
     pixels: Floats
     caption: str
@@ -311,20 +288,16 @@ def plot_anchors(
         raise ParameterError("this picture is of Explanations, as model.explain makes them")
     check_whole("anchors", anchors, at_least=0)
     seen, known = _as_images(points, image_shape), _as_images(X, image_shape)
-    lines = [
-        [_Tile(image, f"answer {one.label}", True), *_behind(one, known, anchors)]
-        for one, image in zip(given, seen, strict=True)
-    ]
+    lines = []
+    for one, image in zip(given, seen, strict=True):
+        behind = (one.fires or one.nearest)[:anchors]
+        line = [_Tile(image, f"answer {one.label}", True)]
+        line += [_Tile(known[found.anchor], f"{found.label}: {found.slack:+.2f}") for found in behind]
+        if one.other:
+            line.append(_Tile(known[one.other.anchor], f"other {one.other.label}: {one.other.slack:+.2f}"))
+            line.append(_Tile(known[one.other.witness], "its limit"))
+        lines.append(line)
     return _draw(lines, ax)
-
-
-def _behind(one: Explanation, known: Floats, anchors: int) -> Iterator[_Tile]:
-    """The training images that an answer rests on."""
-    for found in (one.fires or one.nearest)[:anchors]:
-        yield _Tile(known[found.anchor], f"{found.label}: {found.slack:+.2f}")
-    if one.other:
-        yield _Tile(known[one.other.anchor], f"other {one.other.label}: {one.other.slack:+.2f}")
-        yield _Tile(known[one.other.witness], "its limit")
 
 
 @documented
@@ -356,17 +329,16 @@ def plot_suspects(
     check_kind(suspects, Suspects, "find_suspects")
     check_whole("columns", columns, at_least=1)
     images, places = _as_images(X, image_shape), suspects.places(suspects.top(m))
-    tiles = [_Tile(images[place], _doubt(suspects, int(place))) for place in places]
+    tiles = []
+    for place in places:
+        nearest = int(suspects.conflicts[place, 0])
+        other = "" if nearest == NOBODY else f", near {suspects.labels[suspects.places(nearest)]}"
+        tiles.append(_Tile(images[place], f"{suspects.labels[place]}{other}"))
     return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
 
 
-def _doubt(suspects: Suspects, place: int) -> str:
-    nearest = int(suspects.conflicts[place, 0])
-    other = "" if nearest == NOBODY else f", near {suspects.labels[suspects.places(nearest)]}"
-    return f"{suspects.labels[place]}{other}"
-
-
 def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
+    """Rows of pixels as images."""
     sides = check_wholes("image_shape", image_shape, at_least=1)
     if len(sides) != 2:
         raise ParameterError(f"image_shape must be height and width of an image, got {shown(image_shape)}")
@@ -382,18 +354,17 @@ def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:
     width = max(map(len, lines), default=1) * (1 + GAP)
     height = max(len(lines), 1) * (1 + CAPTION)
     with axes_for(ax, (INCHES * width, INCHES * height)) as own:
+        from matplotlib.patches import Rectangle
+
         for down, line in enumerate(lines):
             for across, tile in enumerate(line):
-                _draw_tile(own, tile, across * (1 + GAP), -down * (1 + CAPTION))
+                left, bottom = across * (1 + GAP), -down * (1 + CAPTION)
+                edge, stroke, weight = (INK, 1.6, "bold") if tile.strong else (GREY, 0.5, "normal")
+                box: Any = (left, left + 1, bottom, bottom + 1)
+                own.imshow(tile.pixels, cmap="gray_r", extent=box, interpolation="nearest")
+                own.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=stroke))
+                look: Any = {"ha": "center", "va": "bottom", "fontsize": 7, "color": INK, "weight": weight}
+                own.text(left + 0.5, bottom + 1.04, tile.caption, **look)
         own.set(xlim=(-GAP, width), ylim=(1 + CAPTION - height - GAP, 1 + CAPTION), aspect="equal")
         own.set_axis_off()
     return own
-
-
-def _draw_tile(ax: Any, tile: _Tile, left: float, bottom: float) -> None:
-    from matplotlib.patches import Rectangle
-
-    edge, width, weight = (INK, 1.6, "bold") if tile.strong else (GREY, 0.5, "normal")
-    ax.imshow(tile.pixels, cmap="gray_r", extent=(left, left + 1, bottom, bottom + 1), interpolation="nearest")
-    ax.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=width))
-    ax.text(left + 0.5, bottom + 1.04, tile.caption, ha="center", va="bottom", fontsize=7, color=INK, weight=weight)

@@ -1,4 +1,4 @@
-"""Where detectors fire: one by one, as the width grows, with weights instead of masks; and how all this comes about."""
+"""Pictures of detectors: one by one, as the width grows, with weights in place of masks; film of a construction."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_whole, check_wholes
 from .._support.processes import write_whole
-from ..construct import Construction, Recipe, Trace, fixed_width
+from ..construct import Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
-from ..network import Network
 from ..network.detectors import Detectors
 from ..network.sides import sides
 from .plane import Floats, Picture, draw_balls, hyperplanes_of, network_of, trace_of
@@ -32,7 +31,7 @@ SHADES = 0.12, 0.5  # strength of a detector's colour at its limit, and where it
 WIDTHS_DRAWN = 4  # by default, each three times the one before
 REGION_ALPHA = 0.3  # opacity of one detector's region
 GROWTH = 12  # pictures of the growing first layer
-LAST = 6  # how much longer the last picture stands than others
+LAST = 6  # times as long as others the last picture is shown
 DPI = 90  # dots to an inch of a GIF: small files that screens show at about their size
 
 
@@ -71,12 +70,30 @@ def plot_detector(
     heights, counts = one.heights(picture.grid)[0], one.heights(picture.points)[0]
     limit, own_class = found.limits[k], int(found.classes[found.owners[k]])
     new = (counts < limit) & (picture.codes == own_class)
-    old = _claimed_before(found, k, picture, own_class)
+    # Points of the class that earlier detectors of it fire on.
+    earlier = np.flatnonzero(found.owners[:k] == found.owners[k])
+    old = np.zeros(len(picture.points), dtype=bool)
+    if len(earlier):
+        fires = found.take(earlier, found.limits[earlier]).heights(picture.points) < found.limits[earlier][:, None]
+        old = fires.any(axis=0) & (picture.codes == own_class)
     with axes_for(ax, picture.size) as own:
-        picture.show(own, _shaded(heights, limit, int(one.floors[0]), own_class))
+        # White where the detector is silent, stronger the lower its count.
+        low, high = SHADES
+        depth = np.clip((limit - heights) / max(limit - int(one.floors[0]), 1), 0.0, 1.0)
+        strength = np.where(heights < limit, low + (high - low) * depth, 0.0)
+        picture.show(own, np.asarray(1 - strength[:, None] * (1 - np.array(tint(own_class, 1.0)))))
         picture.contour(own, heights, limit - 0.5, colors=[INK], linewidths=1.0, zorder=1)
-        _draw_claims(own, picture, new & ~old, old, own_class)
-        more = _mark(own, picture, trace, k)
+        inside = picture.codes == own_class
+        picture.points_by_class(own, np.flatnonzero(~inside))
+        picture.points_by_class(own, np.flatnonzero(old), color=[tint(own_class, 0.35)], linewidths=0.0)
+        picture.points_by_class(own, np.flatnonzero(inside & ~old & ~new), color=GREY, linewidths=0.0)
+        picture.points_by_class(own, np.flatnonzero(new & ~old))
+        more = []
+        if trace is not None:
+            draw_star(own, picture.points[trace.anchors[k]])
+            across, up = picture.points[trace.witnesses[k]]
+            own.scatter(across, up, s=110, facecolors="none", edgecolors=INK, linewidths=1.6, zorder=5)
+            more = [("*", INK, "anchor"), ("$\u25cb$", INK, "witness")]
         said = f"limit {limit:,}" if found.half else f"limit {limit:.3g}"
         label = picture.classes[own_class]
         own.set_title(f"detector {k + 1} of {found.n_detectors}, for {label}: {said}, {int((new & ~old).sum()):,} new")
@@ -88,7 +105,7 @@ def plot_detector(
 def _read(
     model: Any, X: ArrayLike, y: ArrayLike, resolution: int, detector: int
 ) -> tuple[Picture, Detectors, Trace | None, int]:
-    """The picture, the detectors, their trace if it is known, and the number of the one to draw."""
+    """Picture, detectors, their trace if it is known, and the number of the one to draw."""
     picture, found, trace = Picture.of(model, X, y, resolution), Detectors.of(network_of(model)), trace_of(model, X, y)
     if trace is not None and (not len(trace.anchors) or trace.anchors.max() >= len(picture.points)):
         trace = None
@@ -98,46 +115,8 @@ def _read(
     return picture, found, trace, k
 
 
-def _claimed_before(found: Detectors, k: int, picture: Picture, own_class: int) -> NDArray[np.bool_]:
-    """Points of the class that earlier detectors of it fire on."""
-    earlier = np.flatnonzero(found.owners[:k] == found.owners[k])
-    if not len(earlier):
-        return np.zeros(len(picture.points), dtype=bool)
-    fires = found.take(earlier, found.limits[earlier]).heights(picture.points) < found.limits[earlier][:, None]
-    return np.asarray(fires.any(axis=0) & (picture.codes == own_class))
-
-
-def _shaded(heights: NDArray[Any], limit: Any, floor: int, k: int) -> Floats:
-    """Colours of the grid: white where the detector is silent, stronger the lower its count."""
-    low, high = SHADES
-    depth = np.clip((limit - heights) / max(limit - floor, 1), 0.0, 1.0)
-    strength = np.where(heights < limit, low + (high - low) * depth, 0.0)
-    return np.asarray(1 - strength[:, None] * (1 - np.array(tint(k, 1.0))))
-
-
-def _draw_claims(
-    ax: Axes, picture: Picture, new: NDArray[np.bool_], old: NDArray[np.bool_], own_class: int
-) -> None:  # fmt: skip
-    inside = picture.codes == own_class
-    picture.points_by_class(ax, np.flatnonzero(~inside))
-    pale = {"color": [tint(own_class, 0.35)], "linewidths": 0.0}
-    picture.points_by_class(ax, np.flatnonzero(old), **pale)
-    picture.points_by_class(ax, np.flatnonzero(inside & ~old & ~new), color=GREY, linewidths=0.0)
-    picture.points_by_class(ax, np.flatnonzero(new))
-
-
-def _mark(ax: Axes, picture: Picture, trace: Trace | None, k: int) -> list[tuple[str, str, str]]:
-    """Anchor and witness, and what the legend says of them."""
-    if trace is None:
-        return []
-    anchor, witness = picture.points[trace.anchors[k]], picture.points[trace.witnesses[k]]
-    draw_star(ax, anchor)
-    ax.scatter(witness[0], witness[1], s=110, facecolors="none", edgecolors=INK, linewidths=1.6, zorder=5)
-    return [("*", INK, "anchor"), ("$\u25cb$", INK, "witness")]
-
-
 def draw_star(ax: Axes, anchor: Floats) -> None:
-    """An anchor."""
+    """Mark an anchor."""
     ax.scatter(anchor[0], anchor[1], marker="*", s=190, color=INK, edgecolors="white", linewidths=0.9, zorder=5)
 
 
@@ -179,7 +158,11 @@ def plot_limit_shape(
     anchor, numbers = int(trace.anchors[k]), _widths(widths, found.first.n_units)
     rest = picture.codes != picture.codes[anchor]
     away = float(np.linalg.norm(picture.points[rest] - picture.points[anchor], axis=1).min())
-    picture = _around(picture, picture.points[anchor], 1.1 * away)
+    # The same picture, large enough for the ball.
+    left, right, bottom, top = picture.extent
+    (across, up), ball = picture.points[anchor].tolist(), 1.1 * away
+    extent = min(left, across - ball), max(right, across + ball), min(bottom, up - ball), max(top, up + ball)
+    picture = replace(picture, extent=extent)
     at_points = _prefix_counts(picture.points, found, picture.points[anchor], numbers)
     on_grid = _prefix_counts(picture.grid, found, picture.points[anchor], numbers)
     with axes_for(ax, picture.size) as own:
@@ -200,14 +183,8 @@ def plot_limit_shape(
     return own
 
 
-def _around(picture: Picture, centre: Floats, away: float) -> Picture:
-    """The same picture, large enough for a ball."""
-    left, right, bottom, top = picture.extent
-    (low_x, low_y), (high_x, high_y) = (centre - away).tolist(), (centre + away).tolist()
-    return replace(picture, extent=(min(left, low_x), max(right, high_x), min(bottom, low_y), max(top, high_y)))
-
-
 def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
+    """Validate widths to draw; by default some, up to all hyperplanes."""
     if widths is None:
         return sorted({max(most // 3**power, 1) for power in range(WIDTHS_DRAWN)})
     numbers = check_wholes("widths", widths, at_least=1)
@@ -217,7 +194,7 @@ def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
 
 
 def _prefix_counts(points: Floats, found: Detectors, anchor: Floats, widths: list[int]) -> list[NDArray[np.int64]]:
-    """For each width, how many of the first so many bits that are off at the anchor are on at each point."""
+    """Count the bits off at the anchor and on at each point, of the first n hyperplanes for each n."""
     mask = ~sides(anchor[None, :], found.planes, found.first.bias).to_bool()[0]
     counts = np.empty((len(widths), len(points)), dtype=np.int64)
     for start in range(0, len(points), GRID_TILE):
@@ -256,10 +233,18 @@ def plot_masks_and_weights(
     found = Detectors.of(network)
     if not found.half:
         raise ParameterError("weights and masks are compared for the threshold activation only")
-    other = _other_kind(picture, network, found)
+    # Detectors of the other kind over the same hyperplanes and for the same classes.
+    target = found.classes[0] if found.decoder.kind == "sign" else "all" if len(picture.classes) == 2 else None
+    recipe = Recipe(detectors="mask" if found.are_weighted else "weighted", target=target)
+    planes = hyperplanes_of(network)
+    made = fixed_width(picture.points, picture.codes, recipe=recipe, random_state=0, hyperplanes=planes)
+    other = Detectors.of(made.network)
     masks, weights = (other, found) if found.are_weighted else (found, other)
     with axes_for(ax, picture.size) as own:
-        picture.show(own, _filled(weights.slack(picture.grid) > 0))
+        colors = np.ones((len(picture.grid), 3))
+        for k, where in enumerate(weights.slack(picture.grid) > 0):  # one detector's region over the other
+            colors[where] += REGION_ALPHA * (np.array(tint((2, 6, 3, 5)[k % 4], 1.0)) - colors[where])
+        picture.show(own, colors)
         for k, line in enumerate(masks.slack(picture.grid)):
             picture.contour(own, line, 0.0, colors=[INK], linewidths=0.8, zorder=1, linestyles=[LINES[k % 5]])
         picture.points_by_class(own)
@@ -267,25 +252,6 @@ def plot_masks_and_weights(
         if legend:
             picture.legend(own, [("_", INK, "mask"), ("s", color(2), "weights")])
     return own
-
-
-def _other_kind(picture: Picture, network: Network, found: Detectors) -> Detectors:
-    """Detectors of the other kind over the same hyperplanes and for the same classes."""
-    target = found.classes[0] if found.decoder.kind == "sign" else "all" if len(picture.classes) == 2 else None
-    kind = "mask" if found.are_weighted else "weighted"
-    made: Construction = fixed_width(
-        picture.points, picture.codes, recipe=Recipe(detectors=kind, target=target), random_state=0,
-        hyperplanes=hyperplanes_of(network),
-    )  # fmt: skip
-    return Detectors.of(made.network)
-
-
-def _filled(fires: NDArray[np.bool_]) -> Floats:
-    """Colours of the grid: one detector's region over the other."""
-    colors = np.ones((fires.shape[1], 3))
-    for k, where in enumerate(fires):
-        colors[where] += REGION_ALPHA * (np.array(tint((2, 6, 3, 5)[k % 4], 1.0)) - colors[where])
-    return colors
 
 
 @documented
@@ -310,7 +276,7 @@ def animate_construction(
     detectors : int
         How many at most, the first ones.
     frame_time : float
-        Seconds that each picture stands.
+        Seconds that each picture is shown.
     {resolution}
 
     Returns
@@ -340,13 +306,13 @@ def animate_construction(
     steps = list(_steps(model, X, y, check_whole("detectors", detectors, at_least=0), resolution))
     frames = [Image.fromarray(_pixels(draw, picture.size)).quantize(64) for draw in steps]
     times = [int(1000 * frame_time)] * (len(frames) - 1) + [int(1000 * frame_time * LAST)]
-    frames[0].save(octets := BytesIO(), format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
-    write_whole(to, octets.getvalue(), "the animation")
+    frames[0].save(film := BytesIO(), format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
+    write_whole(to, film.getvalue(), "the animation")
     return to
 
 
 def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: int) -> Iterator[Callable[..., Any]]:
-    """What is drawn, one picture after the other."""
+    """Yield functions that draw the pictures, one after the other."""
     width = len(hyperplanes_of(network_of(model))[1])
     for n in np.unique(np.geomspace(1, width, GROWTH).astype(int)).tolist():
         yield partial(plot_cells, model, X, y, hyperplanes=n, resolution=resolution)
@@ -356,7 +322,7 @@ def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: i
 
 
 def _pixels(draw: Callable[..., Any], size: tuple[float, float]) -> Any:
-    """A picture as an array of its pixels; no figure stays behind."""
+    """Draw a picture and return its pixels; no figure stays open."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""The plane that a picture is drawn in: what it is of, its labelled points, also by themselves, and the grid around."""
+"""Plane of a picture: its model, the labelled points and the grid around them; and pictures of points alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POINTS_MARGIN = 0.05  # around them, as a share of their range
 
 
 def network_of(model: Any) -> Network:
-    """The network in what a picture is of."""
+    """Return the network of a model, a construction or of itself."""
     for found in (model, getattr(model, "network_", None), getattr(model, "network", None)):
         if isinstance(found, Network):
             return found
@@ -42,7 +42,7 @@ def network_of(model: Any) -> Network:
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse what is no fitted classifier."""
+    """Refuse anything but a fitted classifier."""
     if not (hasattr(model, "fit") and hasattr(model, "predict")) or isinstance(model, type):
         raise ParameterError(
             f"pictures are of a fitted classifier, a construction or a network, got {type(model).__name__}"
@@ -53,7 +53,7 @@ def check_fitted(model: Any) -> None:
 
 
 def trace_of(model: Any, X: ArrayLike, y: ArrayLike) -> Trace | None:
-    """How the network came about, if these are the data that it was built on."""
+    """Return the trace of a model if these are the data that it was built on."""
     if isinstance(model, Construction):
         return model.trace
     trace = getattr(model, "trace_", None)
@@ -81,7 +81,8 @@ def _data_for(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tu
 
 
 def _classes(model: Any, bare: bool, labels: NDArray[Any]) -> tuple[Codes, tuple[Any, ...]]:
-    """Networks know class indices only: as many other labels stand for them in their order."""
+    """Positions of the labels among the classes, and the classes."""
+    # Bare networks know class indices only: as many other labels are taken for them, in their order.
     classes = sorted(network_of(model).decoder.classes) if bare else model.classes_.tolist()
     codes = class_indices(labels, classes)
     if (codes < 0).any():
@@ -94,7 +95,7 @@ def _classes(model: Any, bare: bool, labels: NDArray[Any]) -> tuple[Codes, tuple
 
 
 def distinct_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """The labels that there are, in their order."""
+    """Return the different labels, in their order."""
     try:
         return np.unique(labels)
     except TypeError as error:
@@ -102,25 +103,18 @@ def distinct_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _comparable(size: Floats) -> bool:
-    """Whether the ranges of both features are of one order, so that equal scales show something."""
+    """Return whether the ranges of both features are of one order, so that equal scales show something."""
     return bool(size.max() <= SQUARE_UP_TO * size.min())
 
 
 def _extent(points: Floats, equal: bool) -> Extent:
-    """The points' bounding box with a margin, the same on all sides where scales are equal."""
+    """Bounding box of the points with a margin, the same on all sides where scales are equal."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = high - low
     pad = MARGIN * np.where(equal, size.max(), size) * (1 if _comparable(size) else 1.5)
     pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
     (left, bottom), (right, top) = low - pad, high + pad
     return float(left), float(right), float(bottom), float(top)
-
-
-def _names(model: Any, X: ArrayLike) -> tuple[str, str]:
-    """Of the two features."""
-    given = getattr(model, "feature_names_in_", getattr(X, "columns", None))
-    first, second = ("$x_1$", "$x_2$") if given is None else (str(name) for name in given)
-    return first, second
 
 
 def hyperplanes_of(network: Network) -> tuple[NDArray[Any], Floats]:
@@ -147,17 +141,19 @@ class Picture:
 
     @classmethod
     def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int, equal: bool | None = None) -> Picture:
-        """The picture that a model's parts are drawn into."""
+        """Lay out the picture of a model and its data."""
         resolution = check_whole("resolution", resolution, at_least=2)
         points, codes, classes = _data_for(model, X, y)
         extent = _extent(points, _comparable(np.ptp(points, axis=0)) if equal is None else equal)
         if equal is None:
             equal = _comparable(np.array([extent[1] - extent[0], extent[3] - extent[2]]))
-        return cls(points, codes, classes, _names(model, X), extent, equal, resolution)
+        given = getattr(model, "feature_names_in_", getattr(X, "columns", None))
+        first, second = ("$x_1$", "$x_2$") if given is None else map(str, given)
+        return cls(points, codes, classes, (first, second), extent, equal, resolution)
 
     @property
     def size(self) -> tuple[float, float]:
-        """Inches of a figure: room for the axes at their aspect, then for labels, title and legend."""
+        """Size of the figure in inches: axes at their aspect, then labels, title and legend."""
         left, right, bottom, top = self.extent
         aspect = (right - left) / (top - bottom) if self.equal else 4 / 3
         return PICTURE_WIDTH, min((PICTURE_WIDTH - 0.8) / aspect, PICTURE_WIDTH) + 1.2
@@ -179,19 +175,19 @@ class Picture:
         return values.reshape(self.resolution, self.resolution, *values.shape[1:])
 
     def show(self, ax: Axes, colors: Floats) -> None:
-        """The plane in the given colours, and its frame."""
+        """Draw the plane in the given colours, and its frame."""
         ax.imshow(self.square(colors), origin="lower", extent=self.extent, interpolation="antialiased", zorder=0)
         left, right, bottom, top = self.extent
         ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
         ax.set_aspect("equal" if self.equal else "auto")
 
     def contour(self, ax: Axes, values: NDArray[Any], level: float, **style: Any) -> None:
-        """The line along which values cross a level, if they do."""
+        """Draw the line along which values cross a level, if they do."""
         if values.min() < level < values.max():
             ax.contour(*self.axes, self.square(values), levels=[level], **style)
 
     def lines(self, ax: Axes, weights: NDArray[Any], biases: Floats, width: float | None = None) -> None:
-        """Hyperplanes as thin lines, the thinner the more there are unless a width is given."""
+        """Draw hyperplanes as thin lines, the thinner the more there are unless a width is given."""
         width = float(np.clip(12 / max(len(biases), 1), 0.15, 0.8)) if width is None else width
         for w, b in zip(np.asarray(weights, dtype=np.float64), biases, strict=True):
             if w.any():
@@ -200,7 +196,7 @@ class Picture:
                 ax.axline(tuple(nearest), tuple(along), color=GREY, linewidth=width, zorder=0.5)
 
     def points_by_class(self, ax: Axes, rows: Codes | None = None, **style: Any) -> None:
-        """The points, or some of them, each class in its colour and marker unless the style says otherwise."""
+        """Draw the points, or some of them, each class in its colour and marker unless the style says otherwise."""
         some = np.arange(len(self.points)) if rows is None else rows
         size = float(np.clip(12000 / len(self.points), 9, 36))
         for k in range(len(self.classes)):
@@ -209,7 +205,7 @@ class Picture:
             ax.scatter(own[:, 0], own[:, 1], **{**look, "linewidths": 0.3, "zorder": 2.0, **style})
 
     def legend(self, ax: Axes, more: Sequence[Any] = (), face: str | None = None) -> None:
-        """The labels, in their colours or in one, then further marks: marker, colour and text, or a handle."""
+        """Draw a legend of the labels, then of further marks: marker, colour and text, or a handle."""
         from matplotlib.lines import Line2D
 
         marks = [(marker(k), face or color(k), str(label)) for k, label in enumerate(self.classes)]
@@ -226,7 +222,7 @@ class Picture:
 
 
 def draw_balls(ax: Axes, centres: Floats, radii: Floats, **style: Any) -> None:
-    """Circles around points."""
+    """Draw circles around points."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Circle
 
@@ -280,7 +276,7 @@ def plot_points(
             equal = _comparable(np.array([across, up]))
         own.set_aspect("equal" if equal else "auto")
         own.margins(POINTS_MARGIN if equal else 2 * POINTS_MARGIN)
-        if equal:  # the same room on all sides, however thin the set
+        if equal:  # the same margin on all sides, however thin the set
             pad = POINTS_MARGIN * max(across, up) or 1.0
             (left, bottom), (right, top) = points.min(axis=0) - pad, points.max(axis=0) + pad
             own.set(xlim=(left, right), ylim=(bottom, top))
@@ -293,7 +289,7 @@ def plot_points(
 
 
 def frame(ax: Axes, interpolates: bool) -> Axes:
-    """A thick dashed frame around axes whose network interpolates, a thin one around others.
+    """Draw a thick dashed frame around axes whose network interpolates, a thin one around others.
 
     Examples
     --------

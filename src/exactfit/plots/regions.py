@@ -1,9 +1,8 @@
-"""What the plane looks like: classes that a model gives, cells of its hyperplanes, balls in which points may move."""
+"""Pictures of the plane: classes that a model answers, cells of its hyperplanes, balls in which points may move."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +16,14 @@ from ..network import Network
 from ..network.detectors import Detectors
 from ..network.sides import sides
 from .plane import Codes, Floats, Picture, anchors_of, draw_balls, hyperplanes_of, network_of, trace_of
-from .style import GREY, INK, axes_for, color, documented, need_matplotlib, tint
+from .style import GREY, INK, axes_for, color, documented, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 GRID_TILE = 2**15  # grid points evaluated at a time
-REGION_TINT = 0.25  # how strong a class's colour is where it is the answer
-DETECTOR_TINT = 0.45  # how much of a class's colour one detector adds
+REGION_TINT = 0.25  # strength of a class's colour where it is the answer
+DETECTOR_TINT = 0.45  # strength of the colour that one detector adds
 WHITE = 1.0, 1.0, 1.0
 HATCH = "////"  # where a network is undecided
 # Of the palette and of its lighter half, neighbours unlike in hue; black is for points and outlines.
@@ -73,160 +71,59 @@ def plot_regions(
     >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
     >>> ax = plot_regions(model, X, y, resolution=100)
     """
-    display = DecisionRegionDisplay.from_estimator(
-        model, X, y, ax=ax, resolution=resolution, anchors=anchors, detectors=detectors, hyperplanes=hyperplanes,
-        legend=legend, outlines=outlines, equal=equal,
-    )  # fmt: skip
-    return display.ax_
-
-
-@dataclass(eq=False, kw_only=True)
-class DecisionRegionDisplay:
-    """Decision regions as data, and their picture; made by ``from_estimator``.
-
-    Attributes
-    ----------
-    classes : tuple
-        Labels of the classes.
-    regions : ndarray of int, shape (resolution, resolution)
-        Position in ``classes`` of every point of the grid, the lowest row first; -1 where a
-        network leaves it undecided.
-    extent : tuple of float
-        Left, right, bottom and top of the grid.
-    points : ndarray, shape (n_samples, 2)
-    codes : ndarray of int, shape (n_samples,)
-        Positions of the points' labels in ``classes``.
-    names : tuple of str
-        Of the two features.
-    anchors : ndarray of int
-        Rows of ``points`` to mark with stars.
-    fires : ndarray of bool, shape (n_detectors, resolution, resolution), or None
-        Where each detector fires.
-    lines : ndarray, shape (n_lines, 3)
-        Weights and bias of each hyperplane to draw.
-    equal : bool
-        Whether both axes have the same scale.
-    ax_, figure_ : matplotlib axes and figure
-        After :meth:`plot`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from exactfit import InterpolatingClassifier
-    >>> from exactfit.plots import DecisionRegionDisplay
-    >>> X, y = make_moons(100, noise=0.05, random_state=0)
-    >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
-    >>> display = DecisionRegionDisplay.from_estimator(model, X, y, resolution=50)
-    >>> display.regions.shape, display.ax_.get_xlabel()
-    ((50, 50), '$x_1$')
-    """
-
-    classes: tuple[Any, ...]
-    regions: Codes
-    extent: tuple[float, float, float, float]
-    points: Floats
-    codes: Codes
-    names: tuple[str, str]
-    anchors: Codes
-    fires: NDArray[np.bool_] | None
-    lines: Floats
-    equal: bool = True
-
-    def __repr__(self) -> str:
-        return f"<DecisionRegionDisplay: {len(self.points):,} points, {len(self.classes):,} classes>"
-
-    @classmethod
-    def from_estimator(
-        cls, model: Any, X: ArrayLike, y: ArrayLike, *,
-        ax: Axes | None = None, resolution: int = 400, anchors: bool = True, detectors: bool = False,
-        hyperplanes: int = 0, legend: bool = True, outlines: bool = True, equal: bool | None = None,
-    ) -> DecisionRegionDisplay:  # fmt: skip
-        """Classify a grid around the points and draw it; see :func:`plot_regions`."""
-        need_matplotlib()
-        hyperplanes = check_whole("hyperplanes", hyperplanes, at_least=0)
-        picture = Picture.of(model, X, y, resolution, equal)
-        grid, square = picture.grid, (picture.resolution, picture.resolution)
-        display = cls(
-            classes=picture.classes,
-            regions=_decide(model, grid, picture.classes).reshape(square),
-            extent=picture.extent,
-            points=picture.points,
-            codes=picture.codes,
-            names=picture.names,
-            anchors=anchors_of(model, X, y) if anchors else np.empty(0, dtype=np.intp),
-            fires=_fires(network_of(model), grid).reshape(-1, *square) if detectors else None,
-            lines=_lines(network_of(model), hyperplanes) if hyperplanes else np.empty((0, 3)),
-            equal=picture.equal,
-        )
-        return display.plot(ax=ax, legend=legend, outlines=outlines)
-
-    def plot(self, *, ax: Axes | None = None, legend: bool = True, outlines: bool = True) -> DecisionRegionDisplay:
-        """Draw; a new figure in exactfit's style without ``ax``."""
-        picture = Picture(
-            self.points, self.codes, self.classes, self.names, self.extent, self.equal, len(self.regions)
-        )  # fmt: skip
-        with axes_for(ax, picture.size) as own:
-            self.ax_: Axes = own
-            self.figure_: Figure | SubFigure = own.figure
-            self._draw_plane(picture)
-            if outlines:
-                self._draw_outlines(picture)
-            picture.lines(own, self.lines[:, :2], self.lines[:, 2], 0.5)
-            self._draw_points(picture)
-            if legend:
-                picture.legend(own, self._marks(), None if self.fires is None else INK)
-        return self
-
-    def _has_undecided(self) -> bool:
-        return self.fires is None and bool((self.regions < 0).any())
-
-    def _fires_in_colors(self) -> list[tuple[NDArray[np.bool_], int]]:
-        """Where each detector fires, with the place of its colour in the palette."""
-        fires = () if self.fires is None else self.fires
-        return [(where, DETECTOR_COLORS[k % len(DETECTOR_COLORS)]) for k, where in enumerate(fires)]
-
-    def _draw_plane(self, picture: Picture) -> None:
-        tints = [WHITE if self.fires is not None else tint(k, REGION_TINT) for k in range(len(self.classes))]
-        image = np.array([*tints, WHITE])[self.regions]
-        for where, own in self._fires_in_colors():
-            image[where] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[where])
-        picture.show(self.ax_, image.reshape(-1, 3))
-        if self._has_undecided():
-            undecided = self.ax_.contourf(
-                *picture.axes, self.regions < 0, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2
-            )
-            undecided.set_edgecolor(GREY)
-            undecided.set_linewidth(0.0)
-
-    def _draw_outlines(self, picture: Picture) -> None:
-        outlines = [(where, color(own)) for where, own in self._fires_in_colors()]
-        if self.fires is None or len(self.classes) == 2:
-            outlines += [(self.regions == k, INK) for k in range(len(self.classes))]
-        for where, line in outlines:
-            picture.contour(self.ax_, where.ravel(), 0.5, colors=[line], linewidths=0.7, zorder=1)
-
-    def _draw_points(self, picture: Picture) -> None:
-        """In the colours of their classes, or in ink where colours stand for detectors."""
-        face: Any = {} if self.fires is None else {"color": INK, "edgecolors": "white"}
-        star: Any = {"marker": "*", "s": float(np.clip(4500 / max(len(self.anchors), 1), 60, 170)), "zorder": 3.0}
-        picture.points_by_class(self.ax_, **face)
-        picture.points_by_class(self.ax_, self.anchors, **{"edgecolors": INK, **face}, linewidths=0.9, **star)
-
-    def _marks(self) -> list[Any]:
-        """What the legend says besides the labels."""
+    count = check_whole("hyperplanes", hyperplanes, at_least=0)
+    picture = Picture.of(model, X, y, resolution, equal)
+    answers = _decide(model, picture.grid, picture.classes)
+    # With detectors, colours stand for them, and points are drawn in ink.
+    fires = _fires(network_of(model), picture.grid) if detectors else ()
+    painted = [(where, DETECTOR_COLORS[k % len(DETECTOR_COLORS)]) for k, where in enumerate(fires)]
+    tints = [WHITE if detectors else tint(k, REGION_TINT) for k in range(len(picture.classes))]
+    image = np.array([*tints, WHITE])[answers]
+    for where, own in painted:
+        image[where] += DETECTOR_TINT * (np.array(tint(own, 1.0)) - image[where])
+    stars = anchors_of(model, X, y) if anchors else np.empty(0, dtype=np.intp)
+    lines = np.empty((0, 3))
+    if count:
+        lines = np.column_stack(hyperplanes_of(network_of(model))).astype(np.float64)[:count]
+        lines = lines[(lines[:, :2] != 0).any(axis=1)]  # the others are no lines
+    with axes_for(ax, picture.size) as drawn:
         from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
 
-        marks: list[Any] = [("*", INK, "anchor")] if len(self.anchors) else []
-        if len(self.lines):
+        picture.show(drawn, image)
+        marks: list[Any] = [("*", INK, "anchor")] if len(stars) else []
+        if len(lines):
             marks.append(Line2D([], [], color=GREY, linewidth=0.8, label="hyperplane"))
-        if self._has_undecided():
-            marks.append(Patch(facecolor="white", edgecolor=GREY, linewidth=0.5, hatch=HATCH, label="undecided"))
-        return marks
+        if not detectors and (answers < 0).any():
+            marks.append(_hatch_undecided(drawn, picture, answers))
+        if outlines:
+            borders = [(where, color(own)) for where, own in painted]
+            if not detectors or len(picture.classes) == 2:
+                borders += [(answers == k, INK) for k in range(len(picture.classes))]
+            for where, line in borders:
+                picture.contour(drawn, where, 0.5, colors=[line], linewidths=0.7, zorder=1)
+        picture.lines(drawn, lines[:, :2], lines[:, 2], 0.5)
+        look: Any = {"color": INK, "edgecolors": "white"} if detectors else {}
+        picture.points_by_class(drawn, **look)
+        star: Any = {"marker": "*", "s": float(np.clip(4500 / max(len(stars), 1), 60, 170)), "zorder": 3.0}
+        picture.points_by_class(drawn, stars, **{"edgecolors": INK, **look}, linewidths=0.9, **star)
+        if legend:
+            picture.legend(drawn, marks, INK if detectors else None)
+    return drawn
+
+
+def _hatch_undecided(ax: Axes, picture: Picture, answers: Codes) -> Any:
+    """Hatch the region where a network is undecided; return its mark for the legend."""
+    from matplotlib.patches import Patch
+
+    where = picture.square(answers < 0)
+    hatched = ax.contourf(*picture.axes, where, levels=[0.5, 1.5], colors="none", hatches=[HATCH], zorder=0.2)
+    hatched.set_edgecolor(GREY)
+    hatched.set_linewidth(0.0)
+    return Patch(facecolor="white", edgecolor=GREY, linewidth=0.5, hatch=HATCH, label="undecided")
 
 
 def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
-    """Positions in ``classes`` of what the model answers, -1 where a network leaves it undecided."""
+    """Positions in ``classes`` of the model's answers, -1 where a network is undecided."""
     if isinstance(model, Network | Construction):
         network = network_of(model)
         return class_indices(network.decide(grid), sorted(network.decoder.classes))
@@ -237,16 +134,10 @@ def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
 
 
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
-    """Where each detector fires, shape (n_detectors, points of the grid)."""
+    """Table of the grid's points at which each detector fires, shape (n_detectors, n_points)."""
     found, tiles = Detectors.of(network), range(0, len(grid), GRID_TILE)
     fires = [found.heights(grid[start : start + GRID_TILE]) < found.limits[:, None] for start in tiles]
     return np.concatenate(fires, axis=1)
-
-
-def _lines(network: Network, count: int) -> Floats:
-    """Weights and bias of the first hyperplanes that are lines."""
-    table = np.column_stack(hyperplanes_of(network)).astype(np.float64)[:count]
-    return table[np.flatnonzero((table[:, :2] != 0).any(axis=1))]
 
 
 @documented
@@ -303,6 +194,7 @@ def plot_cells(
 
 def _cells(picture: Picture, weights: NDArray[Any], biases: Floats) -> tuple[NDArray[np.int64], Codes, Codes]:
     """Points of each class in each cell, and the cells of the points and of the grid."""
+    # Points are in one cell if all their bits are equal: packed rows are compared as plain bytes.
     words = sides(np.concatenate([picture.points, picture.grid]), weights, biases).words
     rows = np.ascontiguousarray(words.T)
     _, cells = np.unique(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel(), return_inverse=True)
@@ -313,7 +205,7 @@ def _cells(picture: Picture, weights: NDArray[Any], biases: Floats) -> tuple[NDA
 
 
 def _colors(counts: NDArray[np.int64]) -> Floats:
-    """Of each cell: its class's where there is one, darker grey the more it mixes, white where it is empty."""
+    """Colours of cells: the class's where there is one, darker grey the more are mixed, white where it is empty."""
     total, most = counts.sum(axis=1), counts.max(axis=1)
     palette = np.array([tint(k, PURE_TINT) for k in range(counts.shape[1])])
     colors = np.where(total[:, None] == 0, 1.0, palette[counts.argmax(axis=1)])

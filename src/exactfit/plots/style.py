@@ -1,8 +1,7 @@
 """One look for all pictures: colours, markers, lines, and the context that sets them.
 
-Colours are those of Okabe and Ito, which people with colour-blindness tell apart, ordered
-so that neighbours differ in lightness too. Every class also has its own marker, so that
-nothing rests on colour alone.
+Colours are those of Okabe and Ito, which people with colour-blindness tell apart, ordered so that neighbours differ in
+lightness too. Every class also has its own marker, so that nothing rests on colour alone.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LINES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1
 INK = "#222222"
 GREY = "#8C8C8C"
 
-# What docstrings of pictures say in the same words; a block may hold those after it.
+# Blocks that docstrings of pictures share; a block may hold those after it.
 documented = fill_docstring(
     plane="""X : array or frame of shape (n_samples, 2)
     y : array of shape (n_samples,)
@@ -111,7 +110,7 @@ def style(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
 
 
 def need_matplotlib() -> Any:
-    """The matplotlib package, or an error that says how to get it."""
+    """Return the matplotlib package, or raise with the way to get it."""
     try:
         import matplotlib as package
     except ImportError as error:
@@ -120,55 +119,37 @@ def need_matplotlib() -> Any:
 
 
 def color(index: int) -> str:
-    """The colour of class ``index``: the palette, then the palette made lighter, then all over again.
-
-    Examples
-    --------
-    >>> from exactfit.plots.style import color, marker
-    >>> color(0), marker(0)
-    ('#0072B2', 'o')
-    >>> color(8), marker(8)
-    ('#73B1D5', '>')
-    """
+    """Colour of class ``index``: the palette, then the palette made lighter, then all over again."""
     own = PALETTE[index % len(PALETTE)]
     lighter = index // len(PALETTE) % 2 == 1
-    return _hexadecimal(_towards(_channels(own), 1.0, 0.45)) if lighter else own
+    return str(need_matplotlib().colors.to_hex(_towards(own, 1.0, 0.45))).upper() if lighter else own
 
 
 def marker(index: int) -> str:
-    """The marker of class ``index``; with the colour it is unique up to 176 classes."""
+    """Marker of class ``index``; with the colour it is unique up to 176 classes."""
     return MARKERS[index % len(MARKERS)]
 
 
 def tint(index: int, strength: float) -> Channels:
-    """The colour of class ``index`` mixed with white: 0 is white, 1 the colour itself."""
-    return _towards(_channels(color(index)), 1.0, 1 - strength)
+    """Colour of class ``index`` mixed with white: 0 is white, 1 the colour itself."""
+    return _towards(color(index), 1.0, 1 - strength)
 
 
 def shade(index: int, strength: float = 0.6) -> Channels:
-    """The colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
-    return _towards(_channels(color(index)), 0.0, 1 - strength)
+    """Colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
+    return _towards(color(index), 0.0, 1 - strength)
 
 
-def _channels(hexadecimal: str) -> Channels:
-    """Red, green and blue, from 0 to 1."""
-    red, green, blue = (int(hexadecimal[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    return red, green, blue
-
-
-def _hexadecimal(channels: Channels) -> str:
-    return "#" + "".join(f"{round(255 * channel):02X}" for channel in channels)
-
-
-def _towards(channels: Channels, end: float, share: float) -> Channels:
-    """A share of the way to white (1) or black (0)."""
-    red, green, blue = (channel + share * (end - channel) for channel in channels)
+def _towards(own: str, end: float, fraction: float) -> Channels:
+    """Channels of a colour moved a fraction of the way to white (1) or black (0)."""
+    channels = need_matplotlib().colors.to_rgb(own)
+    red, green, blue = (channel + fraction * (end - channel) for channel in channels)
     return red, green, blue
 
 
 @contextmanager
 def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterator[Axes]:
-    """The given axes, or new ones in exactfit's style."""
+    """Yield the given axes, or new ones in exactfit's style."""
     need_matplotlib()
     from matplotlib import pyplot as plt
 
@@ -179,7 +160,7 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterat
 
 
 def check_axes(ax: Any) -> None:
-    """Refuse what nothing can be drawn on."""
+    """Refuse anything but matplotlib axes."""
     need_matplotlib()
     from matplotlib.axes import Axes
 
@@ -188,6 +169,6 @@ def check_axes(ax: Any) -> None:
 
 
 def check_kind(value: Any, kind: type, maker: str) -> None:
-    """Refuse a picture of anything but what it is made for."""
+    """Refuse anything but the kind of value that a picture is of."""
     if not isinstance(value, kind):
         raise ParameterError(f"this picture is of a {kind.__name__}, as {maker} makes it, got {type(value).__name__}")
