@@ -160,6 +160,7 @@ def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tu
     # One output of claims - 1/2 for two classes; else one for each class, that of ``base`` being 1/2 - all claims.
     if n_classes == 2:
         return Layer(Dense(signs[None, :].copy()), np.array([-0.5]), None), Decoder("sign", (base, 1 - base))
+    # Two claims of different classes leave several outputs positive: such a point has no answer.
     weights = np.where(classes[None, :] == np.arange(n_classes)[:, None], signs[None, :], 0.0)
     weights[base] = -signs
     bias = np.full(n_classes, -0.5)

@@ -99,6 +99,7 @@ def _mixed(bits: Bits, y: Codes) -> Bits:
 
 def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that separate points of different labels, and the number of random ones among them."""
+    # Blocks of 64 until labels are separated, then as few of the hyperplanes as separate as much.
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     planes = source.blocks(0, 1).head(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
@@ -134,6 +135,7 @@ def _pairs(rows: Rows, groups: Rows, y: Codes) -> Iterator[tuple[Rows, Rows]]:
 
 def _compress(bits: Bits, y: Codes, root: np.random.SeedSequence) -> tuple[Bits, Bits]:
     """Random subsets of the bits whose parities still separate labels, and these parities for every point."""
+    # About 2 log2 N random parities separate N points; one more with every attempt, up to the bits themselves.
     n, width = bits.shape
     length = max(1, int(np.ceil(2 * np.log2(n))))
     for attempt in count():

@@ -222,6 +222,7 @@ def _batches(within: Overlaps, without: Overlaps) -> Iterator[tuple[list[int], i
     """Batches that cover a class, each with its largest sum over other points, and the number of points it adds."""
     # Given are overlaps of the points of a class with each other, and with all other points.
     todo = np.arange(len(within))
+    # A point joins a batch if its unit still fires on all members and on no other class; one alone always does.
     while len(todo):
         batch: list[int] = []
         own, other = np.zeros(len(within), dtype=np.int64), np.zeros(without.shape[1], dtype=np.int64)
@@ -293,6 +294,7 @@ def _lift(points: DistinctPoints, width: int, root: np.random.SeedSequence) -> t
     source = Source(root, gaussian(points.X, max_bias="radius", center=True))
     planes, pairs = _widened(width, source.first, partial(_equal_codes, points))
     width = planes.count
+    # Only the first point of each code is paired, so cuts may leave others to separate; each round separates some.
     while pairs:
         planes = planes.append(cut_planes(points.X, pairs))
         pairs = _equal_codes(points, planes)

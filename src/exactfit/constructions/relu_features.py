@@ -136,6 +136,7 @@ def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSeq
 
 def _separators(features: Floats, signs: Floats) -> tuple[Floats, Floats]:
     """Separating hyperplane for each row of signs, in terms of the features as they are."""
+    # Features of unit variance, so that the ridge weighs on all alike.
     centre, spread = features.mean(axis=0), features.std(axis=0)
     spread[spread == 0] = 1.0
     table = np.column_stack([(features - centre) / spread, np.ones(len(features))])
@@ -164,6 +165,7 @@ def _separator(table: Floats, signs: Floats) -> Floats:
         except LinAlgError:
             return w
         step = np.asarray(target) - w
+        # A full Newton step may overshoot where other points come to be short.
         before = loss(w)
         while loss(w + step) > before and np.abs(step).max() > RIDGE * np.abs(w).max():
             step = step / 2

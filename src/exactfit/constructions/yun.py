@@ -173,7 +173,9 @@ class _Zigzags:
     @classmethod
     def along(cls, line: Line, targets: Floats) -> _Zigzags:
         """Zigzags for points on a line and their labels."""
-        with np.errstate(all="ignore"):  # what is not finite has infinite size
+        # Slopes are linear in the first, s_g = f_g s_0 + h_g; s_0 is so large that all other points are cut off.
+        # Numbers that overflow have infinite size, and another direction is taken.
+        with np.errstate(all="ignore"):
             cells = _Cells.of(line.values[line.order], targets[line.order])
             served = cells.places()
             before, after, labels, least = (

@@ -121,6 +121,7 @@ class Calibration:
     def detectors(self, width: int) -> Prediction:
         """Detectors of one further network of this width."""
         width = check_whole("width", width, at_least=1)
+        # Errors are of the logarithm, and grow with every doubling beyond the widths seen.
         seen = [fit.width for fit in self.fits]
         beyond = max(0.0, math.log2(width / max(seen)), math.log2(min(seen) / width))
         error = math.hypot(self.spread, self.misfit * (1.0 + beyond))
@@ -128,6 +129,7 @@ class Calibration:
 
     def width(self) -> Prediction:
         """Width at which one further network of adaptive width will interpolate."""
+        # The spread of one further draw: that of the draws seen, and the uncertainty of their mean.
         logs = np.log([fit.width for fit in self.adaptive])
         error = float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(logs))
         return _interval(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, self.confidence, False)
@@ -227,6 +229,7 @@ class Calibrator:
         built = [self._built("adaptive", ADAPTIVE, k).network.widths for k in range(self.n_repeats)]
         adaptive = [Fit(width, detectors, 0) for width, detectors, *_ in built]
         if widths is None:
+            # From the width that just interpolates, doubled as far as memory allows.
             first = math.ceil(np.median([fit.width for fit in adaptive]))
             most = Memory.for_layer(problem.X).largest_width()
             widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
@@ -259,6 +262,7 @@ class Calibrator:
         return targets
 
     def _built(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
+        # Only problems of two classes have one target or "all"; with more, every class has detectors anyway.
         targets, label = self.targets, None
         if len(self.problem.classes) == 2:
             label = "all" if len(targets) > 1 else self.problem.classes[targets[0]]
@@ -325,6 +329,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
         fitted = np.log(np.exp(p[0]) + np.exp(p[1]) * (widths / middle) ** -np.exp(p[2]))
         return np.append((fitted - logs) / spread, (p[0] - math.log(forecast)) / SOFT)
 
+    # In logarithms, so that all three stay positive and relative errors count alike at all widths.
     excess = max(float(np.exp(logs.mean())) - forecast, LEAST_EXCESS * forecast)
     low, high = [-5.0, -20.0, math.log(0.2)], [40.0, 40.0, math.log(3.0)]
     found = least_squares(residuals, [math.log(forecast), math.log(excess), 0.0], bounds=(low, high)).x
@@ -339,6 +344,7 @@ def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
     groups = np.unique(widths)
     within = sum(float(((logs[widths == n] - logs[widths == n].mean()) ** 2).sum()) for n in groups)
     spread = max(math.sqrt(within / max(len(fits) - len(groups), 1)), LEAST_SPREAD)
+    # Each width in turn is predicted from the others.
     errors = []
     for left_out in groups if len(groups) > 2 else []:
         others = widths != left_out

@@ -124,6 +124,7 @@ def limit_cover(
     memory_limit = check_whole("memory_limit", memory_limit, at_least=1)
     problem = Labelled.of(X, y)
     targets = problem.targets(target, one_of_many=True)
+    # A ball around a point that occurs with another label would be empty.
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
@@ -135,6 +136,7 @@ def cover_in_the_limit(
     selection: str = "random", memory_limit: int = 2**28,
 ) -> LimitCover:  # fmt: skip
     """Cover in the limit, given every point's nearest point of another class."""
+    # With squared distances in place of counts, the cover step takes the same anchors in the same order.
     classes = ClassOrder.of(problem.codes)
     balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
     covers = cover_by_balls(balls, classes, targets, selection, memory_limit, root, work.progress)
@@ -304,6 +306,7 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
         if max_bias != "radius":
             raise ParameterError(f"max_bias must be 'radius' or a number, got {shown(max_bias)}")
         return check_number("the radius of the data", least, above=0.0)
+    # Distances are at most twice the radius, and f increases up to e max_bias only: below the radius it may fall.
     reach = check_number("max_bias", max_bias, above=0.0)
     if reach < least:
         raise ParameterError(
@@ -317,6 +320,7 @@ def cover_mutually(problem: Labelled, targets: tuple[int, ...], options: CoverOp
     """Mutual coverings of every target against the rest."""
     pairs = []
     for k in targets:
+        # One against the rest: code 1 is the target, code 0 everything else.
         builder = PairBuilder(problem.X, (problem.codes == k).astype(np.int64), options, work)
         rest, target, gap = builder.build()
         pairs.append(PairCovering(problem.classes.tolist()[k], target, rest, gap))

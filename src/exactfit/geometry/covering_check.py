@@ -209,6 +209,7 @@ class _Checker:
 
     def failures(self) -> Iterator[Failure]:
         """Yield every condition that does not hold."""
+        # Covers and radii are checked even where centres belong to the wrong class: every failure is reported.
         for name, side in self.balls.items():
             for row in side.centers[self.codes[side.centers] != SIDES[name]].tolist():
                 yield self._fail("class", name, row, f"center {row} does not belong to it")
@@ -228,6 +229,7 @@ class _Checker:
     def _cover(self, name: str, side: _Balls) -> Iterator[Failure]:
         """Check that every point is in a ball; that components, where given, are what the balls hold."""
         points = np.flatnonzero(self.codes == SIDES[name])
+        # A row may be given as a centre twice: the larger of its balls counts.
         radii = np.zeros(len(self.codes))
         np.maximum.at(radii, side.centers, side.radii)
         balls = ClosedBalls(self.cloud, radii, SERIAL)
@@ -259,6 +261,8 @@ class _Checker:
                 yield self._fail("radius", name, row, f"{detail} to center {partner}")
 
     def _admissible(self, row: int, partner: int, radius: float, distance: float) -> bool:
+        # Nearly all radii are decided in float64. The bound exists up to a distance of e max_bias; near that, and near
+        # equality, rounding could matter, and the condition is evaluated with many digits.
         if 0 < distance < 2.7 * self.max_bias:
             bound = admissible_radius(distance, self.max_bias, self.constant)
             if abs(bound - radius) > CLEAR * (bound + radius) and np.isfinite(bound):
@@ -269,10 +273,11 @@ class _Checker:
 
 def _holds_in_decimals(radius: float, square: Fraction, max_bias: float, constant: float) -> bool:
     """Decide r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2; equality to 50 digits counts as equal."""
-    if square == 0:
+    if square == 0:  # the centre is also a point of the other side
         return False
     with localcontext() as context:
         context.prec = DIGITS
+        # Squares of the smallest floats have exponents far below those of ordinary decimals.
         context.Emax, context.Emin = 10**6, -(10**6)
         t2 = Decimal(square.numerator) / Decimal(square.denominator)
         logarithm = 1 + (Decimal(max_bias) ** 2 / t2).ln() / 2

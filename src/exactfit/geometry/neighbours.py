@@ -191,11 +191,13 @@ def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[in
     nonzero = np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)])
     if len(np.unique(codes[nonzero])) < 2:
         raise DataError("fewer than two points (of different labels) have a direction: all others are at the origin")
+    # Equal points are parallel: one row of each stands for them.
     firsts, _ = distinct_rows(X, codes)
     directed = firsts[nonzero[firsts]]
     try:
         rows = closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
     except ParallelPoints:
+        # Angles of zero cannot be ranked by rounded products: parallel points are found by their exact directions.
         parallel, directed = _parallel(X, directed, codes)
         rows = parallel or closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
     return exact_angle(*dense_rows(X, np.array(rows))), rows
@@ -220,6 +222,7 @@ def nearest_rows(
 ) -> tuple[Rows, Rows, Floats, Floats]:
     """Each row's k nearest of its own label, k nearest of others, and the distances to both, nearest first."""
     # Where there are fewer, rows are NOBODY and distances infinite.
+    # In class order the rows of a class are a range, and a block of rows is compared with its class and with the rest.
     order = np.argsort(codes, kind="stable").astype(np.int64)
     search = _Search(Cloud(X, order), k)
     size = max(1, min(LARGEST_BLOCK, BLOCK_ENTRIES // len(order)))
@@ -274,6 +277,8 @@ class _Search:
     def _nearest(self, block: Rows, squares: Floats, margins: Floats, start: int) -> tuple[Rows, Floats]:
         """Find the k nearest of each row among those that margins cannot rule out; columns count from ``start``."""
         k = min(self.k, squares.shape[1])
+        # The k-th computed square may be too small by a margin, and any other too large by one: two margins beyond it
+        # every candidate is ranked by its exact distance.
         last = np.partition(squares, k - 1, axis=1)[:, k - 1]
         points, places = np.nonzero((squares <= (last + 2 * margins)[:, None]) & np.isfinite(squares))
         places += start

@@ -225,6 +225,7 @@ def describe(
     if time_limit is not None:
         time_limit = check_number("time_limit", time_limit, above=0.0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    # The networks of the calibration are drawn as the bounds assume.
     recipe = replace(recipe or Recipe(), max_bias=reach, center=center)
     with at_work(n_jobs, verbose) as work:
         # Whatever reports progress after the deadline is stopped.
@@ -266,10 +267,12 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     """Fields of a description, in the order of ``PARTS``."""
     problem, recipe, root, work = calibrator.problem, calibrator.recipe, calibrator.root, calibrator.work
     X, codes, targets = problem.X, problem.codes, calibrator.targets
+    # From what is cheap and always wanted to what takes longest: the time budget cuts off the end.
     nearest = nearest_other(X, codes, work)
     yield {"distances": nearest.distances, "separation": labelled_pair(problem, *nearest.closest())}
     yield {"limit": cover_in_the_limit(problem, targets, nearest, root, work)}
     sizes = np.bincount(codes)
+    # One component for each label, around no centre.
     order: Rows = np.argsort(codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     yield {"mean_widths": mean_widths(X, order, starts, np.full(len(sizes), -1), 1000, 0.95, root, work)}
@@ -283,5 +286,6 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
         yield {"weighted": None}
     elif recipe.is_weighted:
         yield {"weighted": calibration}
-    else:  # of half as many networks, whose number varies less
+    else:
+        # Numbers of weighted detectors vary less, so half as many networks will do.
         yield {"weighted": replace(calibrator, n_repeats=calibrator.n_repeats // 2).calibrate_weights(calibration)}

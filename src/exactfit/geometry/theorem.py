@@ -168,6 +168,7 @@ def bounds(
         elif not isinstance(covering, MutualCovering):
             raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
         gap, pair = closest_pair(problem.X, problem.codes, work)
+    # Equal points of different labels are refused above; a distance may still round to zero.
     if gap == 0:
         raise ContradictoryLabelsError([pair])
     return theorem_sizes(problem, covering, gap, eta, constants)
@@ -219,6 +220,7 @@ def theorem_sizes(
         terms = theorem_terms(covering, eta, which)
         return math.ceil(max(constants.width * first + constants.complexity * second for first, second in terms))
 
+    # Detectors and neurons are counted as in the network that the theorem speaks of: one output for one target.
     n, detectors, d = width("value"), covering.n_target, int(problem.X.shape[1])
     sizes = np.bincount(problem.codes)
     of_label = {label: int(size) for label, size in zip(problem.classes.tolist(), sizes, strict=True)}
@@ -270,6 +272,7 @@ def make_alternating_line(
     spread = check_number("spread", spread)
     if not 0 <= spread < 0.5:
         raise ParameterError(f"spread must be at least 0 and below 0.5, got {shown(spread)}")
+    # Even places are centres of the target, odd ones of the rest; the first point of each is the centre itself.
     line = np.arange(2 * n_centers - 1) / (2 * n_centers - 2)
     shifts = stream(seed_sequence(random_state)).uniform(-spread, spread, (len(line), copies)) / (2 * n_centers - 2)
     shifts[:, 0] = 0.0
@@ -351,9 +354,10 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, random_state: Seed = 
         raise ParameterError(f"noise must be at least 0 and below 0.25, got {shown(noise)}")
     rng = stream(seed_sequence(random_state))
     labels = rng.integers(0, 2, n_samples)
-    labels[:2] = [0, 1]
+    labels[:2] = [0, 1]  # both classes occur
     turn = np.pi * rng.uniform(size=n_samples)
     x = np.where(labels == 0, np.cos(turn), 1 - np.cos(turn))
     y = np.where(labels == 0, np.sin(turn), 0.5 - np.sin(turn))
+    # The root makes points uniform over the disc, not along its radius.
     size, angle = noise * np.sqrt(rng.uniform(size=n_samples)), 2 * np.pi * rng.uniform(size=n_samples)
     return np.column_stack([x + size * np.cos(angle), y + size * np.sin(angle)]), labels.astype(np.int64)

@@ -150,6 +150,7 @@ def mean_widths(
         raise ParameterError("confidence must be below 1: no interval is certain")
     count, root = len(centers), seed_sequence(random_state)
     radii = _component_radii(X, members, indptr, centers)
+    # Every block of draws comes from its own child of the seed, so that more draws extend the same ones.
     totals, squares = np.zeros(count), np.zeros(count)
     for index, start in enumerate(range(0, n_draws, BLOCK)):
         work.progress("mean widths", start, n_draws)
@@ -162,6 +163,7 @@ def mean_widths(
     if not np.isfinite(squares).all():
         raise DataError("the data are too large: a square overflows float64. Scale them down.")
     spread = np.sqrt(np.maximum(squares / n_draws - value * value, 0.0) / (n_draws - 1))
+    # The tail bound of the module's docstring, with the confidence divided among the components.
     half = radii * math.sqrt(2.0 * math.log(2.0 * max(count, 1) / (1.0 - confidence)) / n_draws)
     return MeanWidth(value, np.maximum(value - half, 0.0), value + half, spread, confidence, n_draws)
 
@@ -213,6 +215,7 @@ def _component_radii(X: Matrix, members: Rows, indptr: Rows, centers: Rows) -> F
 
 def _row_norms(points: Floats) -> Floats:
     """Norms of rows, rounded up, without overflow of the squares."""
+    # Scaled by powers of two, which rounds nothing; the factor covers the roundings of square, sum and root.
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         exponents = np.frexp(np.abs(points).max(axis=1))[1]
         scaled = np.ldexp(points, -exponents[:, None])

@@ -71,6 +71,7 @@ def plot_explanation(
     here = dense_rows(as_points([point], "point"), slice(None))[0]
     refuse_other_features(len(here), 2, "point", "picture")
     check_whole("detectors", detectors, at_least=0)
+    # Anchors and witnesses are rows of the training data.
     known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
     own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
@@ -227,6 +228,7 @@ def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes |
         raise ParameterError("this picture is of certificates with radii, as certify(..., radii=True) makes them")
     with axes_for(ax) as own:
         for k, (name, one) in enumerate(named.items()):
+            # The k-th smallest radius is reached by all points but k - 1; points of radius zero are never drawn.
             radii = np.asarray(one.radii)
             above = np.sort(radii[radii > 0])
             fractions = np.arange(len(above), 0, -1) / max(len(radii), 1)
@@ -351,6 +353,7 @@ def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
 
 def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:
     """Lines of tiles from the top, in squares of size 1."""
+    # All in one axes, whose units are tiles, so that a caller can place the whole grid.
     width = max(map(len, lines), default=1) * (1 + GAP)
     height = max(len(lines), 1) * (1 + CAPTION)
     with axes_for(ax, (INCHES * width, INCHES * height)) as own:

@@ -107,6 +107,7 @@ def _read(
 ) -> tuple[Picture, Detectors, Trace | None, int]:
     """Picture, detectors, their trace if it is known, and the number of the one to draw."""
     picture, found, trace = Picture.of(model, X, y, resolution), Detectors.of(network_of(model)), trace_of(model, X, y)
+    # Networks of other constructions have traces without anchors, and a construction may come with other data.
     if trace is not None and (not len(trace.anchors) or trace.anchors.max() >= len(picture.points)):
         trace = None
     k = check_whole("detector", detector, at_least=0)
@@ -172,6 +173,7 @@ def plot_limit_shape(
         more = [("*", INK, "anchor")]
         for j, n in enumerate(numbers):
             line = color((2, 6, 4, 0, 3)[j % 5])
+            # The limit is the lowest count of the rest; its edge is drawn halfway to the integer below.
             level = at_points[j][rest].min() - 0.5
             picture.contour(own, on_grid[j], level, colors=[line], linewidths=1.6, zorder=3, linestyles=[LINES[j % 5]])
             more.append(("_", line, f"n = {n:,}"))
@@ -196,6 +198,7 @@ def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
 def _prefix_counts(points: Floats, found: Detectors, anchor: Floats, widths: list[int]) -> list[NDArray[np.int64]]:
     """Count the bits off at the anchor and on at each point, of the first n hyperplanes for each n."""
     mask = ~sides(anchor[None, :], found.planes, found.first.bias).to_bool()[0]
+    # All widths from one evaluation: the first n hyperplanes of a network are those of the narrower one.
     counts = np.empty((len(widths), len(points)), dtype=np.int64)
     for start in range(0, len(points), GRID_TILE):
         tile = slice(start, start + GRID_TILE)
@@ -304,6 +307,7 @@ def animate_construction(
         raise ParameterError(f"a GIF is written, so the path must end in .gif, got {to.name!r}")
     picture = Picture.of(model, X, y, resolution)
     steps = list(_steps(model, X, y, check_whole("detectors", detectors, at_least=0), resolution))
+    # Pictures of a few flat colours: 64 of them are enough, and make small files.
     frames = [Image.fromarray(_pixels(draw, picture.size)).quantize(64) for draw in steps]
     times = [int(1000 * frame_time)] * (len(frames) - 1) + [int(1000 * frame_time * LAST)]
     frames[0].save(film := BytesIO(), format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
@@ -314,6 +318,7 @@ def animate_construction(
 def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: int) -> Iterator[Callable[..., Any]]:
     """Yield functions that draw the pictures, one after the other."""
     width = len(hyperplanes_of(network_of(model))[1])
+    # Evenly on a logarithmic scale: the first hyperplanes change most.
     for n in np.unique(np.geomspace(1, width, GROWTH).astype(int)).tolist():
         yield partial(plot_cells, model, X, y, hyperplanes=n, resolution=resolution)
     for k in range(min(detectors, len(Detectors.of(network_of(model)).limits))):
@@ -326,6 +331,7 @@ def _pixels(draw: Callable[..., Any], size: tuple[float, float]) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    # A canvas of its own, which pyplot does not know of and nobody has to close.
     with style():
         figure = Figure(figsize=size, dpi=DPI)
         canvas: Any = FigureCanvasAgg(figure)

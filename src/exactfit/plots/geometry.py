@@ -45,6 +45,7 @@ def principal_plane(X: Matrix) -> tuple[Floats, Floats]:
             centred = dense_rows(X, tile) - middle
             spread += centred.T @ centred
         directions = np.linalg.eigh(spread)[1][:, ::-1].T[:2]
+    # Of a direction and its opposite, the one whose largest entry is positive: the same picture everywhere.
     largest = np.abs(directions).argmax(axis=1)
     return middle, directions * np.sign(directions[np.arange(2), largest])[:, None]
 
@@ -82,6 +83,7 @@ def plot_covering(
     if any(pair.label not in codes for pair in covering.pairs):
         raise DataError("the covering is of data with other labels")
     covers = [(pair.target, codes[pair.label]) for pair in covering.pairs]
+    # The rest is drawn where it is a class; of several classes, each shows its own balls.
     if len(covers) == 1 and len(codes) == 2:
         covers.append((covering.pairs[0].rest, 1 - covers[0][1]))
     sizes = np.sort(np.concatenate([np.diff(cover.starts) for cover, _ in covers]))[::-1]
@@ -184,6 +186,7 @@ def _draw_distances(ax: Axes, description: Description) -> None:
         _left_out(ax, "distances")
         return
     ax.hist(description.distances, bins=BINS, color=color(0), alpha=0.85)
+    # Above the bars, so that the text stays clear of them.
     ax.set_ylim(top=1.15 * ax.get_ylim()[1])
     ax.axvline(description.separation.value, color=color(4), linewidth=1.2, linestyle=LINES[1])
     ax.annotate(
@@ -215,6 +218,7 @@ def _draw_sizes(ax: Axes, description: Description) -> None:
 
 
 def _draw_calibration(ax: Axes, calibration: Calibration) -> None:
+    # A little beyond the widths seen, where the interval begins to open.
     widths = np.array([fit.width for fit in calibration.fits])
     line = np.unique(np.geomspace(widths.min() / 1.3, widths.max() * 2, 60).astype(int))
     predicted = [calibration.detectors(int(width)) for width in line]

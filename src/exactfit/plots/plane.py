@@ -56,6 +56,7 @@ def trace_of(model: Any, X: ArrayLike, y: ArrayLike) -> Trace | None:
     """Return the trace of a model if these are the data that it was built on."""
     if isinstance(model, Construction):
         return model.trace
+    # Traces name rows: for other data they would point anywhere.
     trace = getattr(model, "trace_", None)
     same = trace is not None and is_digest_of(model.certificate_.data_digest, X, y)
     return trace if same else None
@@ -111,6 +112,7 @@ def _extent(points: Floats, equal: bool) -> Extent:
     """Bounding box of the points with a margin, the same on all sides where scales are equal."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = high - low
+    # A range of zero still needs an interval of its own, in proportion to where it is.
     pad = MARGIN * np.where(equal, size.max(), size) * (1 if _comparable(size) else 1.5)
     pad = np.where(pad > 0, pad, np.maximum(np.abs(low), 1.0))
     (left, bottom), (right, top) = low - pad, high + pad
@@ -162,6 +164,7 @@ class Picture:
     def axes(self) -> tuple[Floats, Floats]:
         """Coordinates of the grid's columns and rows: middles of equal pieces."""
         left, right, bottom, top = self.extent
+        # Middles, so that every pixel shows the answer at its own centre.
         steps, n = np.arange(self.resolution) + 0.5, self.resolution
         return left + (right - left) * steps / n, bottom + (top - bottom) * steps / n
 
@@ -191,12 +194,14 @@ class Picture:
         width = float(np.clip(12 / max(len(biases), 1), 0.15, 0.8)) if width is None else width
         for w, b in zip(np.asarray(weights, dtype=np.float64), biases, strict=True):
             if w.any():
+                # Through the point of the line that is nearest to the origin.
                 nearest = -b * w / (w @ w)
                 along = nearest + np.array([-w[1], w[0]])
                 ax.axline(tuple(nearest), tuple(along), color=GREY, linewidth=width, zorder=0.5)
 
     def points_by_class(self, ax: Axes, rows: Codes | None = None, **style: Any) -> None:
         """Draw the points, or some of them, each class in its colour and marker unless the style says otherwise."""
+        # Smaller the more there are, so that points do not hide one another.
         some = np.arange(len(self.points)) if rows is None else rows
         size = float(np.clip(12000 / len(self.points), 9, 36))
         for k in range(len(self.classes)):

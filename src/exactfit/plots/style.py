@@ -104,6 +104,7 @@ def style(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
     True
     """
     matplotlib = need_matplotlib()
+    # In a context of its own: a user's settings are the same before and after.
     colors = {"axes.prop_cycle": matplotlib.cycler(color=PALETTE)}
     with matplotlib.rc_context({**_SETTINGS, **colors, **(settings or {})}):
         yield
