@@ -71,12 +71,13 @@ def test_the_interval_holds_its_level() -> None:
 
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_upper_estimates_are_above(name: str) -> None:
-    A, width = (np.asarray(CLOSED_FORMS[name][0]), CLOSED_FORMS[name][1])
+    given, width = CLOSED_FORMS[name]
+    A = np.asarray(given)
     reach = float(np.linalg.norm(A, axis=1).max())
-    entries = int((A != 0).sum(axis=1).max())
+    entries, rank = int((A != 0).sum(axis=1).max()), int(np.linalg.matrix_rank(A))
     assert width <= finite_width_bound(len(A), reach) + 1e-12
-    assert width <= subspace_width_bound(int(np.linalg.matrix_rank(A)), reach) + 1e-12
-    assert width <= sparse_width_bound(entries, A.shape[1], reach) + 1e-12
+    assert width <= subspace_width_bound(max(rank, 1), reach) + 1e-12
+    assert width <= sparse_width_bound(max(entries, 1), A.shape[1], reach) + 1e-12
 
 
 def test_upper_estimates_are_the_formulas() -> None:

@@ -74,7 +74,6 @@ class PolytopeCover(Published):
     )
     labels = ("binary",)
     assumptions = "points of different labels are farther apart than products are rounded"
-
     counts = ("memory_limit",)
 
     def __post_init__(self) -> None:

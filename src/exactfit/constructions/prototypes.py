@@ -209,7 +209,6 @@ class CondensedNeighbour(Published):
     activation = "threshold"
     labels = ("binary", "multiclass")
     assumptions = APART
-
     counts = ("memory_limit",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:

@@ -100,7 +100,6 @@ class Vershynin(Published):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "a spread that is not tiny beside the distance from the origin"
-
     counts = ("width",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
@@ -269,7 +268,6 @@ class LiftedBaum(Published):
     activation = "threshold"
     labels = ("binary",)
     assumptions = "none"
-
     counts = ("width", "group_size")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:

@@ -83,7 +83,6 @@ class Yun(Published):
     activation = "relu"
     labels = ("binary", "multiclass", "real")
     assumptions = "a direction along which all points lie apart"
-
     counts = ("tries",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
