@@ -171,6 +171,19 @@ def test_points_may_move_by_less_than_the_radius(drawn) -> None:
             assert naive.chain_answer(network, moved) == code
 
 
+@pytest.mark.parametrize("arithmetic", ALL)
+@pytest.mark.parametrize("activation", [None, RELU, THRESHOLD])
+@pytest.mark.parametrize("decoder", ["sign", "one_hot", "argmax"])
+def test_a_layer_without_units_leaves_the_biases_behind_it(arithmetic, activation, decoder) -> None:
+    bias = np.array({"sign": [-0.5], "one_hot": [0.5, -0.5], "argmax": [0.1, 0.1]}[decoder])
+    none, last = np.empty((0, 2)), Layer(Dense(np.empty((len(bias), 0))), bias, None)
+    bits = Layer(Dense(np.eye(2)), np.zeros(2), THRESHOLD)
+    network = Network((bits, Layer(Dense(none), np.empty(0), activation), last), Decoder(decoder, (0, 1)))
+    points = np.array([[1.0, 2.0], [-1.0, 1.0]])
+    assert certify(network, points, [0, 0]).holds
+    assert 1 in certify(network, points, [0, 1], arithmetic=arithmetic).errors
+
+
 def test_steps_on_a_line() -> None:
     X = np.array([[0.25], [0.5], [0.75]])
     certificate = certify(STEPS, X, [0, 1, 2])

@@ -143,7 +143,7 @@ FORGED = [
 
 def forge(tensors: dict[str, Any], rng: np.random.Generator) -> None:
     """Other numbers in the network: huge, tiny, whole, equal, or beside where they were."""
-    names = [name for name in tensors if name.startswith("network.") and tensors[name].size]
+    names = sorted(name for name in tensors if name.startswith("network.") and tensors[name].size)
     for name in rng.choice(names, min(2, len(names)), replace=False):
         tensor = tensors[name].copy()
         if tensor.dtype.kind == "f":
@@ -166,7 +166,7 @@ def forge(tensors: dict[str, Any], rng: np.random.Generator) -> None:
         elif tensor.dtype == np.uint64:
             tensor = tensor & rng.integers(0, 2**63, tensor.shape, dtype=np.uint64)
         else:
-            tensor.flat[rng.integers(tensor.size)] += rng.choice([-1, 1])
+            tensor.flat[rng.integers(tensor.size)] ^= 1  # one more or one less, which every type can hold
         tensors[name] = tensor
 
 

@@ -91,7 +91,8 @@ class ChainLayer:
         """The weights as a CSR array without zeros."""
         if sp.issparse(self.source):
             return self.source
-        return sp.vstack([sp.csr_array(weights) for _, weights in dense_blocks(self.source)], format="csr")
+        none = sp.csr_array((0, self.n_inputs))  # a layer without units has no blocks
+        return sp.vstack([none, *(sp.csr_array(weights) for _, weights in dense_blocks(self.source))], format="csr")
 
     @cached_property
     def norm(self) -> float:
