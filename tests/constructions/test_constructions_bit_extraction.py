@@ -18,12 +18,12 @@ from exactfit.constructions.deep_narrow import (
     Tape,
     distant_keys,
     hat,
+    integer_keys,
     pack,
     pass_if_on,
     plateau,
     step,
     take_bit,
-    whole_keys,
 )
 from exactfit.network import Decoder
 
@@ -76,7 +76,7 @@ def test_a_gate_lets_a_number_through_or_nothing(number, bit):
     assert evaluate(tape, live["passed"], [bit]) == [number * bit]
 
 
-@pytest.mark.parametrize(("find", "gap"), [(whole_keys, 1), (distant_keys, 2)])
+@pytest.mark.parametrize(("find", "gap"), [(integer_keys, 1), (distant_keys, 2)])
 @given(data=problems(), seed=st.integers(0, 2))
 def test_keys_are_exact_and_apart(find, gap, data, seed):
     points = distinct_points(*data)
@@ -95,4 +95,4 @@ def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
     for whole in (False, True):
         points = distinct_points(*random_problem(1000, 10, 2, whole=whole))
         assert distant_keys(points, 0).n_bits <= 2 * np.log2(1000) + 6
-    assert whole_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5
+    assert integer_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5

@@ -15,7 +15,7 @@ from strategies import problems
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.deep_narrow import best_layout, compress_keys, distant_keys, fold, label_bits, whole_keys
+from exactfit.constructions.deep_narrow import best_layout, compress_keys, distant_keys, fold, integer_keys, label_bits
 
 
 def vardi_size(n_groups, group, key_bits, label_bits):
@@ -161,7 +161,7 @@ def test_segments_are_pushed_together_without_meeting(keys, length):
 def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
     X, y = random_problem(n, 4, n_classes, whole=whole)
     network = Park(cell).construct(X, y, random_state=1).network
-    found, c = whole_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    found, c = integer_keys(distinct_points(X, y), 1), label_bits(n_classes)
     borders, folded = fold(found.keys)
     layout = best_layout(folded, c, cell)
     size = park_size(len(borders), len(layout.starts), len(layout.cells), layout.cell, c)

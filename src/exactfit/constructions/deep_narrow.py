@@ -9,7 +9,7 @@ At most 10 units wide; no unit has more than 4 weights and bias other than zero,
 form groups; a table gives each group two long numbers: its keys one after the other, and its labels. Where a key is
 the point's own, its label counts.
 
-Faithful to the paper: a projection with gaps of at least 2 and whole parts as keys; groups of consecutive keys, two
+Faithful to the paper: a projection with gaps of at least 2 and integer parts as keys; groups of consecutive keys, two
 codes for each; sequential lookup; bit extraction; trapezoids that are 1 on [key, key + 1] and 0 beyond a distance of
 one. Our own: the paper folds with triangle waves where we compare; the projection's length is found by trying, not from
 the separation of the points; the number of keys in a group is the one that makes the network shortest.
@@ -76,7 +76,7 @@ WINDOW = 4096  # offsets tried at once
 
 
 class Keys(NamedTuple):
-    """Integer keys of the points: the whole part of <weights, x> + bias, where the smallest is 0."""
+    """Integer keys of the points: floors of <weights, x> + bias, the smallest of which is 0."""
 
     weights: list[int]
     bias: int
@@ -89,7 +89,7 @@ class Keys(NamedTuple):
         return max(1, self.keys[-1].bit_length())
 
 
-def whole_keys(points: DistinctPoints, random_state: Seed) -> Keys:
+def integer_keys(points: DistinctPoints, random_state: Seed) -> Keys:
     """Keys that differ, with weights for which <weights, x> itself is an integer at every point."""
     return _search(points.X, _places(points.X), 1, random_state)
 
@@ -142,7 +142,7 @@ def _widest_gap(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]
 
 
 def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
-    """Whole parts of <weights, x>, in int64 where float64 provably does not round."""
+    """Floors of <weights, x>, in int64 where float64 provably does not round."""
     if _is_integral(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT_INTEGERS:
         with single_threaded_blas():
             return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
@@ -378,7 +378,7 @@ class Park(Published):
     counts = ("cell",)
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        found = whole_keys(points, root)
+        found = integer_keys(points, root)
         borders, folded = fold(found.keys)
         layout = best_layout(folded, label_bits(points.n_classes), self.cell)
         labels = dict(zip(layout.places.tolist(), points.y[found.order].tolist(), strict=True))

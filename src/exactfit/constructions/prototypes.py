@@ -150,7 +150,7 @@ class ClearBalls(Balls):
             some = anchors[start : start + ANCHORS_AT_ONCE]
             inside = self.heights(some, everyone) < self.squares[some, None]
             for anchor, row in zip(some, inside, strict=True):
-                # Summed in one fixed order, unlike the products that decided who is inside.
+                # Summed in one fixed order, unlike the products that decided which points are inside.
                 claimed = target[0] + np.flatnonzero(row)
                 squares = np.empty(len(claimed))
                 pair_squares(self.cloud.take(np.repeat(anchor, len(claimed))), self.cloud.take(claimed), squares)

@@ -126,7 +126,7 @@ def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSeq
     for index in range(n_layers):
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, index))
         planes = Source(child, gaussian(values, max_bias="radius", center=True)).first(width)
-        # Values of size one whatever the data's; a power of two rounds nothing.
+        # Values of about size one, for data of any size; a power of two rounds nothing.
         scale = min(-int(np.frexp(largest_distance(values, mean(values)))[1]), MOST_SCALE)
         layer = Layer(Dense(np.ldexp(planes.weights.astype(np.float64), scale)), np.ldexp(planes.biases, scale), RELU)
         layers.append(layer)

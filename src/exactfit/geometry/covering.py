@@ -49,7 +49,7 @@ class LimitCover:
     coverage : ndarray of int64, shape (n_detectors,)
         How many points of its class each ball claimed first.
     classes : ndarray, shape (n_detectors,)
-        The label that each ball speaks for.
+        The label of each ball's class.
     selection : {"random", "greedy"}
 
     Examples

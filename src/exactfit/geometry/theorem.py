@@ -65,13 +65,13 @@ class Bounds:
     separation : float
         Smallest distance between different labels.
     termination_width : int
-        So many hyperplanes separate all pairs of target and rest.
+        Number of hyperplanes that separate all pairs of target and rest.
     width : int
         The main theorem's n_min; ``width_interval`` carries omega's interval over.
     detectors : int
-        At most so many (M-) then.
+        Upper bound (M-) of their number at that width.
     neurons, parameters : int
-        Of the whole network: hyperplanes, detectors and output.
+        Of the complete network: hyperplanes, detectors and output.
     pair_tests : int
         Run time of Algorithm 1 with the plain test of all pairs, in tests.
     counts : int

@@ -331,7 +331,7 @@ def _pixels(draw: Callable[..., Any], size: tuple[float, float]) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # A canvas of its own, which pyplot does not know of and nobody has to close.
+    # A canvas of its own, unknown to pyplot: there is nothing to close.
     with style():
         figure = Figure(figsize=size, dpi=DPI)
         canvas: Any = FigureCanvasAgg(figure)

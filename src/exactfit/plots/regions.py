@@ -54,7 +54,7 @@ def plot_regions(
     detectors : bool
         Colour the region in which each detector fires instead of the classes.
     hyperplanes : int
-        Draw the first so many hyperplanes as thin lines.
+        Number of hyperplanes to draw as thin lines, from the first on.
     legend : bool
     outlines : bool
         Draw the borders of regions as thin lines; regions thinner than a line look better without.
@@ -157,7 +157,7 @@ def plot_cells(
         Of two features.
     {plane}
     hyperplanes : int, optional
-        Only the first so many, to watch the first layer grow; all by default.
+        Number of hyperplanes, from the first on, to watch the first layer grow; all by default.
     {look}
 
     Examples
