@@ -72,6 +72,7 @@ class Balls:
         """Columns in tiles, made ready for products as far as memory allows."""
         wanted = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
         tiles = [wanted[start : start + COLUMN_TILE] for start in range(0, len(wanted), COLUMN_TILE)]
+        # The right sides of products are the same for all blocks of anchors.
         kept = 16 * len(wanted) * self.cloud.dimension <= KEPT_BYTES
         single = self.single
         sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
@@ -155,6 +156,7 @@ class ClosedBalls(Balls):
         return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
 
     def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
+        # Only close calls come here, so fractions are fast enough.
         inside = anchors == columns
         for k in np.flatnonzero(~inside):
             x, y = self.cloud.original(np.array([anchors[k], columns[k]]))
@@ -339,6 +341,8 @@ class PairBuilder:
             cover = greedy_cover(balls, target, rest, order, memory, self.work.progress)
             # A ball too small for its own centre still covers that.
             centers.append(np.sort(np.concatenate([np.array(cover.anchors, dtype=np.int64), cover.uncovered])))
+        # Dropping centres of one side takes the other side's centres farther from it, so their balls grow, and more of
+        # them may come to be superfluous.
         idle = 0
         for turn in range(ROUNDS):
             side = 1 - turn % 2
@@ -442,6 +446,7 @@ class _Claims:
         """For every point the squared distance to the nearest centre that claims it, and that centre's place."""
         best, owners = np.full(self.n_points, np.inf), np.zeros(self.n_points, dtype=np.int64)
         for places, rows, heights in self._computed(np.arange(len(self.centers))):
+            # A point goes to the nearest of the centres whose balls hold it, the first on a tie.
             heights[~rows] = np.inf
             closest = heights.argmin(axis=0)
             value = heights[closest, np.arange(self.n_points)]

@@ -198,6 +198,7 @@ def theorem_terms(
     covering: MutualCovering, eta: float, which: Literal["value", "low", "high"] = "value"
 ) -> list[tuple[float, float]]:
     """Terms (max_bias / delta) log(2 M- M+ / eta) and max_bias * omega for every target, eta divided among them."""
+    # Each pair may fail with its part of eta, so that together they fail with at most eta.
     own_eta, reach = eta / len(covering.pairs), covering.max_bias
     return [
         (

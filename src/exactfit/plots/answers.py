@@ -122,6 +122,7 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     with axes_for(ax) as own:
         for k, (name, model) in enumerate(models.items()):
             right = np.asarray(model.predict(X) == labels)
+            # A curve over all margins, and a marker at the rule of ``abstains``.
             answered, accuracy = coverage_curve(margins(model.decision_function(X)), right)
             clear = ~model.abstains(X)
             drawn = answered >= LEAST_ANSWERED

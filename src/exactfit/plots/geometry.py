@@ -115,6 +115,7 @@ def _flat(X: Matrix, rows: Any, middle: Floats, directions: Floats) -> Floats:
 
 def _draw_points(ax: Axes, problem: Labelled, middle: Floats, directions: Floats) -> None:
     n = len(problem.codes)
+    # Evenly spaced rows of the data, if there are too many to be seen.
     rows = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).astype(np.intp))
     points, codes = _flat(problem.X, rows, middle, directions), problem.codes[rows]
     size = float(np.clip(4000 / len(rows), 1.5, 20))

@@ -34,6 +34,7 @@ POINTS_MARGIN = 0.05  # around them, as a share of their range
 
 def network_of(model: Any) -> Network:
     """Return the network of a model, a construction or of itself."""
+    # A network itself, a fitted classifier, a construction.
     for found in (model, getattr(model, "network_", None), getattr(model, "network", None)):
         if isinstance(found, Network):
             return found
@@ -70,6 +71,7 @@ def anchors_of(model: Any, X: ArrayLike, y: ArrayLike) -> Codes:
 
 def _data_for(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Codes, tuple[Any, ...]]:
     """Points, the positions of their labels, and the labels of the classes, for a model of two features."""
+    # Networks and constructions know no labels and no names of features.
     bare = isinstance(model, Network | Construction)
     if not bare:
         check_fitted(model)

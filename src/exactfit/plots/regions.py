@@ -77,6 +77,7 @@ def plot_regions(
     # With detectors, colours stand for them, and points are drawn in ink.
     fires = _fires(network_of(model), picture.grid) if detectors else ()
     painted = [(where, DETECTOR_COLORS[k % len(DETECTOR_COLORS)]) for k, where in enumerate(fires)]
+    # The last entry is for an answer of -1: undecided, and white.
     tints = [WHITE if detectors else tint(k, REGION_TINT) for k in range(len(picture.classes))]
     image = np.array([*tints, WHITE])[answers]
     for where, own in painted:
@@ -247,6 +248,7 @@ def plot_margins(
     trace = trace_of(model, X, y)
     margin = 0.0 if trace is None else trace.margin
     with axes_for(ax, picture.size) as own:
+        # Points that are wrong or given up have no radius, and no ball.
         plot_regions(model, X, y, ax=own, resolution=resolution, anchors=False, legend=legend)
         faces = [(*tint(int(k), 1.0), BALL_ALPHA) for k in picture.codes]
         edges = [color(int(k)) for k in picture.codes]
