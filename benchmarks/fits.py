@@ -30,7 +30,7 @@ from exactfit.construct.algorithms import Setup
 from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.data import choose_targets
-from exactfit.network.detectors import class_slack
+from exactfit.network.detector_network import class_slack
 
 from .cases import THREADS, Case, Data, Options, Row, digits, images, moons, table_of
 from .yardsticks import dense_fit, gemm_seconds, packing_rate, word_rates

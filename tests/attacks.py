@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exactfit.certificate.radius import nearest_others
 from exactfit.network import Network
-from exactfit.network.detectors import Detectors
+from exactfit.network.detector_network import DetectorNetwork
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def moves_towards(
     The margin may be one for all points, or one for each.
     """
     X = np.asarray(X, dtype=np.float64)
-    y, found = np.asarray(y), Detectors.of(network)
+    y, found = np.asarray(y), DetectorNetwork.of(network)
     planes = found.planes.toarray() if sp.issparse(found.planes) else found.planes
     W, b = planes.astype(np.float64), found.first.bias.astype(np.float64)
     values, norms = X @ W.T + b, np.linalg.norm(W, axis=1)

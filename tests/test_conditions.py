@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 import exactfit
 from exactfit import Condition, InterpolatingClassifier
 from exactfit.conditions import HOLDS, NAMED, NAMED_NEAR, Wording, shown
-from exactfit.network.detectors import Detectors
+from exactfit.network.detector_network import DetectorNetwork
 
 SPARSE = {"hyperplanes": "sparse", "width": 512, "random_state": 0}
 
@@ -34,7 +34,7 @@ def detector_of(model, one):
 def test_conditions_are_sides_of_hyperplanes_that_hold_the_detector_up(detectors):
     X, y = iris()
     model = InterpolatingClassifier(detectors=detectors, **SPARSE).fit(X, y)
-    found = Detectors.of(model.network_)
+    found = DetectorNetwork.of(model.network_)
     for place, one in enumerate(model.explain(X[::7])):
         point = X.to_numpy()[7 * place]
         assert 0 < len(one.conditions) <= NAMED + NAMED_NEAR

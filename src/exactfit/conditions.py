@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .construct.importances import FULL
 from .data.matrices import dense_rows
-from .network.detectors import Detectors
+from .network.detector_network import DetectorNetwork
 from .network.sides import sides
 
 Floats = NDArray[np.float64]
@@ -194,7 +194,7 @@ def rounded(number: float, digits: int) -> float:
 class Conditions:
     """Conditions of points for their answers, found when they are asked for."""
 
-    detectors: Detectors
+    detectors: DetectorNetwork
     points: Any
     wording: Wording
     spreads: NDArray[np.float32]

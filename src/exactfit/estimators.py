@@ -23,8 +23,8 @@ from .construct.patterns import rounded
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
-from .network.detectors import LOWEST, Detectors, class_slack
-from .network.standings import Standings
+from .network.detector_network import LOWEST, DetectorNetwork, class_slack
+from .network.responses import DetectorResponses
 from .options import ACCURATE, PAPER, Options, accurate, options_text
 from .outcome import Outcome
 
@@ -297,12 +297,12 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         """
         check_is_fitted(self)
         points = self._points(X)
-        standings = Standings.of(self.network_, points, self.n_jobs)
+        responses = DetectorResponses.of(self.network_, points, self.n_jobs)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
-        labels = self._answers(self._scores(standings.best))
+        labels = self._answers(self._scores(responses.best))
         proved = certify(self, X, labels, radii=True, n_jobs=self.n_jobs).radii if radii else None
         return Explanations(
-            labels=labels, standings=standings, radii=proved,
+            labels=labels, responses=responses, radii=proved,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
             output_labels=self.classes_[outputs], supports=self._supports(), conditions=self._conditions(points),
         )  # fmt: skip
@@ -311,7 +311,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         """Conditions in the units of the points, with the names of features."""
         wording = Wording(getattr(self, "feature_names_in_", None), self.image_shape)
         trace = self.trace_
-        return Conditions(Detectors.of(self.network_), points, wording, trace.spreads, trace.on_counts)
+        return Conditions(DetectorNetwork.of(self.network_), points, wording, trace.spreads, trace.on_counts)
 
     def _supports(self) -> SupportRows | None:
         """What weighted detectors rest on; None for masks."""

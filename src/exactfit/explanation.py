@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._support.console import as_frame, counted
 from ._support.html import Markup, element, html_table, joined
 from .conditions import Condition, Conditions
-from .network.standings import NOBODY, Standings
+from .network.responses import NO_DETECTOR, DetectorResponses
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -226,7 +226,7 @@ class Explanations(Sequence[Explanation]):
     ----------
     labels : ndarray
         The answers.
-    standings : Standings
+    responses : DetectorResponses
         What all detectors say, as arrays.
     supports : SupportRows or None
         All rows that weighted detectors rest on: ``supports.of(detector)``. None for masks.
@@ -250,7 +250,7 @@ class Explanations(Sequence[Explanation]):
     """
 
     labels: NDArray[Any]
-    standings: Standings
+    responses: DetectorResponses
     detector_labels: NDArray[Any]
     anchors: Rows
     witnesses: Rows
@@ -269,7 +269,7 @@ class Explanations(Sequence[Explanation]):
         return replace(self._without_conditions(k), conditions=self._conditions(k))
 
     def _without_conditions(self, k: int) -> Explanation:
-        found = self.standings
+        found = self.responses
         part = slice(found.starts[k], found.starts[k + 1])
         return Explanation(
             label=self._plain(self.labels, k),
@@ -286,8 +286,8 @@ class Explanations(Sequence[Explanation]):
     def _conditions(self, k: int) -> tuple[Condition, ...]:
         """Return what speaks for the clearest detector of the answer, or against all where it is that none fires."""
         own = self.output_labels == self.labels[k]
-        detector = int(self.standings.clearest[k, own.argmax()])
-        if self.conditions is None or detector == NOBODY:
+        detector = int(self.responses.clearest[k, own.argmax()])
+        if self.conditions is None or detector == NO_DETECTOR:
             return ()
         return self.conditions.of(k, detector, 1 if own.any() else -1)
 
@@ -305,13 +305,13 @@ class Explanations(Sequence[Explanation]):
         return DetectorAt(where, label, anchor, witness, float(slack), self.supports.largest(where), size)
 
     def _all(self, detectors: Rows, slack: NDArray[np.float64]) -> tuple[DetectorAt, ...]:
-        there = detectors != NOBODY
+        there = detectors != NO_DETECTOR
         return tuple(self._at(*pair) for pair in zip(detectors[there], slack[there], strict=True))
 
     def _other(self, k: int) -> DetectorAt | None:
         """The clearest detector of any class but the answer."""
-        best, clearest = self.standings.best[k], self.standings.clearest[k]
-        others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NOBODY))
+        best, clearest = self.responses.best[k], self.responses.clearest[k]
+        others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NO_DETECTOR))
         if not len(others) or len(best) == 1:  # all detectors of a one-sided model are named already
             return None
         place = others[best[others].argmax()]

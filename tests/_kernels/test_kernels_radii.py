@@ -16,7 +16,7 @@ from kernel_inputs import masks_of, random_bits
 from small_networks import answer, distances_to, weights_of
 
 from exactfit import InterpolatingClassifier, certify
-from exactfit._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
+from exactfit._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, radii_of_masks, radii_of_weights
 from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format
 from exactfit.certificate import Certificate
 from exactfit.certificate.layers import facts_of
@@ -25,20 +25,20 @@ from exactfit.construct import Recipe, adaptive_width, fixed_width
 from exactfit.exceptions import ParameterError
 from exactfit.network import Decoder, Dense, Layer, Network
 from exactfit.network.activations import THRESHOLD
-from exactfit.network.detectors import read_detectors
+from exactfit.network.detector_network import read_detectors
 
 
 def plain_radius(detectors, x: np.ndarray, own: int) -> float:
     """The definition, in one loop after the other."""
     bits = (detectors.planes @ x + detectors.first.bias > 0).astype(np.int64)
-    crowd = Crowd(weights_of(detectors), detectors.limits, detectors.owners)
-    return first_of(turns(bits, distances_to(detectors, x), crowd, own), detectors.owners, own, detectors.silent)
+    batch = DetectorBatch(weights_of(detectors), detectors.limits, detectors.owners)
+    return first_of(turns(bits, distances_to(detectors, x), batch, own), detectors.owners, own, detectors.silent)
 
 
-def turns(bits: np.ndarray, away: np.ndarray, crowd: Crowd, own: int) -> list[float]:
+def turns(bits: np.ndarray, away: np.ndarray, batch: DetectorBatch, own: int) -> list[float]:
     """How far a point may move until each detector may fall silent (those of its own class) or fire (all others)."""
     order, found = np.argsort(away, kind="stable"), []
-    for v, limit, owner in zip(*crowd, strict=True):
+    for v, limit, owner in zip(*batch, strict=True):
         count = int(v @ bits)
         change = np.where(bits == 1, -v, v)  # of the count, when a bit flips
         need, gain = (limit - count, change) if owner == own else (count - limit + 1, -change)
@@ -59,15 +59,15 @@ def test_radii_of_patterns_and_who_sets_them(seed: int, weighted: bool, n_bits: 
     rng = np.random.default_rng(seed)
     bits, away = random_bits(seed, 8, n_bits), rng.integers(1, 20, (8, n_bits)) / 8  # ties among them
     rows = rng.integers(-127, 128, (5, n_bits)).astype(np.int8) if weighted else rng.random((5, n_bits)) < 0.5
-    crowd = Crowd(rows.astype(np.int64), rng.integers(-20, n_bits, 5), rng.integers(0, 3, 5))
+    batch = DetectorBatch(rows.astype(np.int64), rng.integers(-20, n_bits, 5), rng.integers(0, 3, 5))
     own, orders = rng.integers(0, 3, 8), np.argsort(away, axis=1, kind="stable")
     radii, setters = np.empty(8), np.empty(8, dtype=np.int64)
     kernel, lines = (radii_of_weights, rows) if weighted else (radii_of_masks, masks_of(rows))
-    kernel(masks_of(bits), away, orders, crowd._replace(counters=lines), own, 2, radii, setters)
+    kernel(masks_of(bits), away, orders, batch._replace(counters=lines), own, 2, radii, setters)
     for i, (radius, setter) in enumerate(zip(radii, setters, strict=True)):
-        found = turns(bits[i].astype(np.int64), away[i], crowd, own[i])
-        assert radius == first_of(found, crowd.owners, own[i], 2)
-        assert radius == found[setter] if setter != NOBODY else radius in (0.0, np.inf)
+        found = turns(bits[i].astype(np.int64), away[i], batch, own[i])
+        assert radius == first_of(found, batch.owners, own[i], 2)
+        assert radius == found[setter] if setter != NO_DETECTOR else radius in (0.0, np.inf)
 
 
 @pytest.mark.parametrize("held", [np.array, sp.csr_array])

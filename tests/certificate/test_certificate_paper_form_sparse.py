@@ -19,7 +19,7 @@ from exactfit import InterpolatingClassifier, Network, certify, load, save
 from exactfit.certificate.radius import least_move
 from exactfit.network import Decoder, Dense, Sparse
 from exactfit.network.activations import RELU, THRESHOLD
-from exactfit.network.detectors import read_detectors
+from exactfit.network.detector_network import read_detectors
 
 LAWS = ["gauss", "grid", "mixed", "cuts", "touching"]
 SCALES = {"gauss": 1e9, "touching": 1e9, "grid": 2.0**30}  # of one column, where it may have a scale of its own

@@ -14,7 +14,7 @@ from exactfit.certificate.radius import Reach, least_distance
 from exactfit.construct import Recipe, fixed_width
 from exactfit.network import Decoder, Dense, Layer, Network
 from exactfit.network.activations import RELU, THRESHOLD
-from exactfit.network.detectors import read_detectors
+from exactfit.network.detector_network import read_detectors
 
 SEEDS = range(200)
 

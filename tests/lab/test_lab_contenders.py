@@ -13,7 +13,7 @@ from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
 from exactfit.lab.contenders import BASELINES, by_largest_output, choose_contenders
-from exactfit.network.detectors import by_slack
+from exactfit.network.detector_network import by_slack
 
 
 def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:

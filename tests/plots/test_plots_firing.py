@@ -24,7 +24,7 @@ from exactfit import (
     plots,
 )
 from exactfit.geometry import make_parallel_lines
-from exactfit.network.detectors import Detectors
+from exactfit.network.detector_network import DetectorNetwork
 from exactfit.plots import (
     animate_construction,
     plot_cells,
@@ -61,7 +61,7 @@ def test_a_detector_claims_as_many_new_points_as_its_trace_says(options: Any, mo
 def test_prefixes_of_all_hyperplanes_are_the_network(moons: Any) -> None:
     X, y = moons
     made = fixed_width(X, (y == "upper").astype(int), 200, random_state=0)
-    found, points = Detectors.of(made.network), np.asarray(X)
+    found, points = DetectorNetwork.of(made.network), np.asarray(X)
     anchor = points[made.trace.anchors[0]]
     few, all_of_them = _prefix_counts(points, found, anchor, [50, 200])
     assert all_of_them.tolist() == found.heights(points)[0].tolist()

@@ -13,7 +13,7 @@ import pytest
 import exactfit
 from exactfit import InterpolatingClassifier, TableModel, read_table
 from exactfit.conditions import HOLDS, Inequality
-from exactfit.network.detectors import Detectors
+from exactfit.network.detector_network import DetectorNetwork
 from exactfit.tables.wording import TableWording
 
 DATES = {" on or after ": operator.ge, " before ": operator.lt}
@@ -217,7 +217,7 @@ def test_thresholds_are_as_short_as_the_training_rows_allow(tmp_path: Any) -> No
     model, frame = fitted("error", tmp_path)
     exactfit.save(model, tmp_path / "model")
     loaded = exactfit.load(tmp_path / "model")
-    assert Detectors.of(loaded.classifier_.network_).n_detectors
+    assert DetectorNetwork.of(loaded.classifier_.network_).n_detectors
     lengths = [
         sum(len(f"{found.threshold:g}") for one in explained for found in one.conditions if found.features == ("age",))
         for explained in (model.explain(frame.head(60)), loaded.explain(frame.head(60)))

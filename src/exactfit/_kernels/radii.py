@@ -19,10 +19,10 @@ from .enclosures import factors_of
 from .rounding import error_bound, gamma
 
 BELOW = 1.0 - 2.0**-50  # more than the few roundings that a distance suffers on its way
-NOBODY = -1  # no detector sets a radius: it is infinite, or the point is wrong
+NO_DETECTOR = -1  # no detector sets a radius: it is infinite, or the point is wrong
 
 
-class Crowd(NamedTuple):
+class DetectorBatch(NamedTuple):
     """Detectors: masks as lines of words or weights as lines of int8, limits, and the outputs that they speak for."""
 
     counters: Any
@@ -84,23 +84,23 @@ def common(line, mask, near):
 
 
 @compiled
-def longest_claim(off, on, order, crowd, own):
+def longest_claim(off, on, order, batch, own):
     """Places until the last of a point's own firing detectors may fall silent, and that detector.
 
     A place p stands for the first p bits; beyond all of them: never. Zero if none fires.
     """
     n = order.shape[0]
     near = np.zeros_like(on)
-    place, setter = 0, NOBODY
-    for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] != own or place > n:
+    place, setter = 0, NO_DETECTOR
+    for m in range(batch.limits.shape[0]):
+        if batch.owners[m] != own or place > n:
             continue
-        mask = crowd.counters[m]
-        need = crowd.limits[m] - masked_count(on, mask)
+        mask = batch.counters[m]
+        need = batch.limits[m] - masked_count(on, mask)
         if need <= 0:
             continue
         count = common(off, mask, near)
-        if setter != NOBODY and count >= need:
+        if setter != NO_DETECTOR and count >= need:
             continue
         while count < need and place < n:
             j = order[place]
@@ -115,18 +115,18 @@ def longest_claim(off, on, order, crowd, own):
 
 
 @compiled
-def first_intruder(on, order, crowd, own):
+def first_intruder(on, order, batch, own):
     """Places until the first detector of another class may fire, and that detector; zero if one does already."""
     n = order.shape[0]
     near = np.zeros_like(on)
     for j in range(n):
         flip(near, j)
-    place, setter = n + 1, NOBODY  # near holds the first place - 1 bits
-    for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] == own:
+    place, setter = n + 1, NO_DETECTOR  # near holds the first place - 1 bits
+    for m in range(batch.limits.shape[0]):
+        if batch.owners[m] == own:
             continue
-        mask = crowd.counters[m]
-        need = masked_count(on, mask) - crowd.limits[m] + 1
+        mask = batch.counters[m]
+        need = masked_count(on, mask) - batch.limits[m] + 1
         if need <= 0:
             return 0, m
         count = common(on, mask, near)
@@ -156,30 +156,30 @@ def places_until(need, way, signs, weights, order, most):
 
 
 @compiled
-def longest_weighted_claim(signs, order, crowd, own):
+def longest_weighted_claim(signs, order, batch, own):
     """As ``longest_claim``, for weights; signs are 1 where a bit is on and -1 where it is off."""
     n = order.shape[0]
-    place, setter = 0, NOBODY
-    for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] == own and place <= n:
-            need = crowd.limits[m] - weighted_count(signs, crowd.counters[m])
-            p = places_until(need, -1, signs, crowd.counters[m], order, n) if need > 0 else 0
+    place, setter = 0, NO_DETECTOR
+    for m in range(batch.limits.shape[0]):
+        if batch.owners[m] == own and place <= n:
+            need = batch.limits[m] - weighted_count(signs, batch.counters[m])
+            p = places_until(need, -1, signs, batch.counters[m], order, n) if need > 0 else 0
             if p > place:
                 place, setter = p, m
     return place, setter
 
 
 @compiled
-def first_weighted_intruder(signs, order, crowd, own):
+def first_weighted_intruder(signs, order, batch, own):
     """As ``first_intruder``, for weights."""
     n = order.shape[0]
-    place, setter = n + 1, NOBODY
-    for m in range(crowd.limits.shape[0]):
-        if crowd.owners[m] != own:
-            need = weighted_count(signs, crowd.counters[m]) - crowd.limits[m] + 1
+    place, setter = n + 1, NO_DETECTOR
+    for m in range(batch.limits.shape[0]):
+        if batch.owners[m] != own:
+            need = weighted_count(signs, batch.counters[m]) - batch.limits[m] + 1
             if need <= 0:
                 return 0, m
-            p = places_until(need, 1, signs, crowd.counters[m], order, place - 1)
+            p = places_until(need, 1, signs, batch.counters[m], order, place - 1)
             if p < place:
                 place, setter = p, m
     return place, setter
@@ -199,12 +199,12 @@ def first_change(distances, order, claim, intrusion):
     """The radius and who sets it: whichever comes first, the end of all claims or an intrusion (place, detector)."""
     place, setter = claim if claim[0] <= intrusion[0] else intrusion
     if place > order.shape[0]:
-        return np.inf, NOBODY
+        return np.inf, NO_DETECTOR
     return distances[order[place - 1]] if place > 0 else 0.0, setter
 
 
 @compiled
-def radii_of_masks(on, distances, orders, crowd, own, silent, radii, setters):
+def radii_of_masks(on, distances, orders, batch, own, silent, radii, setters):
     """A radius for every point, and the detector that sets it; ``silent`` is the class that no detector speaks for."""
     n = orders.shape[1]
     for i in range(on.shape[0]):
@@ -212,19 +212,19 @@ def radii_of_masks(on, distances, orders, crowd, own, silent, radii, setters):
         for j in range(n):
             if not bit_of(on[i], j):
                 flip(off, j)
-        claim = longest_claim(off, on[i], orders[i], crowd, own[i]) if own[i] != silent else (n + 1, NOBODY)
-        intrusion = first_intruder(on[i], orders[i], crowd, own[i])
+        claim = longest_claim(off, on[i], orders[i], batch, own[i]) if own[i] != silent else (n + 1, NO_DETECTOR)
+        intrusion = first_intruder(on[i], orders[i], batch, own[i])
         radii[i], setters[i] = first_change(distances[i], orders[i], claim, intrusion)
 
 
 @compiled
-def radii_of_weights(on, distances, orders, crowd, own, silent, radii, setters):
+def radii_of_weights(on, distances, orders, batch, own, silent, radii, setters):
     """As ``radii_of_masks``, for weighted detectors."""
     n = orders.shape[1]
     signs = np.empty(n, np.int8)
     for i in range(on.shape[0]):
         for j in range(n):
             signs[j] = 1 if bit_of(on[i], j) else -1
-        claim = longest_weighted_claim(signs, orders[i], crowd, own[i]) if own[i] != silent else (n + 1, NOBODY)
-        intrusion = first_weighted_intruder(signs, orders[i], crowd, own[i])
+        claim = longest_weighted_claim(signs, orders[i], batch, own[i]) if own[i] != silent else (n + 1, NO_DETECTOR)
+        intrusion = first_weighted_intruder(signs, orders[i], batch, own[i])
         radii[i], setters[i] = first_change(distances[i], orders[i], claim, intrusion)

@@ -23,7 +23,7 @@ from ..data import (
 )
 from ..exceptions import DataError, ParameterError
 from ..network import Integers, Network
-from ..network.detectors import UNKNOWN, by_slack
+from ..network.detector_network import UNKNOWN, by_slack
 from ..network.parts import SwitchedNetwork, overruled
 from .chains import answers_digest, prove_chain, prove_switched
 from .paper_form import prove_relu, prove_threshold

@@ -79,7 +79,7 @@ from numpy.typing import NDArray
 
 from .._kernels import certify as kernels
 from .._kernels.certify import Facts, Gaps, Planes, RampDetectors, TileBits
-from .._kernels.radii import NOBODY, Crowd, distances_in, radii_of_masks, radii_of_weights
+from .._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, radii_of_masks, radii_of_weights
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64
 from ..data import Codes, Floats, Points
 from ..exceptions import DataError
@@ -167,7 +167,7 @@ def prove_threshold(network: Network, points: Points, codes: Codes, effort: Proo
         return None
     proof = _Counted(
         FirstLayer(found.planes, found.first.bias), found.positions(codes), found.silent, found.numbers,
-        Crowd(found.counters, found.limits.astype(np.int64), found.owners), found.are_weighted, effort.radii,
+        DetectorBatch(found.counters, found.limits.astype(np.int64), found.owners), found.are_weighted, effort.radii,
     )  # fmt: skip
     tiles = map_tiles(points, TILE, effort, proof.judge)
     return join_tiles(tiles, "counts", "nearest hyperplane" if effort.radii is None else "slack of detectors")
@@ -181,7 +181,7 @@ class _Counted:
     own: Codes
     silent: int
     numbers: Codes
-    crowd: Crowd
+    batch: DetectorBatch
     weighted: bool
     radii_in: Arithmetic | None
 
@@ -216,7 +216,7 @@ class _Counted:
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
         best: Callable[..., None] = kernels.best_weighted_margins if self.weighted else kernels.best_margins
-        best(low, high, *self.crowd, own, inside, outside)
+        best(low, high, *self.batch, own, inside, outside)
         return inside, outside
 
     def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
@@ -235,14 +235,14 @@ class _Counted:
 
     @cached_property
     def largest_weight(self) -> int:
-        return int(np.abs(self.crowd.counters.astype(np.int64)).max(initial=0)) if self.weighted else 1
+        return int(np.abs(self.batch.counters.astype(np.int64)).max(initial=0)) if self.weighted else 1
 
     @cached_property
     def counts_are_small(self) -> bool:
         """Whether float32 holds every partial sum."""
-        limits = np.abs(self.crowd.limits)
+        limits = np.abs(self.batch.limits)
         if self.weighted:
-            sizes = np.abs(self.crowd.counters.astype(np.int64)).sum(axis=1)
+            sizes = np.abs(self.batch.counters.astype(np.int64)).sum(axis=1)
             return bool((sizes + limits <= EXACT_SUMS).all())
         return len(self.first) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
 
@@ -253,10 +253,10 @@ class _Counted:
         orders = np.argsort(away, axis=1, kind="stable")
         radii, setters = np.empty(len(own)), np.empty(len(own), dtype=np.int64)
         radii_of: Callable[..., None] = radii_of_weights if self.weighted else radii_of_masks
-        radii_of(on, away, orders, self.crowd, own, self.silent, radii, setters)
+        radii_of(on, away, orders, self.batch, own, self.silent, radii, setters)
         radii[~right] = 0.0
-        numbers = np.append(self.numbers, NOBODY)  # the last one stands for nobody
-        return radii, numbers[np.where(right, setters, NOBODY)]
+        numbers = np.append(self.numbers, NO_DETECTOR)  # the last one stands for nobody
+        return radii, numbers[np.where(right, setters, NO_DETECTOR)]
 
 
 # ---- ReLU ----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._kernels.enclosures import LINEAR, STEP, nearest_flat, nearest_sphere
 from ..data import Codes, Floats
 from ..network import Network
-from ..network.detectors import Detectors, read_detectors
+from ..network.detector_network import DetectorNetwork, read_detectors
 from ..network.weights import WeightedMasks
 from .layers import ChainLayer
 from .record import RadiusMethod
@@ -197,7 +197,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
     return smallest_change(network.decide, Probes(np.concatenate(starts), np.concatenate(ends)))
 
 
-def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | None:
+def least_move(detectors: DetectorNetwork, point: Floats, number: int) -> Floats | None:
     """The least move that turns the nearest bits that change a detector's answer; None if there are too many."""
     row = int(np.flatnonzero(detectors.numbers == number)[0])
     W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
@@ -226,7 +226,7 @@ def least_move(detectors: Detectors, point: Floats, number: int) -> Floats | Non
     return move
 
 
-def counted_with(detectors: Detectors, row: int) -> Codes:
+def counted_with(detectors: DetectorNetwork, row: int) -> Codes:
     """What a detector counts each bit with: 0 or 1, or its weights."""
     if isinstance(detectors.weights, WeightedMasks):
         return np.asarray(detectors.weights.values[row], dtype=np.int64)

@@ -155,7 +155,7 @@ def print_certificate(certificate: Certificate) -> None:
 
 def print_model(name: str, model: TableModel) -> None:
     """What a model is made of."""
-    from ..network.detectors import Detectors
+    from ..network.detector_network import DetectorNetwork
 
     classifier = model.classifier_
     network = classifier.network_
@@ -169,7 +169,7 @@ def print_model(name: str, model: TableModel) -> None:
             "labels": f"{labels}{more} (column {model.encoding_.label!r})",
             "scale": model.scale,
             "hyperplanes": network.widths[0],
-            "detectors": f"{network.widths[1]}{', weighted' if Detectors.of(network).are_weighted else ''}",
+            "detectors": f"{network.widths[1]}{', weighted' if DetectorNetwork.of(network).are_weighted else ''}",
             "neurons": network.n_neurons,
             "parameters": network.n_parameters,
             "outcome": classifier.outcome_.value,

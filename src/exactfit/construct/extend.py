@@ -29,7 +29,7 @@ from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
 from ..network import Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..options import Options
 from ..outcome import Outcome
 from .construction import Construction, Trace
@@ -154,7 +154,7 @@ def extend(
     a detector
     """
     old, labels = _parts(model)
-    detectors = Detectors.of(old.network)
+    detectors = DetectorNetwork.of(old.network)
     if not detectors.speak_once:
         raise ParameterError("extend takes networks whose detectors speak for one class each")
     most_reported = check_whole("most_reported", most_reported, at_least=0)
@@ -225,7 +225,7 @@ class _Passes:
         """Points as a classifier with ``exact_in`` sees them."""
         return np.asarray(rounded(points, self.exact_in), dtype=np.float64)
 
-    def lower(self, detectors: Detectors) -> _Lowered:
+    def lower(self, detectors: DetectorNetwork) -> _Lowered:
         """First pass: every limit becomes the minimum over all rest points."""
         limits, witnesses = detectors.limits.copy(), np.full(len(detectors.limits), -1)
         digest, n_rows = Digest(), 0
@@ -240,7 +240,7 @@ class _Passes:
             self.progress("limits", n_rows, None)
         return _Lowered(limits, witnesses, n_rows, digest.hexdigest())
 
-    def _on_rest(self, detectors: Detectors, limits: NDArray[Any], tile: Tile) -> tuple[NDArray[Any], Rows]:
+    def _on_rest(self, detectors: DetectorNetwork, limits: NDArray[Any], tile: Tile) -> tuple[NDArray[Any], Rows]:
         points, codes = self._seen(tile[1]), tile[2]
         lows, where = limits.copy(), np.full(len(limits), -1)
         for k, code in enumerate(detectors.classes):
@@ -250,7 +250,7 @@ class _Passes:
                 where[own] = np.where(at >= 0, rest[at], -1)
         return lows, where
 
-    def claim(self, detectors: Detectors, lowered: _Lowered, most: int) -> _Claimed:
+    def claim(self, detectors: DetectorNetwork, lowered: _Lowered, most: int) -> _Claimed:
         """Second pass: which points of the target classes the remaining detectors claim."""
         coverage, missed = np.zeros(len(detectors.limits), dtype=np.int64), [np.empty(0, dtype=np.int64)]
         check, digest = Digest(), Digest((lowered.n_rows, self.stream.n_features))
@@ -274,7 +274,7 @@ class _Passes:
             raise DataError("the batches gave other points the second time: seed them, so that they repeat")
         return _Claimed(coverage, n_to_claim, n_uncovered, np.concatenate(missed), digest.hexdigest())
 
-    def _on_targets(self, detectors: Detectors, tile: Tile) -> Rows:
+    def _on_targets(self, detectors: DetectorNetwork, tile: Tile) -> Rows:
         """For every point the first detector that claims it; -1 for none, -2 if it needs none."""
         points, codes = self._seen(tile[1]), tile[2]
         firsts = np.full(len(codes), -2, dtype=np.int64)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..data import Matrix
 from ..data.matrices import dense_rows
 from ..network import Network
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 
 MOST_ROWS, FEWEST_ROWS = 256, 32
 ENTRIES = 2**21  # of rows times weights that are looked at, if these are enough rows: some hundredths of a second
@@ -32,7 +32,7 @@ FULL = 255  # what on_counts are shares of, so that a file holds them in bytes
 def importances(network: Network, X: Matrix) -> dict[str, Any]:
     """Return what a trace says about features and hyperplanes: ``importances``, ``spreads`` and ``on_counts``."""
     # Of very many features, as text has, only those that some hyperplane looks at are made dense.
-    detectors, columns = Detectors.of(network).narrow
+    detectors, columns = DetectorNetwork.of(network).narrow
     if not detectors.n_detectors:
         return {}
     n_features = X.shape[1] if columns is None else len(columns)
@@ -67,7 +67,7 @@ def _placed(values: NDArray[np.float32], columns: NDArray[np.int64] | None, size
     return every
 
 
-def _lead(detectors: Detectors, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lead(detectors: DetectorNetwork, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return by how much each hyperplane, if it is on, lowers the lead of each point's answer."""
     slack, owners = detectors.slack(points), detectors.owners
     clearest = slack.argmax(axis=0)
@@ -78,7 +78,7 @@ def _lead(detectors: Detectors, points: NDArray[np.float64]) -> NDArray[np.float
     return weights - _per_slack(detectors, of_others.argmax(axis=0))
 
 
-def _per_slack(detectors: Detectors, some: NDArray[np.intp]) -> NDArray[np.float64]:
+def _per_slack(detectors: DetectorNetwork, some: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the weights of detectors, in units of their slack."""
     return np.asarray(detectors.take(some, detectors.limits[some]).lines / detectors.spans[some][:, None])
 

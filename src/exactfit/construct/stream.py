@@ -17,7 +17,7 @@ from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.sides import sides
 from ..network.weights import weigh_words
 from .hyperplanes import Hyperplanes
@@ -157,7 +157,7 @@ class _Numbers:
         return np.asarray(highs < limits[:, None])
 
 
-def measure_of(detectors: Detectors) -> Measure:
+def measure_of(detectors: DetectorNetwork) -> Measure:
     """Counts for the threshold, values for everything else."""
     planes = Hyperplanes(detectors.planes, detectors.first.bias)
     if detectors.are_weighted:

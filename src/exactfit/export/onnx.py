@@ -21,7 +21,7 @@ from .._support.processes import write_whole
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
 from ..network.bits import BitMatrix
-from ..network.detectors import LOWEST, SMALLEST
+from ..network.detector_network import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
 from .gathers import Gathers

@@ -28,7 +28,7 @@ from ..exceptions import ParameterError
 from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.parts import SwitchedNetwork
 from ..repairs import RepairedClassifier
 from ..repairs.graphs import Graph
@@ -95,7 +95,7 @@ class Slack:
     """Largest relative slack of each output's detectors, (limit - half - height) / span, in float64.
 
     ``owners`` ascend: detector m speaks for output ``owners[m]``. ``half`` is 1/2 for counts; for
-    real values it is 0, and a slack of zero counts as negative. See :mod:`exactfit.network.detectors`.
+    real values it is 0, and a slack of zero counts as negative. See :mod:`exactfit.network.detector_network`.
     """
 
     masks: Counters
@@ -263,7 +263,7 @@ def plan_network(network: Network) -> Plan:
 
 def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
     """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
-    found = Detectors.of(network)
+    found = DetectorNetwork.of(network)
     order = np.argsort(found.owners, kind="stable")
     found = found.take(order, found.limits[order])
     steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
-from ..network.detectors import LOWEST, SMALLEST
+from ..network.detector_network import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
 from .plan import DType, Plan, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired

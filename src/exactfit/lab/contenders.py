@@ -25,7 +25,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError
 from ..network import Layer, Network
 from ..network.activations import RELU
-from ..network.detectors import LOWEST, by_slack
+from ..network.detector_network import LOWEST, by_slack
 from ..network.weights import Dense, Masks, Sparse, Weights
 
 Floats = NDArray[np.float64]

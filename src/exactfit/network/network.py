@@ -45,7 +45,7 @@ from .weights import (
 )
 
 if TYPE_CHECKING:
-    from .detectors import Detectors
+    from .detector_network import DetectorNetwork
 
 Matrix = Any
 Signal = BitMatrix | NDArray[Any] | Dyadic
@@ -239,9 +239,9 @@ class Network:
         return tuple(len(layer.bias) for layer in self.layers)
 
     @cached_property
-    def detectors(self) -> Detectors | None:
+    def detectors(self) -> DetectorNetwork | None:
         """The paper's form, read back once; None for a network of another form."""
-        from .detectors import read_detectors
+        from .detector_network import read_detectors
 
         return read_detectors(self)
 

@@ -21,7 +21,7 @@ from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
-from ..network.detectors import LARGEST_LIMIT
+from ..network.detector_network import LARGEST_LIMIT
 from ..network.parts import SwitchedNetwork
 from ..options import LAWS
 from ..repairs import RepairedClassifier

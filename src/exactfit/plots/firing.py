@@ -17,7 +17,7 @@ from .._support.parameters import check_whole, check_wholes
 from .._support.processes import write_whole
 from ..construct import Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.sides import sides
 from .plane import Floats, Picture, draw_balls, hyperplanes_of, network_of, trace_of
 from .regions import plot_cells, plot_regions
@@ -104,9 +104,13 @@ def plot_detector(
 
 def _read(
     model: Any, X: ArrayLike, y: ArrayLike, resolution: int, detector: int
-) -> tuple[Picture, Detectors, Trace | None, int]:
+) -> tuple[Picture, DetectorNetwork, Trace | None, int]:
     """Picture, detectors, their trace if it is known, and the number of the one to draw."""
-    picture, found, trace = Picture.of(model, X, y, resolution), Detectors.of(network_of(model)), trace_of(model, X, y)
+    picture, found, trace = (
+        Picture.of(model, X, y, resolution),
+        DetectorNetwork.of(network_of(model)),
+        trace_of(model, X, y),
+    )
     # Networks of other constructions have traces without anchors, and a construction may come with other data.
     if trace is not None and (not len(trace.anchors) or trace.anchors.max() >= len(picture.points)):
         trace = None
@@ -195,7 +199,9 @@ def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
     return numbers
 
 
-def _prefix_counts(points: Floats, found: Detectors, anchor: Floats, widths: list[int]) -> list[NDArray[np.int64]]:
+def _prefix_counts(
+    points: Floats, found: DetectorNetwork, anchor: Floats, widths: list[int]
+) -> list[NDArray[np.int64]]:
     """Count the bits off at the anchor and on at each point, of the first n hyperplanes for each n."""
     mask = ~sides(anchor[None, :], found.planes, found.first.bias).to_bool()[0]
     # All widths from one evaluation: the first n hyperplanes of a network are those of the narrower one.
@@ -233,7 +239,7 @@ def plot_masks_and_weights(
     'masks need 6 detectors, weights 1'
     """
     picture, network = Picture.of(model, X, y, resolution), network_of(model)
-    found = Detectors.of(network)
+    found = DetectorNetwork.of(network)
     if not found.half:
         raise ParameterError("weights and masks are compared for the threshold activation only")
     # Detectors of the other kind over the same hyperplanes and for the same classes.
@@ -241,7 +247,7 @@ def plot_masks_and_weights(
     recipe = Recipe(detectors="mask" if found.are_weighted else "weighted", target=target)
     planes = hyperplanes_of(network)
     made = fixed_width(picture.points, picture.codes, recipe=recipe, random_state=0, hyperplanes=planes)
-    other = Detectors.of(made.network)
+    other = DetectorNetwork.of(made.network)
     masks, weights = (other, found) if found.are_weighted else (found, other)
     with axes_for(ax, picture.size) as own:
         colors = np.ones((len(picture.grid), 3))
@@ -321,7 +327,7 @@ def _steps(model: Any, X: ArrayLike, y: ArrayLike, detectors: int, resolution: i
     # Evenly on a logarithmic scale: the first hyperplanes change most.
     for n in np.unique(np.geomspace(1, width, GROWTH).astype(int)).tolist():
         yield partial(plot_cells, model, X, y, hyperplanes=n, resolution=resolution)
-    for k in range(min(detectors, len(Detectors.of(network_of(model)).limits))):
+    for k in range(min(detectors, len(DetectorNetwork.of(network_of(model)).limits))):
         yield partial(plot_detector, model, X, y, detector=k, resolution=resolution)
     yield lambda ax: plot_regions(model, X, y, ax=ax, resolution=resolution).set_title("the regions")
 

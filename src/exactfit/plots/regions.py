@@ -13,7 +13,7 @@ from ..certificate import certify
 from ..construct import Construction
 from ..data import class_indices
 from ..network import Network
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.sides import sides
 from .plane import Codes, Floats, Picture, anchors_of, draw_balls, hyperplanes_of, network_of, trace_of
 from .style import GREY, INK, axes_for, color, documented, tint
@@ -136,7 +136,7 @@ def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
 
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
     """Table of the grid's points at which each detector fires, shape (n_detectors, n_points)."""
-    found, tiles = Detectors.of(network), range(0, len(grid), GRID_TILE)
+    found, tiles = DetectorNetwork.of(network), range(0, len(grid), GRID_TILE)
     fires = [found.heights(grid[start : start + GRID_TILE]) < found.limits[:, None] for start in tiles]
     return np.concatenate(fires, axis=1)
 

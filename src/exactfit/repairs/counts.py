@@ -29,7 +29,7 @@ from ..data import Codes, Floats, Matrix, Rows
 from ..exceptions import NoGapError
 from ..network import Dense, Layer, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD
-from ..network.detectors import Detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.weights import weigh_words
 from .patches import Patches, Targets, patch_network, with_units
 
@@ -185,7 +185,7 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
     A patch fires while the counts of bits that can turn against it stay below its slack. Within a distance r of its
     anchor a only bits of hyperplanes turn whose |<w, a> + b|, less what rounding loses, is at most r |w|.
     """
-    found = Detectors.of(network)
+    found = DetectorNetwork.of(network)
     weights, biases = found.planes.astype(np.float64), found.first.bias
     norms, within = facts_of(weights).norms, np.zeros(len(anchors))
     unit = 8.0 * (weights.shape[1] + 16) * form.unit
@@ -207,7 +207,7 @@ def lowered_counts(
     patches: Patches, given: Targets, X: Matrix, codes: Codes, threads: Threads
 ) -> tuple[Patches, NDArray[np.intp]]:
     """Patches with limits over some further points of other labels too, and the places of those that can still fire."""
-    found = Detectors.of(patches.network)
+    found = DetectorNetwork.of(patches.network)
     planes = Hyperplanes(found.planes, found.first.bias)
     bits = patterns_of(X, planes, _in_format(given), threads)
     limits = found.limits.copy()

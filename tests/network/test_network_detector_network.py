@@ -12,10 +12,10 @@ from constructors import CONSTRUCTORS, PROBLEMS
 
 from exactfit import Network, ParameterError
 from exactfit.network import Decoder, Dense, Layer, Masks, Sparse, WeightedMasks, sides
-from exactfit.network import detectors as module
+from exactfit.network import detector_network as module
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detectors import NO_CLASS, UNKNOWN, Detectors, class_slack, read_detectors
+from exactfit.network.detector_network import NO_CLASS, UNKNOWN, DetectorNetwork, class_slack, read_detectors
 
 LOWEST = -np.finfo(np.float64).max
 
@@ -139,7 +139,7 @@ MASKS = [[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1]]
 def test_the_form_and_its_slack_are_those_of_the_lists(activation, claims, decoder):
     limits = [2, 1, 3, 1]
     network = by_hand(MASKS, limits, claims, decoder, activation)
-    found = Detectors.of(network)
+    found = DetectorNetwork.of(network)
     pairs = [(number, owner) for number in range(4) for owner in range(len(claims)) if claims[owner][number]]
     assert list(zip(found.numbers.tolist(), found.owners.tolist(), strict=True)) == pairs
     assert found.weights.bits.to_bool().tolist() == [[bool(bit) for bit in MASKS[m]] for m, _ in pairs]
@@ -157,7 +157,7 @@ def test_the_form_and_its_slack_are_those_of_the_lists(activation, claims, decod
 
 
 def test_some_of_the_rows_with_other_limits():
-    found = Detectors.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
+    found = DetectorNetwork.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
     some = found.take(np.array([3, 0]), np.array([4, 5]))
     assert some.numbers.tolist() == [3, 0]
     assert some.weights.bits.to_bool().tolist() == [[False, False, True], [True, True, False]]
@@ -167,10 +167,10 @@ def test_some_of_the_rows_with_other_limits():
 
 
 def test_places_of_classes():
-    one_hot = Detectors.of(by_hand(MASKS, [1] * 4, np.eye(3, 4), Decoder("one_hot", (5, 2, 0))))
+    one_hot = DetectorNetwork.of(by_hand(MASKS, [1] * 4, np.eye(3, 4), Decoder("one_hot", (5, 2, 0))))
     assert one_hot.positions(np.array([0, 5, 7, 2, -1])).tolist() == [2, 0, UNKNOWN, 1, UNKNOWN]
     assert one_hot.silent == NO_CLASS
-    one_sided = Detectors.of(by_hand(MASKS, [1] * 4, [[1] * 4], Decoder("sign", (1, 0))))
+    one_sided = DetectorNetwork.of(by_hand(MASKS, [1] * 4, [[1] * 4], Decoder("sign", (1, 0))))
     assert one_sided.positions(np.array([0, 1])).tolist() == [1, 0]
     assert one_sided.silent == 1
 

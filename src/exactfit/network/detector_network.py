@@ -45,7 +45,7 @@ TILE_ROWS = 512  # points to a piece of work: their bits or values stay in the c
 
 
 @dataclass(frozen=True, eq=False)
-class Detectors:
+class DetectorNetwork:
     """The detectors of a network: one row for each output that one of them speaks for.
 
     Networks that classifiers hold have one row for each detector, in the order of the network
@@ -71,9 +71,9 @@ class Detectors:
     --------
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
-    >>> from exactfit.network.detectors import Detectors
+    >>> from exactfit.network.detector_network import DetectorNetwork
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> found = Detectors.of(adaptive_width(X, y, random_state=0).network)
+    >>> found = DetectorNetwork.of(adaptive_width(X, y, random_state=0).network)
     >>> found.owners, found.classes, found.slack(X) > 0
     (array([0]), (1,), array([[False,  True, False]]))
     """
@@ -87,7 +87,7 @@ class Detectors:
     decoder: Decoder
 
     @classmethod
-    def of(cls, network: Network) -> Detectors:
+    def of(cls, network: Network) -> DetectorNetwork:
         """The detectors of a network; refuses one of another form."""
         found = network.detectors
         if found is None:
@@ -95,7 +95,9 @@ class Detectors:
         return found
 
     def __repr__(self) -> str:
-        return f"<Detectors: {self.n_detectors:,} over {self.first.n_units:,} hyperplanes, {self.activation.name}>"
+        return (
+            f"<DetectorNetwork: {self.n_detectors:,} over {self.first.n_units:,} hyperplanes, {self.activation.name}>"
+        )
 
     @property
     def planes(self) -> Any:
@@ -158,7 +160,7 @@ class Detectors:
         """The rows that speak for an output."""
         return np.flatnonzero(self.owners == k)
 
-    def take(self, rows: NDArray[np.intp], limits: NDArray[Any]) -> Detectors:
+    def take(self, rows: NDArray[np.intp], limits: NDArray[Any]) -> DetectorNetwork:
         """Some of the rows, with other limits."""
         return replace(
             self, weights=self.weights.take(rows), limits=limits, owners=self.owners[rows], numbers=self.numbers[rows]
@@ -242,7 +244,7 @@ class Detectors:
         return fires
 
     @cached_property
-    def narrow(self) -> tuple[Detectors, NDArray[np.int64] | None]:
+    def narrow(self) -> tuple[DetectorNetwork, NDArray[np.int64] | None]:
         """The same over the features that some hyperplane looks at, and these; all of dense hyperplanes are (None)."""
         planes = self.planes
         if not sp.issparse(planes):
@@ -270,7 +272,7 @@ class Detectors:
         return np.array([fires[self.of_output(k)].any(axis=0) for k in range(len(self.classes))], dtype=bool).T
 
 
-def read_detectors(network: Network) -> Detectors | None:
+def read_detectors(network: Network) -> DetectorNetwork | None:
     """The detectors of a network of the paper's form; None for any other network.
 
     That is: hyperplanes of floats, dense or sparse, on the features themselves; masks under the same activation,
@@ -287,7 +289,7 @@ def read_detectors(network: Network) -> Detectors | None:
     numbers, owners = (places.astype(np.int64) for places in np.nonzero(claims.T))
     once = len(numbers) == second.n_units and bool((numbers[1:] > numbers[:-1]).all())
     weights = masks if once else masks.take(numbers)
-    return Detectors(first, weights, second.bias[numbers], owners, numbers, second.n_units, network.decoder)
+    return DetectorNetwork(first, weights, second.bias[numbers], owners, numbers, second.n_units, network.decoder)
 
 
 def _are_planes(layer: Layer) -> bool:
@@ -343,13 +345,13 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     --------
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
-    >>> from exactfit.network.detectors import class_slack
+    >>> from exactfit.network.detector_network import class_slack
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     >>> network = adaptive_width(X, y, random_state=0).network
     >>> (class_slack(network, X)[:, 0] > 0) == (y == 1)
     array([ True,  True,  True])
     """
-    found = Detectors.of(network)
+    found = DetectorNetwork.of(network)
     n, n_outputs = X.shape[0], len(found.classes)
     slack = np.empty((n_outputs, n))
     step = max(1, min(CHUNK_ROWS, BITS_AT_ONCE // max(1, found.first.n_units), SLACKS_AT_ONCE // max(1, n_outputs)))
@@ -360,7 +362,7 @@ def class_slack(network: Network, X: Matrix, *, n_jobs: int | None = None) -> Fl
     return np.ascontiguousarray(slack.T)
 
 
-def _chunk_slack(detectors: Detectors, X: Matrix, rows: slice, threads: Threads) -> Floats:
+def _chunk_slack(detectors: DetectorNetwork, X: Matrix, rows: slice, threads: Threads) -> Floats:
     """The slack of every output at some points, shape (n_outputs, n_points)."""
     n = rows.stop - rows.start
     out = np.full((len(detectors.classes), n), LOWEST)
@@ -401,7 +403,7 @@ def by_slack(network: Network, X: Matrix, *, n_classes: int | None = None, n_job
     --------
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
-    >>> from exactfit.network.detectors import by_slack
+    >>> from exactfit.network.detector_network import by_slack
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     >>> by_slack(adaptive_width(X, y, random_state=0).network, X)
     array([0, 1, 0])

@@ -1,4 +1,4 @@
-"""Standings say of every detector and point what a loop over all of them would."""
+"""Responses of detectors say of every detector and point what a loop over all of them would."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from strategies import problems, seeds
 
 from exactfit.construct import Recipe, fixed_width
-from exactfit.network import standings
-from exactfit.network.detectors import LOWEST, Detectors
-from exactfit.network.standings import NEAREST, NOBODY, Standings
+from exactfit.network import responses
+from exactfit.network.detector_network import LOWEST, DetectorNetwork
+from exactfit.network.responses import NEAREST, NO_DETECTOR, DetectorResponses
 
 
 def slow(network, X):
     """Point by point: best and clearest of every output, who fires, and who came closest."""
-    detectors = Detectors.of(network)
+    detectors = DetectorNetwork.of(network)
     slack = detectors.slack(np.asarray(X, dtype=np.float64))
     for point in range(len(X)):
         own = {d: float(slack[d, point]) for d in range(len(slack))}
@@ -25,9 +25,9 @@ def slow(network, X):
         fired = [d for d in by_slack if own[d] > 0]
         nearest = [] if fired else by_slack[:NEAREST]
         yield (
-            [(own[first[0]], first[0]) if first else (LOWEST, NOBODY) for first in outputs],
+            [(own[first[0]], first[0]) if first else (LOWEST, NO_DETECTOR) for first in outputs],
             [(d, own[d]) for d in fired],
-            [(d, own[d]) for d in nearest] + [(NOBODY, LOWEST)] * (NEAREST - len(nearest)),
+            [(d, own[d]) for d in nearest] + [(NO_DETECTOR, LOWEST)] * (NEAREST - len(nearest)),
         )
 
 
@@ -48,13 +48,13 @@ def test_it_is_what_a_loop_finds(options, problem, width, seed):
     recipe = Recipe(conflicts="majority", **options)
     network = fixed_width(X, y, width, recipe, seed).network
     points = np.concatenate([np.asarray(X, dtype=np.float64), np.asarray(X, dtype=np.float64)[::-1] / 3])
-    assert list(told(Standings.of(network, points))) == list(slow(network, points))
+    assert list(told(DetectorResponses.of(network, points))) == list(slow(network, points))
 
 
 def test_tiles_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     network = fixed_width(X, y, 40, random_state=0).network
-    whole = list(told(Standings.of(network, X)))
-    monkeypatch.setattr(standings, "LARGEST_TILE", 7)
-    assert list(told(Standings.of(network, X, n_jobs=2))) == whole
+    whole = list(told(DetectorResponses.of(network, X)))
+    monkeypatch.setattr(responses, "LARGEST_TILE", 7)
+    assert list(told(DetectorResponses.of(network, X, n_jobs=2))) == whole

@@ -14,7 +14,7 @@ from exactfit import Recipe, adaptive_width, fixed_width
 from exactfit.network import Decoder, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detectors import Detectors, by_slack, class_slack
+from exactfit.network.detector_network import DetectorNetwork, by_slack, class_slack
 
 RECIPES = {
     "masks": Recipe(hyperplanes="sparse"),
@@ -32,7 +32,7 @@ def test_everything_is_as_the_dense_twin_says(problem, recipe):
     network = adaptive_width(X, y, RECIPES[recipe], 0).network
     twin = dense_twin(network)
     points = np.concatenate([X, np.random.default_rng(0).normal(size=(700, X.shape[1]))])
-    found, other = Detectors.of(network), Detectors.of(twin)
+    found, other = DetectorNetwork.of(network), DetectorNetwork.of(twin)
     np.testing.assert_array_equal(network(points), twin(points))
     np.testing.assert_array_equal(found.slack(points), other.slack(points))
     np.testing.assert_array_equal(found.heights(points), other.heights(points))
@@ -59,10 +59,10 @@ def test_close_sums_of_relu_are_decided_exactly():
 def test_features_that_no_hyperplane_looks_at_are_not_read():
     X, y = documents(60, 5000)
     network = fixed_width(X, y, 100, Recipe(hyperplanes="sparse", activation="relu"), 0).network
-    narrow, columns = Detectors.of(network).narrow
+    narrow, columns = DetectorNetwork.of(network).narrow
     assert len(columns) == narrow.planes.shape[1] <= 400
     dense = X.toarray()
-    np.testing.assert_array_equal(narrow.slack(dense[:, columns]), Detectors.of(network).slack(dense))
+    np.testing.assert_array_equal(narrow.slack(dense[:, columns]), DetectorNetwork.of(network).slack(dense))
     dense[:, np.setdiff1d(np.arange(5000), columns)] = 1e300
     np.testing.assert_array_equal(class_slack(network, dense), class_slack(network, X))
 

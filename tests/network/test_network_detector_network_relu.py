@@ -16,7 +16,7 @@ from exactfit.construct import Recipe, adaptive_width
 from exactfit.network import Decoder
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detectors import SMALLEST, by_slack, class_slack
+from exactfit.network.detector_network import SMALLEST, by_slack, class_slack
 
 
 def bisected(predict, one, other):
