@@ -30,7 +30,7 @@ from exactfit.construct.algorithms import Setup
 from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.data import choose_targets
-from exactfit.network.detector_network import class_slack
+from exactfit.network.detector_network import DetectorNetwork
 
 from .cases import THREADS, Case, Data, Options, Row, digits, images, moons, table_of
 from .yardsticks import dense_fit, gemm_seconds, packing_rate, word_rates
@@ -86,7 +86,7 @@ def warm_up(X: np.ndarray, y: np.ndarray, case: Fit) -> None:
     for cover.SMALL, evidence.WORTHWHILE in ((0, usual[1]), (0, 0), usual):
         made = fixed_width(X[rows], y[rows], 100, recipe(case), SEED)
     adaptive_width(X[rows], y[rows], recipe(case), SEED)
-    class_slack(made.network, X[rows], n_jobs=THREADS)
+    DetectorNetwork.of(made.network).class_slack(X[rows], n_jobs=THREADS)
 
 
 def candidate_orders(y: np.ndarray, targets: tuple[int, ...]) -> list[np.ndarray]:
@@ -149,7 +149,7 @@ def repeated(fit: Callable[[], Construction]) -> tuple[Construction, float]:
 def _predict_seconds(made: Construction, X: np.ndarray) -> float:
     new = _new_points(X)
     began = time.perf_counter()
-    class_slack(made.network, new, n_jobs=THREADS).argmax(axis=1)
+    DetectorNetwork.of(made.network).class_slack(new, n_jobs=THREADS).argmax(axis=1)
     return time.perf_counter() - began
 
 

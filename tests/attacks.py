@@ -25,8 +25,8 @@ def moves_towards(
     """
     X = np.asarray(X, dtype=np.float64)
     y, found = np.asarray(y), DetectorNetwork.of(network)
-    planes = found.planes.toarray() if sp.issparse(found.planes) else found.planes
-    W, b = planes.astype(np.float64), found.first.bias.astype(np.float64)
+    planes = found.normals.toarray() if sp.issparse(found.normals) else found.normals
+    W, b = planes.astype(np.float64), found.biases.astype(np.float64)
     values, norms = X @ W.T + b, np.linalg.norm(W, axis=1)
     order = np.argsort(np.abs(values) / norms, axis=1)
     rows = np.arange(len(X))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from saved_models import fitted
 
 from exactfit import InterpolatingClassifier, ModelFileError, Network, TableModel, load, save
-from exactfit.network.parts import SwitchedNetwork
+from exactfit.network.network import SwitchedNetwork
 from exactfit.persistence import container
 from exactfit.persistence.packing import packed, unpacked
 from exactfit.persistence.saving import STANDARD

@@ -53,24 +53,24 @@ def small_problem(rng: np.random.Generator, d: int = 2, n: int = 9, points: int 
 def changed(network: Network, index: int, **parts) -> Network:
     layers = list(network.layers)
     layers[index] = replace(layers[index], **parts)
-    return replace(network, layers=tuple(layers))
+    return Network(tuple(layers), network.decoder, network.input_map)
 
 
 def weights_of(detectors) -> np.ndarray:
-    if isinstance(detectors.weights, WeightedMasks):
-        return detectors.weights.values.astype(np.int64)
-    return detectors.weights.bits.to_bool().astype(np.int64)
+    if isinstance(detectors.counters, WeightedMasks):
+        return detectors.counters.values.astype(np.int64)
+    return detectors.counters.bits.to_bool().astype(np.int64)
 
 
 def answer(detectors, bits: np.ndarray) -> int:
     """The class index of a pattern, -1 for none."""
     fires = weights_of(detectors) @ bits < detectors.limits
-    claims = {int(owner) for owner in detectors.owners[fires]}
+    claims = {int(owner) for owner in detectors.outputs[fires]}
     if detectors.decoder.kind == "sign":
         return detectors.decoder.classes[0] if claims else detectors.decoder.classes[1]
     return detectors.decoder.classes[claims.pop()] if len(claims) == 1 else -1
 
 
 def distances_to(detectors, x: np.ndarray) -> np.ndarray:
-    planes = detectors.planes.astype(np.float64)
-    return np.abs(planes @ x + detectors.first.bias) / np.linalg.norm(planes, axis=1)
+    planes = detectors.normals.astype(np.float64)
+    return np.abs(planes @ x + detectors.biases) / np.linalg.norm(planes, axis=1)

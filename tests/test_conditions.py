@@ -40,9 +40,9 @@ def test_conditions_are_sides_of_hyperplanes_that_hold_the_detector_up(detectors
         assert 0 < len(one.conditions) <= NAMED + NAMED_NEAR
         for condition in one.conditions:
             k = condition.hyperplane
-            weights = found.planes[[k]].toarray()[0]
+            weights = found.normals[[k]].toarray()[0]
             total = sum((Fraction(w) * Fraction(x) for w, x in zip(weights.tolist(), point.tolist(), strict=True)),
-                        Fraction(float(found.first.bias[k])))  # fmt: skip
+                        Fraction(float(found.biases[k])))  # fmt: skip
             on = total > 0
             # The same inequality: a multiple of the hyperplane, to the side on which the point is.
             scale = weights[X.columns.get_loc(condition.features[0])] / condition.weights[0]
@@ -58,10 +58,10 @@ def test_conditions_are_sides_of_hyperplanes_that_hold_the_detector_up(detectors
             assert condition.distance == pytest.approx(abs(float(total) / scale), rel=0.11, abs=1e-12)
             # What its failing would cost the detector.
             own = found.take(np.array([detector_of(model, one)]), found.limits[:1])
-            weight = own.lines[0, k] * (-1 if on else 1)
+            weight = own.dense_counters[0, k] * (-1 if on else 1)
             assert condition.slack == pytest.approx(weight / found.spans[detector_of(model, one)])
             assert condition.slack > 0
-            rate = np.mean((X.to_numpy() @ weights + found.first.bias[k] > 0) == on)
+            rate = np.mean((X.to_numpy() @ weights + found.biases[k] > 0) == on)
             assert condition.rate == pytest.approx(rate, abs=0.01)
         keys = [(c.features, c.weights, c.relation[0]) for c in one.conditions]
         assert len(set(keys)) == len(keys)

@@ -14,9 +14,8 @@ from sklearn.exceptions import NotFittedError
 import exactfit
 from exactfit import InterpolatingClassifier, InterpolationWarning, ParameterError, certify
 from exactfit.explanation import NAMED_SUPPORT
-from exactfit.network import WeightedMasks, responses
-from exactfit.network.detector_network import class_slack
-from exactfit.network.responses import NEAREST, NO_DETECTOR, DetectorResponses
+from exactfit.network import WeightedMasks, detector_network
+from exactfit.network.detector_network import NEAREST, NO_DETECTOR, DetectorNetwork
 
 MODELS = {
     "one-sided": {"target": None},
@@ -83,7 +82,7 @@ def test_answers_and_rows_are_those_of_the_model(name):
     points = unseen(X)
     explained = model.explain(points)
     np.testing.assert_array_equal(explained.labels, model.predict(points))
-    np.testing.assert_array_equal(explained.responses.best, class_slack(model.network_, points))
+    np.testing.assert_array_equal(explained.responses.best, DetectorNetwork.of(model.network_).class_slack(points))
     for one in explained:
         for _, found in one.roles():
             assert found.anchor == model.anchors_[found.detector]
@@ -113,17 +112,17 @@ def test_threads_tiles_batches_and_layout_do_not_matter(monkeypatch, name):
     whole = model.explain(points).to_dict()
     assert {"points": [model.explain(point[None, :])[0].to_dict() for point in points]} == whole
     assert model.explain(sp.csr_array(points)).to_dict() == whole
-    monkeypatch.setattr(responses, "LARGEST_TILE", 7)
+    monkeypatch.setattr(detector_network, "TILE_ROWS", 7)
     assert model.set_params(n_jobs=2).explain(points).to_dict() == whole
 
 
 def test_classes_without_detectors():
     model, X, _ = fitted("three classes")
-    found = DetectorResponses.of(model.network_, X[:0])
+    found = DetectorNetwork.of(model.network_).responses(X[:0])
     assert (len(found.best), len(found.fired), found.starts.tolist()) == (0, 0, [0])
     with pytest.warns(InterpolationWarning):
         narrow = InterpolatingClassifier(width=1, random_state=1).fit(X, np.arange(len(X)) % 7)
-    assert (DetectorResponses.of(narrow.network_, X).clearest == NO_DETECTOR).any()
+    assert (DetectorNetwork.of(narrow.network_).responses(X).clearest == NO_DETECTOR).any()
     assert [one.label for one in narrow.explain(X)] == narrow.predict(X).tolist()
 
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from .construct.importances import FULL
 from .data.matrices import dense_rows
 from .network.detector_network import DetectorNetwork
-from .network.sides import sides
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -202,7 +201,7 @@ class Conditions:
 
     @cached_property
     def _planes(self) -> Any:
-        return sp.csr_array(self.detectors.planes)
+        return sp.csr_array(self.detectors.normals)
 
     def of(self, row: int, detector: int, sense: int) -> tuple[Condition, ...]:
         """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1).
@@ -211,14 +210,13 @@ class Conditions:
         condition's failing would cost times the share of the rows for which it fails; then those that hold only just,
         by what failing would cost. Both are per feature that they look at: short ones come first.
         """
-        is_long = self.detectors.planes.shape[1] > LONGEST and not sp.issparse(self.detectors.planes)
+        is_long = self.detectors.normals.shape[1] > LONGEST and not sp.issparse(self.detectors.normals)
         if is_long or not self.detectors.activation.is_threshold:
             return ()
         point = dense_rows(self.points, slice(row, row + 1))
-        bias = self.detectors.first.bias
-        on = sides(point, self.detectors.planes, bias).to_bool()[0]
+        on = self.detectors.bits(point).to_bool()[0]
         own = self.detectors.take(np.array([detector]), self.detectors.limits[[detector]])
-        slack = sense * np.where(on, -1, 1) * own.lines[0] / own.spans[0]
+        slack = sense * np.where(on, -1, 1) * own.dense_counters[0] / own.spans[0]
         rates = np.where(on, self.on_counts, FULL - self.on_counts) / FULL if len(self.on_counts) else np.zeros(len(on))
         sizes = np.diff(self._planes.indptr)
         sayable = np.flatnonzero((slack > 0) & (sizes > 0) & (sizes <= LONGEST))
@@ -241,7 +239,7 @@ class Conditions:
             return places[:0]
         planes = self._planes[places]
         typical = abs(planes) @ self.spreads.astype(np.float64)
-        return np.asarray(places[np.abs(planes @ point + self.detectors.first.bias[places]) < NEAR * typical])
+        return np.asarray(places[np.abs(planes @ point + self.detectors.biases[places]) < NEAR * typical])
 
     def _distinct(
         self, places: Rows, seen: set[Any], point: Floats, on: NDArray[np.bool_], row: int, near: set[int]
@@ -250,7 +248,7 @@ class Conditions:
         for k in places.tolist():
             part = slice(*self._planes.indptr[k : k + 2])
             features, weights = self._planes.indices[part].tolist(), self._planes.data[part].tolist()
-            found = self._in_units(features, weights, float(self.detectors.first.bias[k]), point)
+            found = self._in_units(features, weights, float(self.detectors.biases[k]), point)
             said = self.wording.sentence(found, row)
             key = (said and said.where, *found.features, *found.weights, found.relation[0])
             # Several hyperplanes may say the same in other words, or in the same.

@@ -23,8 +23,7 @@ from .construct.patterns import rounded
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
-from .network.detector_network import LOWEST, DetectorNetwork, class_slack
-from .network.responses import DetectorResponses
+from .network.detector_network import LOWEST, DetectorNetwork
 from .options import ACCURATE, PAPER, Options, accurate, options_text
 from .outcome import Outcome
 
@@ -232,7 +231,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
             ``classes_[1]``: its slack minus that of the other, if both have detectors.
         """
         check_is_fitted(self)
-        return self._scores(class_slack(self.network_, self._points(X), n_jobs=self.n_jobs))
+        return self._scores(DetectorNetwork.of(self.network_).class_slack(self._points(X), n_jobs=self.n_jobs))
 
     def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decision function, from the slack of every output."""
@@ -260,7 +259,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         points = self._points(X)
         step = max(1, SCORES_AT_ONCE // len(self.classes_))
         tiles = (points[start : start + step] for start in range(0, points.shape[0], step))
-        slacks = (class_slack(self.network_, tile, n_jobs=self.n_jobs) for tile in tiles)
+        slacks = (DetectorNetwork.of(self.network_).class_slack(tile, n_jobs=self.n_jobs) for tile in tiles)
         return np.concatenate([self._answers(self._scores(slack)) for slack in slacks])
 
     def _answers(self, scores: NDArray[np.float64]) -> NDArray[Any]:
@@ -297,7 +296,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         """
         check_is_fitted(self)
         points = self._points(X)
-        responses = DetectorResponses.of(self.network_, points, self.n_jobs)
+        responses = DetectorNetwork.of(self.network_).responses(points, self.n_jobs)
         trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
         labels = self._answers(self._scores(responses.best))
         proved = certify(self, X, labels, radii=True, n_jobs=self.n_jobs).radii if radii else None
@@ -341,7 +340,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
                [False,  True]])
         """
         check_is_fitted(self)
-        fires = class_slack(self.network_, self._points(X), n_jobs=self.n_jobs) > 0
+        fires = DetectorNetwork.of(self.network_).class_slack(self._points(X), n_jobs=self.n_jobs) > 0
         if fires.shape[1] == 1:
             fires = np.column_stack([fires, ~fires])
         claimed = np.zeros((len(fires), len(self.classes_)), dtype=bool)

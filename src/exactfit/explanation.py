@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._support.console import as_frame, counted
 from ._support.html import Markup, element, html_table, joined
 from .conditions import Condition, Conditions
-from .network.responses import NO_DETECTOR, DetectorResponses
+from .network.detector_network import NO_DETECTOR, DetectorResponses
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

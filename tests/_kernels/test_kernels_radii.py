@@ -30,9 +30,9 @@ from exactfit.network.detector_network import read_detectors
 
 def plain_radius(detectors, x: np.ndarray, own: int) -> float:
     """The definition, in one loop after the other."""
-    bits = (detectors.planes @ x + detectors.first.bias > 0).astype(np.int64)
-    batch = DetectorBatch(weights_of(detectors), detectors.limits, detectors.owners)
-    return first_of(turns(bits, distances_to(detectors, x), batch, own), detectors.owners, own, detectors.silent)
+    bits = (detectors.normals @ x + detectors.biases > 0).astype(np.int64)
+    batch = DetectorBatch(weights_of(detectors), detectors.limits, detectors.outputs)
+    return first_of(turns(bits, distances_to(detectors, x), batch, own), detectors.outputs, own, detectors.silent)
 
 
 def turns(bits: np.ndarray, away: np.ndarray, batch: DetectorBatch, own: int) -> list[float]:

@@ -15,7 +15,7 @@ from exactfit.data import Points
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
-from exactfit.network.parts import SwitchedNetwork
+from exactfit.network.network import SwitchedNetwork
 
 
 def outputs_for(rng, n_units: int) -> Layer:

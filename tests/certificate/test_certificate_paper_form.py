@@ -169,7 +169,7 @@ def moved(network: Network, unit: int, bit: int | None, amount: int) -> Network:
     else:
         values[unit, bit] = np.clip(int(values[unit, bit]) + amount, -127, 127)
     other = replace(second, weights=replace(second.weights, values=values), bias=limits)
-    return replace(network, layers=(first, other, last))
+    return Network((first, other, last), network.decoder)
 
 
 @given(

@@ -113,10 +113,7 @@ def test_no_attack_finds_a_move_below_the_radius(problem, detectors) -> None:
     assert certificate.holds
     assert certificate.radius_upper is None or certificate.robust_radius <= certificate.radius_upper
     detectors = read_detectors(model.network_)
-    same = replace(
-        model.network_, layers=(replace(detectors.first, weights=Dense(detectors.planes.toarray())),
-                                *model.network_.layers[1:])
-    )  # fmt: skip
+    same = replace(model.network_, hyperplanes=Dense(detectors.normals.toarray()))
     dense = read_detectors(same)
     for row in range(0, len(X), 7):
         number = int(certificate.radius_detector)

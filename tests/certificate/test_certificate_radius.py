@@ -21,7 +21,7 @@ SEEDS = range(200)
 
 def exact_radius(detectors, x: np.ndarray, code: int) -> float:
     """The least distance to a closed cell with another answer."""
-    W, b = detectors.planes.astype(float), detectors.first.bias
+    W, b = detectors.normals.astype(float), detectors.biases
     values, away = W @ x + b, distances_to(detectors, x)
     on = (values > 0).astype(np.int64)
     if answer(detectors, on) != code:

@@ -10,8 +10,8 @@ from strategies import problems, recipes, seeds
 
 from exactfit import certify
 from exactfit.construct import Recipe, fixed_width
-from exactfit.construct.construction import output_layer
 from exactfit.network import Decoder
+from exactfit.network.detector_network import output_layer
 from exactfit.network.sides import sides
 
 

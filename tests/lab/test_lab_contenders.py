@@ -13,7 +13,7 @@ from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
 from exactfit.lab.contenders import BASELINES, by_largest_output, choose_contenders
-from exactfit.network.detector_network import by_slack
+from exactfit.network.detector_network import DetectorNetwork
 
 
 def test_a_network_that_cannot_be_trained_in_time_says_so() -> None:
@@ -63,7 +63,7 @@ def test_points_are_judged_by_slack_as_predict_judges_them(problem: str, options
     X, y = PROBLEMS[problem]()
     model = InterpolatingClassifier(min_width=64, random_state=0, **options).fit(X, y)
     new = np.random.default_rng(3).normal(scale=2.0, size=(200, X.shape[1]))
-    np.testing.assert_array_equal(by_slack(model.network_, new), model.predict(new))
+    np.testing.assert_array_equal(DetectorNetwork.of(model.network_).predict_codes(new), model.predict(new))
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse as sp
 from constructors import CONSTRUCTORS, PROBLEMS
 
-from exactfit import Network, ParameterError
+from exactfit import InterpolatingClassifier, Network, ParameterError, load, save
 from exactfit.network import Decoder, Dense, Layer, Masks, Sparse, WeightedMasks, sides
 from exactfit.network import detector_network as module
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detector_network import NO_CLASS, UNKNOWN, DetectorNetwork, class_slack, read_detectors
+from exactfit.network.detector_network import NO_CLASS, UNKNOWN, DetectorNetwork, read_detectors
 
 LOWEST = -np.finfo(np.float64).max
 
@@ -45,7 +45,9 @@ def test_the_same_as_the_twin(name, problem):
     X, y = PROBLEMS[problem]()
     network = CONSTRUCTORS[name](X, y, 0).network
     points = np.concatenate([X[:3], np.random.default_rng(0).standard_normal((3, X.shape[1]))])
-    np.testing.assert_array_equal(class_slack(network, points), naive.class_slack(points, **parts_of(network)))
+    np.testing.assert_array_equal(
+        DetectorNetwork.of(network).class_slack(points), naive.class_slack(points, **parts_of(network))
+    )
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
@@ -54,7 +56,7 @@ def test_positive_exactly_where_the_class_claims(name, problem):
     X, y = PROBLEMS[problem]()
     network = CONSTRUCTORS[name](X, y, 0).network
     points = np.concatenate([X, X + 1e-3, np.random.default_rng(1).standard_normal((200, X.shape[1]))])
-    slack = class_slack(network, points)
+    slack = DetectorNetwork.of(network).class_slack(points)
     assert slack.shape == (len(points), network.widths[-1])
     assert (slack != 0).all()
     np.testing.assert_array_equal(slack > 0, network(points) != 0)
@@ -66,10 +68,10 @@ def test_points_may_come_in_chunks(monkeypatch, name, limits):
     X, y = PROBLEMS["three classes"]()
     network = CONSTRUCTORS[name](X, y, 0).network
     points = np.random.default_rng(3).standard_normal((700, X.shape[1])).round(1)
-    expected = class_slack(network, points)
+    expected = DetectorNetwork.of(network).class_slack(points)
     for limit, value in limits.items():
         monkeypatch.setattr(module, limit, value)
-    assert class_slack(network, points).tobytes() == expected.tobytes()
+    assert DetectorNetwork.of(network).class_slack(points).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("name", ["threshold-fixed-bisector-all", "relu-fixed-bisector-all"])
@@ -77,26 +79,26 @@ def test_threads_tiles_and_layout_do_not_matter(monkeypatch, name):
     X, y = PROBLEMS["three classes"]()
     network = CONSTRUCTORS[name](X, y, 0).network
     points = np.random.default_rng(2).standard_normal((1500, X.shape[1])).round(1)
-    expected = class_slack(network, points)
-    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
-    np.testing.assert_array_equal(class_slack(network, sp.csr_array(points)), expected)
+    expected = DetectorNetwork.of(network).class_slack(points)
+    np.testing.assert_array_equal(DetectorNetwork.of(network).class_slack(points, n_jobs=2), expected)
+    np.testing.assert_array_equal(DetectorNetwork.of(network).class_slack(sp.csr_array(points)), expected)
     monkeypatch.setattr(module, "CHUNK_ROWS", 400)
     monkeypatch.setattr(module, "TILE_ROWS", 57)  # a last tile of one row
-    np.testing.assert_array_equal(class_slack(network, points, n_jobs=2), expected)
-    assert class_slack(network, points[:0]).shape == (0, 3)
+    np.testing.assert_array_equal(DetectorNetwork.of(network).class_slack(points, n_jobs=2), expected)
+    assert DetectorNetwork.of(network).class_slack(points[:0]).shape == (0, 3)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_few_points_have_the_same_slack_without_kernels(monkeypatch, name):
     X, y = PROBLEMS["two moons"]()
     network = CONSTRUCTORS[name](X, y, 0).network
-    expected = class_slack(network, X)
+    expected = DetectorNetwork.of(network).class_slack(X)
     for reader in (sides, module):
         monkeypatch.setattr(reader, "is_loaded", lambda: False)
     if network.layers[0].activation.is_threshold:
         monkeypatch.setattr(module, "best_slack_counts", None)
         monkeypatch.setattr(module, "best_slack_weights", None)
-    assert class_slack(network, X).tobytes() == expected.tobytes()
+    assert DetectorNetwork.of(network).class_slack(X).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("name", ["threshold-too-narrow", "relu-too-narrow"])
@@ -104,7 +106,7 @@ def test_an_output_without_detectors_has_the_lowest_slack(name):
     X, y = PROBLEMS["three classes"]()
     network = CONSTRUCTORS[name](X, y, 0).network
     assert network.widths[1] == 0
-    assert (class_slack(network, X) == LOWEST).all()
+    assert (DetectorNetwork.of(network).class_slack(X) == LOWEST).all()
 
 
 # ---- The form --------------------------------------------------------------------------------------------
@@ -141,8 +143,8 @@ def test_the_form_and_its_slack_are_those_of_the_lists(activation, claims, decod
     network = by_hand(MASKS, limits, claims, decoder, activation)
     found = DetectorNetwork.of(network)
     pairs = [(number, owner) for number in range(4) for owner in range(len(claims)) if claims[owner][number]]
-    assert list(zip(found.numbers.tolist(), found.owners.tolist(), strict=True)) == pairs
-    assert found.weights.bits.to_bool().tolist() == [[bool(bit) for bit in MASKS[m]] for m, _ in pairs]
+    assert list(zip(found.numbers.tolist(), found.outputs.tolist(), strict=True)) == pairs
+    assert found.counters.bits.to_bool().tolist() == [[bool(bit) for bit in MASKS[m]] for m, _ in pairs]
     assert found.limits.tolist() == [limits[m] for m, _ in pairs] == found.spans.tolist()
     assert found.speak_once == all(sum(column) == 1 for column in zip(*claims, strict=True))
     assert found.classes == decoder.classes[: len(claims)]
@@ -152,15 +154,15 @@ def test_the_form_and_its_slack_are_those_of_the_lists(activation, claims, decod
     best = np.full((len(POINTS), len(claims)), LOWEST)
     for row, (_, owner) in zip(found.slack(POINTS), pairs, strict=True):
         best[:, owner] = np.maximum(best[:, owner], row)
-    np.testing.assert_array_equal(class_slack(network, POINTS), best)
-    np.testing.assert_array_equal(class_slack(network, POINTS) > 0, network(POINTS) != 0)
+    np.testing.assert_array_equal(DetectorNetwork.of(network).class_slack(POINTS), best)
+    np.testing.assert_array_equal(DetectorNetwork.of(network).class_slack(POINTS) > 0, network(POINTS) != 0)
 
 
 def test_some_of_the_rows_with_other_limits():
     found = DetectorNetwork.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
     some = found.take(np.array([3, 0]), np.array([4, 5]))
     assert some.numbers.tolist() == [3, 0]
-    assert some.weights.bits.to_bool().tolist() == [[False, False, True], [True, True, False]]
+    assert some.counters.bits.to_bool().tolist() == [[False, False, True], [True, True, False]]
     assert some.spans.tolist() == [4.0, 5.0]
     assert not some.speak_once
     assert some.of_output(0).tolist() == [0, 1]
@@ -178,14 +180,14 @@ def test_places_of_classes():
 def changed(network, index, **parts):
     layers = list(network.layers)
     layers[index] = replace(layers[index], **parts)
-    return replace(network, layers=tuple(layers))
+    return Network(tuple(layers), network.decoder)
 
 
 def test_other_forms_are_none():
     network = by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0)))
     masks, output = network.layers[1].weights, network.layers[2].weights
     others = [
-        replace(network, layers=network.layers[:2]),
+        Network(network.layers[:2], network.decoder),
         replace(network, decoder=Decoder("nearest", (0, 1), (0.0, 1.0))),
         replace(network, decoder=Decoder("sign", (1, 1))),
         changed(network, 0, activation=RELU),
@@ -202,9 +204,65 @@ def test_other_forms_are_none():
     assert read_detectors(network) is not None
     assert [read_detectors(other) for other in others] == [None] * len(others)
     with pytest.raises(ParameterError, match="fixed_width"):
-        class_slack(others[0], POINTS)
+        DetectorNetwork.of(others[0]).class_slack(POINTS)
 
 
 def test_limits_of_real_values_are_finite():
     network = by_hand(MASKS, [2, 1, 3, np.inf], [[1, 1, 1, 1]], Decoder("sign", (1, 0)), RELU)
     assert read_detectors(network) is None
+
+
+# ---- The result of a fit -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_what_is_built_is_its_own_detectors_and_what_its_layers_are_read_to(name):
+    X, y = PROBLEMS["three classes"]()
+    network = CONSTRUCTORS[name](X, y, 0).network
+    assert isinstance(network, DetectorNetwork)
+    assert network.detectors is network
+    generic = network.as_network()
+    assert type(generic) is Network
+    assert (generic.digest, generic.widths, generic.n_parameters) == (
+        network.digest, network.widths, network.n_parameters
+    )  # fmt: skip
+    again = read_detectors(generic)
+    assert again.layers is generic.layers
+    assert replace(again, units=None).digest == network.digest
+    for part in ("limits", "outputs", "biases", "counter_rows"):
+        np.testing.assert_array_equal(getattr(again, part), getattr(network, part))
+    np.testing.assert_array_equal(network.decide(X), generic.decide(X))
+
+
+@pytest.mark.parametrize("options", [{}, {"activation": "relu"}, {"detectors": "mask"}, {"hyperplanes": "gaussian"}])
+def test_files_hold_the_same_network(options, tmp_path):
+    X, y = PROBLEMS["three classes"]()
+    model = InterpolatingClassifier(random_state=0, **options).fit(X, y)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model").network_
+    assert isinstance(loaded, DetectorNetwork)
+    assert loaded.digest == model.network_.digest == replace(loaded, units=None).digest
+
+
+def test_a_foreign_network_of_the_form_keeps_its_digest_in_files(tmp_path):
+    network = by_hand(MASKS, [2, 1, 3, 1], [[1, 0, 0, 1], [0, 1, 1, 0]], Decoder("one_hot", (0, 1)))
+    others = [
+        network,
+        changed(network, 2, bias=np.zeros(2)),
+        changed(network, 1, bias=np.array([2, 1, 3, 1], np.int64)),
+    ]
+    others.append(by_hand(MASKS, [2, 1, 3, 1], [[0, 1, 1, 0], [1, 1, 0, 0]], Decoder("one_hot", (5, 2))))
+    for number, other in enumerate(others):
+        save(other, tmp_path / str(number))
+        loaded = load(tmp_path / str(number))
+        assert loaded.digest == other.digest
+        np.testing.assert_array_equal(loaded.decide(POINTS), other.decide(POINTS))
+    assert isinstance(load(tmp_path / "0"), DetectorNetwork)
+    assert not isinstance(load(tmp_path / "3"), DetectorNetwork)  # a unit of several outputs
+
+
+def test_parts_that_do_not_fit_are_refused():
+    found = DetectorNetwork.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
+    for part in ({"limits": found.limits[1:]}, {"biases": found.biases[1:]}, {"outputs": found.outputs[1:]}):
+        with pytest.raises(ValueError, match="detectors|limits"):
+            replace(found, **part)

@@ -16,7 +16,7 @@ from exactfit.construct import Recipe, adaptive_width
 from exactfit.network import Decoder
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detector_network import SMALLEST, by_slack, class_slack
+from exactfit.network.detector_network import SMALLEST, DetectorNetwork
 
 
 def bisected(predict, one, other):
@@ -82,7 +82,7 @@ def test_answers_are_the_exact_ones_whatever_the_size_of_points(problem, scale) 
     answers = network.decide(points)
     assert naive.wrong_rows(network, points, answers) == []
     claimed = answers >= 0
-    np.testing.assert_array_equal(by_slack(network, points)[claimed], answers[claimed])
+    np.testing.assert_array_equal(DetectorNetwork.of(network).predict_codes(points)[claimed], answers[claimed])
     assert certify(network, points[claimed], answers[claimed]).holds
 
 
@@ -112,6 +112,6 @@ def test_no_slack_vanishes_also_as_a_share(span) -> None:
     network = naive.network_of([[1.0]], [0.0], [[True]], [span], [[True]], Decoder("sign", (0, 1)), RELU)
     for point, fires in [(span, False), (np.nextafter(span, 0), True), (np.nextafter(span, np.inf), False)]:
         x = np.array([[point]])
-        assert abs(class_slack(network, x)).item() >= SMALLEST
-        assert (class_slack(network, x) > 0).item() == fires
-        assert (by_slack(network, x) == 0).item() == fires
+        assert abs(DetectorNetwork.of(network).class_slack(x)).item() >= SMALLEST
+        assert (DetectorNetwork.of(network).class_slack(x) > 0).item() == fires
+        assert (DetectorNetwork.of(network).predict_codes(x) == 0).item() == fires

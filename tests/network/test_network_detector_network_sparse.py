@@ -14,7 +14,7 @@ from exactfit import Recipe, adaptive_width, fixed_width
 from exactfit.network import Decoder, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
-from exactfit.network.detector_network import DetectorNetwork, by_slack, class_slack
+from exactfit.network.detector_network import DetectorNetwork
 
 RECIPES = {
     "masks": Recipe(hyperplanes="sparse"),
@@ -35,11 +35,11 @@ def test_everything_is_as_the_dense_twin_says(problem, recipe):
     found, other = DetectorNetwork.of(network), DetectorNetwork.of(twin)
     np.testing.assert_array_equal(network(points), twin(points))
     np.testing.assert_array_equal(found.slack(points), other.slack(points))
-    np.testing.assert_array_equal(found.heights(points), other.heights(points))
+    np.testing.assert_array_equal(found.counts(points), other.counts(points))
     np.testing.assert_array_equal(found.claims(points), other.claims(points))
     for given in (points, sp.csr_array(points), points[:1], points[:0]):
-        np.testing.assert_array_equal(class_slack(network, given), class_slack(twin, given))
-        np.testing.assert_array_equal(by_slack(network, given), by_slack(twin, given))
+        np.testing.assert_array_equal(found.class_slack(given), other.class_slack(given))
+        np.testing.assert_array_equal(found.predict_codes(given), other.predict_codes(given))
         np.testing.assert_array_equal(network.decide(given), twin.decide(given))
 
 
@@ -50,8 +50,8 @@ def test_close_sums_of_relu_are_decided_exactly():
     out = Layer(Masks(BitMatrix.from_bool(np.ones((1, 1), dtype=bool)), -1), np.zeros(1), None)
     network = Network((Layer(Sparse(weights), np.zeros(2), RELU), masks, out), Decoder("sign", (1, 0)))
     X = sp.csr_array(([0.1, 0.2, 7.0, 0.5], ([0, 0, 0, 1], [90_000, 5, 17, 5])), shape=(3, 100_000))
-    assert by_slack(network, X).tolist() == [1, 0, 1]
-    slack = class_slack(network, X)[:, 0]
+    assert DetectorNetwork.of(network).predict_codes(X).tolist() == [1, 0, 1]
+    slack = DetectorNetwork.of(network).class_slack(X)[:, 0]
     assert 0 < slack[0] < 1e-15
     assert slack[1] < 0 < slack[2]
 
@@ -60,20 +60,22 @@ def test_features_that_no_hyperplane_looks_at_are_not_read():
     X, y = documents(60, 5000)
     network = fixed_width(X, y, 100, Recipe(hyperplanes="sparse", activation="relu"), 0).network
     narrow, columns = DetectorNetwork.of(network).narrow
-    assert len(columns) == narrow.planes.shape[1] <= 400
+    assert len(columns) == narrow.normals.shape[1] <= 400
     dense = X.toarray()
     np.testing.assert_array_equal(narrow.slack(dense[:, columns]), DetectorNetwork.of(network).slack(dense))
     dense[:, np.setdiff1d(np.arange(5000), columns)] = 1e300
-    np.testing.assert_array_equal(class_slack(network, dense), class_slack(network, X))
+    np.testing.assert_array_equal(
+        DetectorNetwork.of(network).class_slack(dense), DetectorNetwork.of(network).class_slack(X)
+    )
 
 
 @pytest.mark.parametrize("activation", ["threshold", "relu"])
 def test_answers_about_text_take_little_memory(activation):
     X, y = documents(600, 100_000)
     network = fixed_width(X[:90], y[:90], 200, Recipe(hyperplanes="sparse", activation=activation), 0).network
-    class_slack(network, X[:600])
+    DetectorNetwork.of(network).class_slack(X[:600])
     tracemalloc.start()
-    slack = class_slack(network, X)
+    slack = DetectorNetwork.of(network).class_slack(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert slack.shape == (600, 3)

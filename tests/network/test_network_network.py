@@ -22,7 +22,7 @@ from exactfit.exceptions import DataError
 from exactfit.network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD, as_activation
 from exactfit.network.bits import BitMatrix
-from exactfit.network.parts import SwitchedNetwork
+from exactfit.network.network import SwitchedNetwork
 from exactfit.network.weights import integers_to_text, text_to_integers
 
 small = st.integers(-3, 3).map(float)

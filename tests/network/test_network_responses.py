@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from strategies import problems, seeds
 
 from exactfit.construct import Recipe, fixed_width
-from exactfit.network import responses
-from exactfit.network.detector_network import LOWEST, DetectorNetwork
-from exactfit.network.responses import NEAREST, NO_DETECTOR, DetectorResponses
+from exactfit.network import detector_network
+from exactfit.network.detector_network import LOWEST, NEAREST, NO_DETECTOR, DetectorNetwork
 
 
 def slow(network, X):
@@ -21,7 +20,7 @@ def slow(network, X):
     for point in range(len(X)):
         own = {d: float(slack[d, point]) for d in range(len(slack))}
         by_slack = sorted(own, key=lambda d: (-own[d], d))
-        outputs = [[d for d in by_slack if detectors.owners[d] == k] for k in range(len(detectors.classes))]
+        outputs = [[d for d in by_slack if detectors.outputs[d] == k] for k in range(len(detectors.classes))]
         fired = [d for d in by_slack if own[d] > 0]
         nearest = [] if fired else by_slack[:NEAREST]
         yield (
@@ -48,13 +47,13 @@ def test_it_is_what_a_loop_finds(options, problem, width, seed):
     recipe = Recipe(conflicts="majority", **options)
     network = fixed_width(X, y, width, recipe, seed).network
     points = np.concatenate([np.asarray(X, dtype=np.float64), np.asarray(X, dtype=np.float64)[::-1] / 3])
-    assert list(told(DetectorResponses.of(network, points))) == list(slow(network, points))
+    assert list(told(DetectorNetwork.of(network).responses(points))) == list(slow(network, points))
 
 
 def test_tiles_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     network = fixed_width(X, y, 40, random_state=0).network
-    whole = list(told(DetectorResponses.of(network, X)))
-    monkeypatch.setattr(responses, "LARGEST_TILE", 7)
-    assert list(told(DetectorResponses.of(network, X, n_jobs=2))) == whole
+    whole = list(told(DetectorNetwork.of(network).responses(X)))
+    monkeypatch.setattr(detector_network, "TILE_ROWS", 7)
+    assert list(told(DetectorNetwork.of(network).responses(X, n_jobs=2))) == whole

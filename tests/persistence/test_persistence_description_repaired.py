@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import ModelFileError, ParameterError, RepairedClassifier, certify, load, repair, save
-from exactfit.network.parts import SwitchedNetwork
+from exactfit.network.network import SwitchedNetwork
 from exactfit.persistence import container
 from exactfit.persistence.packing import packed, unpacked
 

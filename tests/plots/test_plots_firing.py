@@ -64,8 +64,8 @@ def test_prefixes_of_all_hyperplanes_are_the_network(moons: Any) -> None:
     found, points = DetectorNetwork.of(made.network), np.asarray(X)
     anchor = points[made.trace.anchors[0]]
     few, all_of_them = _prefix_counts(points, found, anchor, [50, 200])
-    assert all_of_them.tolist() == found.heights(points)[0].tolist()
-    rows = bits_one_by_one(np.concatenate([[anchor], points]), found.planes[:50], found.first.bias[:50])
+    assert all_of_them.tolist() == found.counts(points)[0].tolist()
+    rows = bits_one_by_one(np.concatenate([[anchor], points]), found.normals[:50], found.biases[:50])
     assert few.tolist() == [sum(on and not at for on, at in zip(row, rows[0], strict=True)) for row in rows[1:]]
 
 

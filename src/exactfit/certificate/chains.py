@@ -27,7 +27,7 @@ from .._kernels.rounding import FLOAT32, FLOAT64
 from ..data import Codes, Floats, Points, Rows
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
-from ..network.parts import SwitchedNetwork
+from ..network.network import SwitchedNetwork
 from .arithmetic import Enclosure, ExactLayer, enter, run, run_exactly, run_precisely
 from .layers import ChainLayer, Decision, decide, decide_exactly, read_chain
 from .paper_form import prove_threshold

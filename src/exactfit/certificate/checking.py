@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ from ..data import (
 )
 from ..exceptions import DataError, ParameterError
 from ..network import Integers, Network
-from ..network.detector_network import UNKNOWN, by_slack
-from ..network.parts import SwitchedNetwork, overruled
+from ..network.detector_network import UNKNOWN, DetectorNetwork
+from ..network.network import SwitchedNetwork, overruled
 from .chains import answers_digest, prove_chain, prove_switched
 from .paper_form import prove_relu, prove_threshold
 from .radius import attack as smallest_attack
@@ -294,8 +294,8 @@ class Case:
             with np.errstate(all="ignore"):
                 if isinstance(network, SwitchedNetwork) and self.answers is not None:
                     return overruled(network.patches.decide(points, n_jobs=n_jobs), self.answers[rows])
-                if classes is not None and _has_slack(network):
-                    return by_slack(network, points, n_classes=len(classes), n_jobs=n_jobs)
+                if classes is not None and (found := _with_slack(network)):
+                    return found.predict_codes(points, n_classes=len(classes), n_jobs=n_jobs)
                 return network.decide(points, n_jobs=n_jobs)
         except DataError:
             each = [self.predicted(row, n_jobs) for row in rows[:, None]] if len(rows) > 1 else []
@@ -303,11 +303,13 @@ class Case:
 
     def mispredicted(self, errors: Codes, n_jobs: int | None) -> Codes | None:
         """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors."""
-        network = self.subject.network
-        if not _has_slack(network):
+        network = _with_slack(self.subject.network)
+        if network is None:
             return None
         doubt, n_classes = self.seen.take(errors), None if self.subject.classes is None else len(self.subject.classes)
-        tiles = [by_slack(network, doubt.tile(*piece), n_classes=n_classes, n_jobs=n_jobs) for piece in doubt.ranges()]
+        tiles = [
+            network.predict_codes(doubt.tile(*piece), n_classes=n_classes, n_jobs=n_jobs) for piece in doubt.ranges()
+        ]
         return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != self.codes[errors]])
 
     def attacked(self, radii: NDArray[np.float64], setters: Codes | None) -> float | None:
@@ -318,10 +320,10 @@ class Case:
         return smallest_attack(network, self.part.tile(0, len(codes)), codes, radii, setters)
 
 
-def _has_slack(network: Network | SwitchedNetwork) -> TypeGuard[Network]:
-    """Whether there are detectors, each with a limit above its floor, as classifiers have: slack is relative to it."""
+def _with_slack(network: Network | SwitchedNetwork) -> DetectorNetwork | None:
+    """Return a network whose detectors all have limits above their floors, to which slack is relative; else None."""
     found = None if isinstance(network, SwitchedNetwork) else network.detectors
-    return found is not None and bool((found.spans > 0).all())
+    return found if found is not None and bool((found.spans > 0).all()) else None
 
 
 def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin: float) -> Certificate:

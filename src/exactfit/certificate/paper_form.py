@@ -166,8 +166,9 @@ def prove_threshold(network: Network, points: Points, codes: Codes, effort: Proo
     if found is None or found.activation != THRESHOLD:
         return None
     proof = _Counted(
-        FirstLayer(found.planes, found.first.bias), found.positions(codes), found.silent, found.numbers,
-        DetectorBatch(found.counters, found.limits.astype(np.int64), found.owners), found.are_weighted, effort.radii,
+        FirstLayer(found.normals, found.biases), found.positions(codes), found.silent, found.numbers,
+        DetectorBatch(found.counter_rows, found.limits.astype(np.int64), found.outputs), found.are_weighted,
+        effort.radii,
     )  # fmt: skip
     tiles = map_tiles(points, TILE, effort, proof.judge)
     return join_tiles(tiles, "counts", "nearest hyperplane" if effort.radii is None else "slack of detectors")
@@ -267,12 +268,12 @@ def prove_relu(network: Network, points: Points, codes: Codes, effort: ProofEffo
     found = network.detectors
     if found is None or found.activation != RELU:
         return None
-    assert isinstance(found.weights, Masks)  # weights count bits
-    first, masks = FirstLayer(found.planes, found.first.bias), found.weights.bits
+    assert isinstance(found.counters, Masks)  # weights count bits
+    first, masks = FirstLayer(found.normals, found.biases), found.counters.bits
     norms = first.planes.norms
     sums = [_as_numbers(masks, start) @ norms for start in range(0, masks.n_rows, DETECTOR_BLOCK)]
     slopes = np.concatenate([np.empty(0), *sums]) * (1.0 + (len(norms) + 8) * 2.0**-52)
-    detectors = RampDetectors(found.limits, found.owners, slopes, found.counters)
+    detectors = RampDetectors(found.limits, found.outputs, slopes, found.counter_rows)
     proof = _Summed(first, masks, detectors, found.silent, found.positions(codes))
     size = max(1, min(512, TILE_NUMBERS // (len(first) + masks.n_rows + 1)))
     return join_tiles(map_tiles(points, size, effort, proof.judge), "running error bound", "Lipschitz bound")

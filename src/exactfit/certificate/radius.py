@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._kernels.enclosures import LINEAR, STEP, nearest_flat, nearest_sphere
 from ..data import Codes, Floats
 from ..network import Network
-from ..network.detector_network import DetectorNetwork, read_detectors
+from ..network.detector_network import DetectorNetwork
 from ..network.weights import WeightedMasks
 from .layers import ChainLayer
 from .record import RadiusMethod
@@ -187,7 +187,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
     if not len(rows) or (codes == codes[0]).all():
         return None
     starts, ends = [X[rows]], [X[nearest_others(X, codes, rows)]]
-    detectors = read_detectors(network)
+    detectors = network.detectors
     if detectors is not None and setters is not None and detectors.activation.is_threshold:
         for row in rows[setters[rows] >= 0].tolist():
             move = least_move(detectors, X[row], int(setters[row]))
@@ -200,7 +200,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
 def least_move(detectors: DetectorNetwork, point: Floats, number: int) -> Floats | None:
     """The least move that turns the nearest bits that change a detector's answer; None if there are too many."""
     row = int(np.flatnonzero(detectors.numbers == number)[0])
-    W, b = detectors.planes.astype(np.float64), detectors.first.bias.astype(np.float64)
+    W, b = detectors.normals.astype(np.float64), detectors.biases.astype(np.float64)
     norms = np.sqrt(W.multiply(W).sum(axis=1)) if sp.issparse(W) else np.linalg.norm(W, axis=1)
     values = W @ point + b
     on = values > 0
@@ -228,9 +228,9 @@ def least_move(detectors: DetectorNetwork, point: Floats, number: int) -> Floats
 
 def counted_with(detectors: DetectorNetwork, row: int) -> Codes:
     """What a detector counts each bit with: 0 or 1, or its weights."""
-    if isinstance(detectors.weights, WeightedMasks):
-        return np.asarray(detectors.weights.values[row], dtype=np.int64)
-    return np.asarray(detectors.weights.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)
+    if isinstance(detectors.counters, WeightedMasks):
+        return np.asarray(detectors.counters.values[row], dtype=np.int64)
+    return np.asarray(detectors.counters.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)
 
 
 def least_distance(G: Floats, h: Floats) -> Floats | None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
-from ..data import Codes, Rows
-from ..network import Decoder, Layer, Masks, Network, WeightedMasks
+from ..data import Rows
+from ..network import Decoder, DetectorNetwork, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD, Activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
@@ -170,13 +170,17 @@ def assemble(
     columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
     limits = [limit for cover in covers for limit in cover.limits]
     classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
-    detectors = Layer(
-        _counters(patterns, columns, covers),
-        np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
-        activation,
+    one_sided, every = len(targets) == 1, tuple(range(len(order.starts) - 1))
+    network = DetectorNetwork(
+        hyperplanes=planes.layer_weights,
+        biases=planes.biases,
+        activation=activation,
+        counters=_counters(patterns, columns, covers),
+        limits=np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
+        outputs=np.zeros_like(classes) if one_sided else classes,
+        # One output says "target" with a minus sign, or every class has an output of its own.
+        decoder=Decoder("sign", (targets[0], 1 - targets[0])) if one_sided else Decoder("one_hot", every),
     )
-    first = Layer(planes.layer_weights, planes.biases, activation)
-    output, decoder = output_layer(classes, targets, len(order.starts) - 1)
     uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
     trace = Trace(
         anchors=order.rows[columns].astype(np.int64),
@@ -190,7 +194,7 @@ def assemble(
         n_rescued=n_rescued,
     )
     outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
-    return Construction(Network((first, detectors, output), decoder), outcome, trace)
+    return Construction(network, outcome, trace)
 
 
 def _counters(patterns: BitMatrix | Distinct, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
@@ -215,14 +219,3 @@ def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
 
 def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:
     return np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
-
-
-def output_layer(classes: Codes, targets: tuple[int, ...], n_classes: int) -> tuple[Layer, Decoder]:
-    """One unit that says "target" with a minus sign, or one unit for every class."""
-    if len(targets) == 1:
-        everyone = BitMatrix.from_bool(np.ones((1, len(classes)), dtype=bool))
-        decoder = Decoder("sign", (targets[0], 1 - targets[0]))
-        return Layer(Masks(everyone, -1), np.zeros(1, dtype=np.int64), None), decoder
-    own = BitMatrix.from_bool(classes[None, :] == np.arange(n_classes)[:, None])
-    decoder = Decoder("one_hot", tuple(range(n_classes)))
-    return Layer(Masks(own, 1), np.zeros(n_classes, dtype=np.int64), None), decoder

@@ -27,9 +27,7 @@ from ..certificate import Certificate
 from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
 from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
-from ..network import Layer, Masks, Network, WeightedMasks
-from ..network.bits import BitMatrix
-from ..network.detector_network import DetectorNetwork
+from ..network import DetectorNetwork
 from ..options import Options
 from ..outcome import Outcome
 from .construction import Construction, Trace
@@ -246,7 +244,7 @@ class _Passes:
         for k, code in enumerate(detectors.classes):
             own, rest = detectors.of_output(k), np.flatnonzero(codes != code)
             if len(own) and len(rest):
-                lows[own], at = self.measure.lowest(points[rest], detectors.counters[own], limits[own])
+                lows[own], at = self.measure.lowest(points[rest], detectors.counter_rows[own], limits[own])
                 where[own] = np.where(at >= 0, rest[at], -1)
         return lows, where
 
@@ -283,7 +281,7 @@ class _Passes:
             firsts[target] = -1
             if not len(own) or not len(target):
                 continue
-            claims = self.measure.claims(points[target], detectors.counters[own], detectors.limits[own])
+            claims = self.measure.claims(points[target], detectors.counter_rows[own], detectors.limits[own])
             claimed = claims.any(axis=0)
             firsts[target[claimed]] = own[claims[:, claimed].argmax(axis=0)]
         return firsts
@@ -313,7 +311,8 @@ def _assemble(
         narrow=old.trace.narrow[:0], margin=0.0,  # limits that fall leave no proof of it
     )  # fmt: skip
     outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
-    made = Construction(_network(old.network, kept, lowered.limits[kept]), outcome, trace)
+    fewer = DetectorNetwork.of(old.network).take(kept, lowered.limits[kept])
+    made = Construction(replace(fewer, units=None), outcome, trace)
     return Extension(
         construction=made,
         certificate=_certificate(made, claimed, lowered.n_rows, with_training),
@@ -337,16 +336,6 @@ def _support(trace: Trace, kept: NDArray[np.intp]) -> dict[str, Any]:
     sizes = np.diff(trace.support_starts)[kept]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return {"support": trace.support[entries], "shares": trace.shares[entries], "support_starts": starts}
-
-
-def _network(old: Network, kept: NDArray[np.intp], limits: NDArray[Any]) -> Network:
-    """The old network with some of its detectors, and with new limits."""
-    first, detectors, output = old.layers
-    assert isinstance(output.weights, Masks)
-    assert isinstance(detectors.weights, Masks | WeightedMasks)
-    fewer = Layer(detectors.weights.take(kept), limits, detectors.activation)
-    units = BitMatrix.from_bool(output.weights.bits.to_bool()[:, kept])
-    return replace(old, layers=(first, fewer, replace(output, weights=replace(output.weights, bits=units))))
 
 
 def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_training: bool) -> Certificate:

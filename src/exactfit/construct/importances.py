@@ -36,13 +36,13 @@ def importances(network: Network, X: Matrix) -> dict[str, Any]:
     if not detectors.n_detectors:
         return {}
     n_features = X.shape[1] if columns is None else len(columns)
-    n_weights = network.layers[0].weights.n_nonzero + network.layers[1].weights.n_nonzero // 64
+    n_weights = detectors.hyperplanes.n_nonzero + detectors.counters.n_nonzero // 64
     most = max(FEWEST_ROWS, min(MOST_ROWS, ENTRIES // max(1, n_weights), CELLS // max(1, n_features)))
     points = dense_rows(X, np.linspace(0, X.shape[0] - 1, min(most, X.shape[0])).astype(np.intp), columns)
     with np.errstate(over="ignore"):
         moved = np.random.default_rng(0).permutation(points) - points
     weights = _lead(detectors, points)
-    planes = detectors.planes.tocsc() if sp.issparse(detectors.planes) else detectors.planes
+    planes = detectors.normals.tocsc() if sp.issparse(detectors.normals) else detectors.normals
     losses, spreads = np.zeros(n_features), np.zeros(n_features, dtype=np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the end of float64
         sums = detectors.first.sums(points)
@@ -69,18 +69,18 @@ def _placed(values: NDArray[np.float32], columns: NDArray[np.int64] | None, size
 
 def _lead(detectors: DetectorNetwork, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return by how much each hyperplane, if it is on, lowers the lead of each point's answer."""
-    slack, owners = detectors.slack(points), detectors.owners
+    slack, outputs = detectors.slack(points), detectors.outputs
     clearest = slack.argmax(axis=0)
     weights = _per_slack(detectors, clearest)
-    if (owners == owners[0]).all():  # no detector speaks for the other class
+    if (outputs == outputs[0]).all():  # no detector speaks for the other class
         return np.asarray(weights * np.sign(slack.max(axis=0))[:, None])
-    of_others = np.where(owners[:, None] == owners[clearest], -np.inf, slack)
+    of_others = np.where(outputs[:, None] == outputs[clearest], -np.inf, slack)
     return weights - _per_slack(detectors, of_others.argmax(axis=0))
 
 
 def _per_slack(detectors: DetectorNetwork, some: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the weights of detectors, in units of their slack."""
-    return np.asarray(detectors.take(some, detectors.limits[some]).lines / detectors.spans[some][:, None])
+    return np.asarray(detectors.take(some, detectors.limits[some]).dense_counters / detectors.spans[some][:, None])
 
 
 def _column(planes: Any, j: int) -> tuple[Any, NDArray[Any]]:

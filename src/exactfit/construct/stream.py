@@ -159,7 +159,7 @@ class _Numbers:
 
 def measure_of(detectors: DetectorNetwork) -> Measure:
     """Counts for the threshold, values for everything else."""
-    planes = Hyperplanes(detectors.planes, detectors.first.bias)
+    planes = Hyperplanes(detectors.normals, detectors.biases)
     if detectors.are_weighted:
         return _Weights(planes)
     return _Bits(planes) if detectors.activation.is_threshold else _Numbers(planes, detectors.activation)

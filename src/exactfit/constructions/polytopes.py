@@ -29,7 +29,6 @@ import numpy as np
 from .._support.parameters import check_choice
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64
@@ -38,6 +37,7 @@ from ..exceptions import AssumptionError, TooLargeError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
+from ..network.detector_network import output_layer
 from ..outcome import Outcome
 from .base import REMEDY, DistinctPoints, Published, refuse_large_norms
 

@@ -46,7 +46,6 @@ from .._kernels.distances import pair_squares
 from .._support.parameters import check_choice
 from .._support.threads import Threads, at_work, single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.construction import output_layer
 from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
@@ -58,6 +57,7 @@ from ..geometry.ball_covers import Balls, cover_by_balls, reaching
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
+from ..network.detector_network import output_layer
 from ..outcome import Outcome
 from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
 

@@ -29,7 +29,7 @@ from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, W
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detector_network import DetectorNetwork
-from ..network.parts import SwitchedNetwork
+from ..network.network import SwitchedNetwork
 from ..repairs import RepairedClassifier
 from ..repairs.graphs import Graph
 
@@ -264,13 +264,13 @@ def plan_network(network: Network) -> Plan:
 def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
     """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
     found = DetectorNetwork.of(network)
-    order = np.argsort(found.owners, kind="stable")
+    order = np.argsort(found.outputs, kind="stable")
     found = found.take(order, found.limits[order])
     steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
     steps += _activated(_affine(found.first), found.activation)
     limits = found.limits.astype(np.float64)
-    weights = found.weights.values if isinstance(found.weights, WeightedMasks) else found.weights.bits
-    steps.append(Slack(weights, limits, found.spans, found.owners, len(found.classes), found.half))
+    weights = found.counters.values if isinstance(found.counters, WeightedMasks) else found.counters.bits
+    steps.append(Slack(weights, limits, found.spans, found.outputs, len(found.classes), found.half))
     head = Clearest(network.decoder.classes, len(classes), network.decoder.kind == "sign")
     return Plan(network.n_features, tuple(steps), head, classes)
 

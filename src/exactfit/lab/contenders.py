@@ -25,7 +25,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError
 from ..network import Layer, Network
 from ..network.activations import RELU
-from ..network.detector_network import LOWEST, by_slack
+from ..network.detector_network import LOWEST
 from ..network.weights import Dense, Masks, Sparse, Weights
 
 Floats = NDArray[np.float64]
@@ -211,7 +211,7 @@ class Constructed(Contender):
 def _predict_of(network: Network) -> Decide | None:
     """How points are decided that the output leaves undecided; None if it leaves none."""
     if network.detectors is not None:
-        return partial(by_slack, network)
+        return network.detectors.predict_codes
     return partial(by_largest_output, network) if network.decoder.kind == "one_hot" else None
 
 

@@ -2,6 +2,7 @@
 
 from .activations import RELU, THRESHOLD, Activation, Decoder, as_activation
 from .bits import BitMatrix
+from .detector_network import DetectorNetwork
 from .network import InputMap, Layer, Network
 from .weights import Dense, Integers, Masks, Sparse, WeightedMasks, Weights, object_array
 
@@ -12,6 +13,7 @@ __all__ = [
     "BitMatrix",
     "Decoder",
     "Dense",
+    "DetectorNetwork",
     "InputMap",
     "Integers",
     "Layer",

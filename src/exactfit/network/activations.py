@@ -93,7 +93,7 @@ class Activation:
         raise ParameterError(f"activation {self.name!r} must be {rule}, but is {value} at t = {probe}")
 
     def __call__(self, t: Floats) -> Floats:
-        """Apply to every element."""
+        """Apply the function to every element."""
         return np.asarray(self.function(t), dtype=np.float64)
 
     @cached_property
@@ -108,7 +108,7 @@ class Activation:
 
     @cached_property
     def is_own(self) -> bool:
-        """Whether a user brought it."""
+        """Whether a user brought it along."""
         return not (self.is_threshold or self.is_relu)
 
 
@@ -147,7 +147,7 @@ def as_activation(given: str | Activation | Callable[[Floats], Any]) -> Activati
 
 @dataclass(frozen=True)
 class Decoder:
-    """How outputs become a class index; a closed list.
+    """Rule by which outputs become a class index.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class Decoder:
         return f"<Decoder: {self.kind!r} for {len(self.classes):,} classes>"
 
     def __call__(self, outputs: NDArray[Any]) -> NDArray[np.intp]:
-        """Class index of every row of outputs, -1 where it is undecided."""
+        """Return the class index of every row of outputs, -1 where it is undecided."""
         classes = np.asarray(self.classes, dtype=np.intp)
         if self.kind == "sign":
             return np.asarray(classes[(outputs[:, 0] >= 0).astype(np.intp)])

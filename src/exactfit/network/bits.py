@@ -1,4 +1,4 @@
-"""Bits of many rows, packed 64 to a word. The only file that knows the bit order.
+"""Bits of many rows, packed 64 to a word. Only this file knows the bit order.
 
 Bit ``i`` of a row is bit ``i % 64`` of its word ``i // 64``. Words are stored
 word-major, ``words[w, row]``: the cover kernels run along rows, and a further
@@ -21,12 +21,12 @@ Map = Callable[[Callable[[int], None], range], Iterable[Any]]
 
 
 def n_words(n_bits: int) -> int:
-    """How many words hold ``n_bits`` bits."""
+    """Return the number of words that hold ``n_bits`` bits."""
     return -(-n_bits // WORD_BITS)
 
 
 def last_word(n_bits: int) -> np.uint64:
-    """The bits in use in the last word."""
+    """Return the bits in use in the last word."""
     return np.uint64(2**64 - 1) >> np.uint64(-n_bits % WORD_BITS)
 
 
@@ -66,7 +66,7 @@ class BitMatrix:
 
     @property
     def n_rows(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return int(self.words.shape[1])
 
     @classmethod
@@ -75,8 +75,8 @@ class BitMatrix:
         rows, width = bits.shape
         padded = np.zeros((rows, n_words(width) * WORD_BITS), dtype=bool)
         padded[:, :width] = bits
-        octets = np.packbits(padded, axis=1, bitorder="little")
-        return cls(np.ascontiguousarray(octets.view("<u8").astype(np.uint64).T), width)
+        packed = np.packbits(padded, axis=1, bitorder="little")
+        return cls(np.ascontiguousarray(packed.view("<u8").astype(np.uint64).T), width)
 
     @classmethod
     def of_lines(
@@ -101,22 +101,22 @@ class BitMatrix:
 
     def to_bool(self) -> NDArray[np.bool_]:
         """Unpack to a boolean array of shape (n_rows, n_bits)."""
-        octets = np.ascontiguousarray(self.words.T).astype("<u8").view(np.uint8)
-        return np.unpackbits(octets, axis=1, bitorder="little", count=self.n_bits).astype(bool)
+        packed = np.ascontiguousarray(self.words.T).astype("<u8").view(np.uint8)
+        return np.unpackbits(packed, axis=1, bitorder="little", count=self.n_bits).astype(bool)
 
     def take(self, rows: NDArray[np.intp] | slice) -> BitMatrix:
-        """The given rows, in the given order."""
+        """Return the given rows, in the given order."""
         return BitMatrix(np.ascontiguousarray(self.words[:, rows]), self.n_bits)
 
     def head(self, n_bits: int) -> BitMatrix:
-        """The first ``n_bits`` bits of every row."""
+        """Return the first ``n_bits`` bits of every row."""
         words = self.words[: n_words(n_bits)].copy()
         if n_bits % WORD_BITS:
             words[-1] &= last_word(n_bits)
         return BitMatrix(words, n_bits)
 
     def complement(self) -> BitMatrix:
-        """Every bit turned."""
+        """Return the bits turned."""
         words = ~self.words
         if self.n_bits % WORD_BITS:
             words[-1] &= last_word(self.n_bits)

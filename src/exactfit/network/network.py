@@ -1,10 +1,9 @@
-"""Networks as frozen data: the hub that every construction fills and everything else reads.
+"""Networks as frozen data: what every construction makes, and everything else reads.
 
-A :class:`Network` is a chain of :class:`Layer` s and a :class:`Decoder`. It holds
-numbers and names only, never code of its own, so that every construction can be
-saved, exported and certified alike. Calling it evaluates it: threshold layers by
-exact sides and integer counts, real-valued layers by one fixed-order float64 sum,
-layers of integer weights without rounding.
+A :class:`Network` is a chain of :class:`Layer` s and a :class:`Decoder`. It holds numbers and names only, never code
+of its own, so that every construction can be saved, exported and certified alike. Calling it evaluates it: threshold
+layers by exact sides and integer counts, real-valued layers by one float64 sum in a fixed order, layers of integer
+weights without rounding.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .._kernels.rows import squared_norms
 from .._support.html import boxes, element, joined
 from .._support.threads import SERIAL, Threads
 from ..data.matrices import as_points, dense_rows, row_tiles
-from ..exceptions import DataError
+from ..exceptions import DataError, ParameterError
 from .activations import Activation, Decoder, as_activation
 from .bits import BitMatrix
 from .sides import sides
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 Matrix = Any
 Signal = BitMatrix | NDArray[Any] | Dyadic
 
-ROW_TILE = 2048  # points to a piece of work
+ROW_TILE = 2048  # points per piece of work
 TILE_NUMBERS = 2**23  # outputs of a wide layer held as numbers by each thread: 64 MB
 
 
@@ -82,7 +81,7 @@ class Layer:
 
     @property
     def n_units(self) -> int:
-        """How many units."""
+        """Number of units."""
         return len(self.bias)
 
     @property
@@ -93,34 +92,29 @@ class Layer:
         return units + int(n_weights)
 
     def __call__(self, signal: Signal, threads: Threads = SERIAL) -> Signal:
-        """Outputs for a signal of shape (points, inputs), as bits after a threshold."""
-        if self.activation is not None and self.activation.is_threshold:
-            return self._fire(signal, threads)
-        if isinstance(self.weights, Integers):
-            exact = _exact_sums(self.weights.values, self.bias, signal)
-            return _plain(exact if self.activation is None else exact.clipped())
-        sums = self.sums(signal)
-        return sums if self.activation is None else self.activation(sums)
-
-    def _fire(self, signal: Signal, threads: Threads) -> BitMatrix:
+        """Return outputs for a signal of shape (points, inputs), as bits after a threshold."""
         weights = self.weights
-        if isinstance(weights, Dense):
-            return sides(_as_floats(signal), weights.values, self.bias, threads=threads)
-        if isinstance(weights, Sparse):
-            return sides(_as_floats(signal), weights.rows, self.bias, threads=threads)
-        if isinstance(weights, Integers):
-            return BitMatrix.from_bool(
-                np.asarray(_exact_sums(weights.values, self.bias, signal).numerators > 0, dtype=bool)
-            )
-        return BitMatrix.from_bool(np.asarray(self.sums(signal) > 0, dtype=bool))
+        if self.activation is None or not self.activation.is_threshold:
+            if isinstance(weights, Integers):
+                exact = self._exact_sums(signal) if self.activation is None else self._exact_sums(signal).clipped()
+                # A chain of integer layers passes numerators on, with their power of two if they need one.
+                return exact if exact.shift else exact.numerators
+            sums = self.sums(signal)
+            return sums if self.activation is None else self.activation(sums)
+        if isinstance(weights, Dense | Sparse):
+            rows = weights.values if isinstance(weights, Dense) else weights.rows
+            return sides(_as_floats(signal), rows, self.bias, threads=threads)
+        # The sign of a sum over a power of two is that of its numerator.
+        values = self._exact_sums(signal).numerators if isinstance(weights, Integers) else self.sums(signal)
+        return BitMatrix.from_bool(np.asarray(values > 0, dtype=bool))
 
     def sums(self, signal: Signal) -> NDArray[Any]:
-        """``weights @ signal + bias`` for every point, shape (points, units)."""
+        """Return ``weights @ signal + bias`` for every point, shape (points, units)."""
         weights = self.weights
         if isinstance(weights, Integers):
-            return _exact_sums(weights.values, self.bias, signal).numbers()
+            return self._exact_sums(signal).numbers()
         if isinstance(weights, Masks):
-            return np.asarray(self.bias + weights.sign * _masked(weights.bits, signal).T)
+            return np.asarray(self.bias + weights.sign * self._masked_sums(weights.bits, signal).T)
         if isinstance(weights, WeightedMasks) and isinstance(signal, BitMatrix):
             counts = np.empty((self.n_units, signal.n_rows), dtype=np.int64)
             for row, own in zip(weights.values, counts, strict=True):
@@ -137,14 +131,28 @@ class Layer:
             sparse_affine(columns, rows.data, rows.indices, rows.indptr, bias, out)
         return out.T
 
+    def _masked_sums(self, masks: BitMatrix, signal: Signal) -> NDArray[Any]:
+        """Return counts of masked bits, or sums of masked numbers, shape (masks, points)."""
+        rows = np.ascontiguousarray(masks.words.T)
+        if isinstance(signal, BitMatrix):
+            counts = np.empty((masks.n_rows, signal.n_rows), dtype=np.int64)
+            count_all(signal.words, 0, signal.n_rows, rows, 0, counts)
+            return counts
+        values = _as_floats(signal)
+        sums = np.empty((masks.n_rows, values.shape[0]))
+        masked_sums(np.ascontiguousarray(values.T), rows, sums)
+        return sums
 
-def _exact_sums(weights: NDArray[np.object_], bias: NDArray[Any], signal: Signal) -> Dyadic:
-    if isinstance(signal, BitMatrix):
-        signal = signal.to_bool().astype(np.int64)
-    return (signal if isinstance(signal, Dyadic) else Dyadic.of(signal)).affine(weights, bias)
+    def _exact_sums(self, signal: Signal) -> Dyadic:
+        """Return the sums of a layer of integer weights, which are never rounded."""
+        assert isinstance(self.weights, Integers)
+        if isinstance(signal, BitMatrix):
+            signal = signal.to_bool().astype(np.int64)
+        return (signal if isinstance(signal, Dyadic) else Dyadic.of(signal)).affine(self.weights.values, self.bias)
 
 
 def _as_floats(signal: Signal) -> NDArray[np.float64]:
+    """Return a signal in float64; refuse numbers that it would round."""
     if isinstance(signal, BitMatrix):
         return signal.to_bool().astype(np.float64)
     if isinstance(signal, Dyadic):
@@ -154,24 +162,6 @@ def _as_floats(signal: Signal) -> NDArray[np.float64]:
     if any(abs(value) > EXACT_INTEGERS for value in signal.flat):
         raise DataError("integers beyond 2^53 need a layer of integer weights next, or they would be rounded")
     return signal.astype(np.float64)
-
-
-def _plain(values: Dyadic) -> NDArray[np.object_] | Dyadic:
-    """Whole numbers as an array of them."""
-    return values if values.shift else values.numerators
-
-
-def _masked(masks: BitMatrix, signal: Signal) -> NDArray[Any]:
-    """Masked counts (bits) or sums (numbers), shape (masks, points)."""
-    rows = np.ascontiguousarray(masks.words.T)
-    if isinstance(signal, BitMatrix):
-        counts = np.empty((masks.n_rows, signal.n_rows), dtype=np.int64)
-        count_all(signal.words, 0, signal.n_rows, rows, 0, counts)
-        return counts
-    values = _as_floats(signal)
-    sums = np.empty((masks.n_rows, values.shape[0]))
-    masked_sums(np.ascontiguousarray(values.T), rows, sums)
-    return sums
 
 
 InputMap = Literal["identity", "append_squared_norm"]
@@ -230,7 +220,7 @@ class Network:
 
     @property
     def n_features(self) -> int:
-        """How many features a point has."""
+        """Number of features of a point."""
         return self.layers[0].weights.shape[1] - (self.input_map == "append_squared_norm")
 
     @property
@@ -240,23 +230,23 @@ class Network:
 
     @cached_property
     def detectors(self) -> DetectorNetwork | None:
-        """The paper's form, read back once; None for a network of another form."""
+        """The same network with its detectors, if it is of the paper's form; None for any other."""
         from .detector_network import read_detectors
 
         return read_detectors(self)
 
     @property
     def n_neurons(self) -> int:
-        """Units in all, output included."""
+        """Number of units, output included."""
         return sum(self.widths)
 
     @property
     def n_parameters(self) -> int:
-        """Weights and biases in all, zeros included, except those that sparse layers leave out."""
+        """Number of weights and biases, zeros included, except those that sparse layers leave out."""
         return sum(layer.n_parameters for layer in self.layers)
 
     def __call__(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[Any]:
-        """Outputs for every row of X, shape (rows, outputs).
+        """Return outputs for every row of X, shape (rows, outputs).
 
         Parameters
         ----------
@@ -265,7 +255,7 @@ class Network:
         n_jobs : int or None
             Threads, as in scikit-learn.
         checked : bool
-            Whether X is an array or CSR matrix of finite numbers for sure, which saves looking.
+            Whether X is known to be an array or CSR matrix of finite numbers, which saves validation.
         """
         points = X if checked else as_points(X, n_features=self.n_features, or_none=True)
         with Threads(n_jobs) as threads:
@@ -274,7 +264,7 @@ class Network:
 
     @property
     def _row_tile(self) -> int:
-        """Points to a piece of work: fewer where the outputs of a wide layer have to be numbers, not bits."""
+        """Points per piece of work: fewer where the outputs of a wide layer have to be numbers, not bits."""
         wide = [before.n_units for before, after in pairwise(self.layers) if not isinstance(after.weights, Masks)]
         return max(1, min(ROW_TILE, TILE_NUMBERS // max([1, *wide])))
 
@@ -291,7 +281,7 @@ class Network:
         return np.asarray(signal.to_bool() if isinstance(signal, BitMatrix) else signal)
 
     def decide(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[np.intp]:
-        """Class index of every row of X, -1 where no class or several claim it; parameters as for a call.
+        """Return the class index of every row of X, -1 where no class or several claim it; parameters as for a call.
 
         Exact for the paper's form with thresholds or ReLU; for other networks it is what the outputs of a call say.
         """
@@ -305,7 +295,7 @@ class Network:
         return self.decoder(np.where(claims, -1 if self.decoder.kind == "sign" else 1, 0))
 
     def header(self) -> dict[str, Any]:
-        """The structure, as JSON can hold it."""
+        """Return the structure, as JSON can hold it."""
         return {
             "input_map": self.input_map,
             "decoder": {
@@ -324,13 +314,12 @@ class Network:
         }
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, by name."""
+        """Return the numbers, by name."""
         named: dict[str, NDArray[Any]] = {}
         for index, layer in enumerate(self.layers):
-            for name, tensor in layer.weights.tensors().items():
-                named[f"layers.{index}.weights.{name}"] = tensor
-            whole = layer.bias.dtype == object
-            named[f"layers.{index}.bias"] = integers_to_text(layer.bias) if whole else layer.bias
+            named |= {f"layers.{index}.weights.{name}": tensor for name, tensor in layer.weights.tensors().items()}
+            is_object = layer.bias.dtype == object
+            named[f"layers.{index}.bias"] = integers_to_text(layer.bias) if is_object else layer.bias
         return named
 
     @classmethod
@@ -340,7 +329,7 @@ class Network:
         tensors: Mapping[str, NDArray[Any]],
         activations: Callable[[str], Activation] = as_activation,
     ) -> Network:
-        """The inverse of :meth:`header` and :meth:`tensors`."""
+        """Make a network of what :meth:`header` and :meth:`tensors` return."""
         layers = []
         for index, part in enumerate(header["layers"]):
             prefix = f"layers.{index}.weights."
@@ -367,4 +356,96 @@ class Network:
         return hasher.hexdigest()
 
 
-__all__ = ["Decoder", "Dense", "Integers", "Layer", "Masks", "Network", "Sparse"]
+@dataclass(frozen=True, eq=False)
+class SwitchedNetwork:
+    """Patches before a model: the answer is the patches' where they have one, and the model's elsewhere.
+
+    Parameters
+    ----------
+    patches : Network
+        With the decoder ``"one_hot"``: it decides where patches of exactly one class fire.
+    model : Network or None
+        None for a model that is not a chain of layers: then this holds the patches only, and cannot decide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactfit.network import Decoder, Dense, Layer, Network
+    >>> from exactfit.network.activations import THRESHOLD
+    >>> from exactfit.network.network import SwitchedNetwork
+    >>> model = Network((Layer(Dense(np.array([[0.0], [1.0]])), np.zeros(2), None),), Decoder("argmax", (0, 1)))
+    >>> above_two = Layer(Dense(np.array([[1.0]])), np.array([-2.0]), THRESHOLD)
+    >>> output = Layer(Dense(np.array([[1.0], [0.0]])), np.zeros(2), None)
+    >>> patches = Network((above_two, output), Decoder("one_hot", (0, 1)))
+    >>> SwitchedNetwork(patches, model).decide(np.array([[-1.0], [1.0], [3.0]]))
+    array([0, 1, 0])
+    """
+
+    patches: Network
+    model: Network | None
+
+    def __post_init__(self) -> None:
+        if self.patches.decoder.kind != "one_hot":
+            raise ValueError(f"patches decide one_hot, not {self.patches.decoder.kind!r}")
+        if self.model is not None and self.model.n_features != self.n_features:
+            raise ValueError(f"patches of {self.n_features} features for a model of {self.model.n_features}")
+
+    def __repr__(self) -> str:
+        return f"<SwitchedNetwork: {self.patches!r} before {self.model or 'a model that is not a chain'!r}>"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a point."""
+        return self.patches.n_features
+
+    @property
+    def parts(self) -> dict[str, Network]:
+        """Both chains, by name."""
+        return {"patches": self.patches} | ({} if self.model is None else {"model": self.model})
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of units of both chains."""
+        return sum(part.n_neurons for part in self.parts.values())
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and biases of both chains, zeros included."""
+        return sum(part.n_parameters for part in self.parts.values())
+
+    def decide(self, X: Matrix, *, n_jobs: int | None = None) -> NDArray[np.intp]:
+        """Return the class index of every row of X, -1 where neither patches nor model decide."""
+        if self.model is None:
+            raise ParameterError("the model behind these patches is no chain of layers: ask the repaired classifier")
+        points = as_points(X, n_features=self.n_features, or_none=True)
+        patched, answers = (part.decide(points, n_jobs=n_jobs, checked=True) for part in (self.patches, self.model))
+        return overruled(patched, answers)
+
+    def header(self) -> dict[str, Any]:
+        """Return the structure, as JSON can hold it."""
+        return {name: part.header() for name, part in self.parts.items()}
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Return the numbers, by name."""
+        return {f"{name}.{key}": value for name, part in self.parts.items() for key, value in part.tensors().items()}
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> SwitchedNetwork:
+        """Make a network of what :meth:`header` and :meth:`tensors` return."""
+        own = {
+            name: {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
+            for name in ("patches", "model")
+        }
+        model = Network.from_parts(header["model"], own["model"]) if "model" in header else None
+        return cls(Network.from_parts(header["patches"], own["patches"]), model)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the digests of both chains."""
+        text = ",".join(f"{name}:{part.digest}" for name, part in self.parts.items())
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def overruled(patched: NDArray[Any], answers: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the patches' class index where there is one, else the model's."""
+    return np.where(patched >= 0, patched, answers).astype(np.intp)

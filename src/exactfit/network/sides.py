@@ -1,4 +1,4 @@
-"""On which side of each hyperplane each point lies, decided exactly.
+"""The side of each hyperplane that each point is on, decided exactly.
 
 :func:`sides` answers, for every point x and hyperplane (w, b), whether
 <w, x> + b > 0 as exact arithmetic on the stored numbers would; a point on the
@@ -44,7 +44,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,23 +84,10 @@ def sides(
     threads: Threads = SERIAL,
     tile: int | None = None,
 ) -> BitMatrix:
-    """Exact sides of points and hyperplanes, packed.
+    """Return a bit for each point and hyperplane: whether <w, x> + b > 0.
 
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, or CSR matrix, shape (n_points, d)
-    weights : ndarray of float32 or float64, or CSR array without duplicates, shape (n, d)
-    biases : ndarray of float64, shape (n,)
-    rows : ndarray of int, optional
-        Points to take, in this order; all by default.
-    threads : Threads
-    tile : int, optional
-        Points to a piece of work; changes nothing but speed.
-
-    Returns
-    -------
-    BitMatrix
-        Bit i of row r is on iff <w_i, x_r> + b_i > 0.
+    X is an array or CSR matrix, of which ``rows`` are taken (all by default); weights are an array, or a CSR array
+    without duplicates. ``tile``, the points per piece of work, changes nothing but speed.
 
     Examples
     --------
@@ -108,8 +95,6 @@ def sides(
     >>> from exactfit.network.sides import sides
     >>> sides(np.array([[0.1], [0.3]]), np.array([[3.0]]), np.array([-0.3])).to_bool().T
     array([[ True,  True]])
-    >>> sides(np.array([[0.5]]), np.array([[3.0]]), np.array([-1.5])).to_bool()
-    array([[False]])
     """
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
@@ -120,7 +105,11 @@ def sides(
     words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
     if n and n_points:
-        work = _filter(X, weights, biases, rows, words)
+        make: type[_Filter] = _SparseWeights
+        if not sp.issparse(weights):
+            make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
+            weights = np.require(weights, requirements=["C", "W"])
+        work = make(X, weights, biases, rows, words)
         step = tile or max(16, min(work.row_tile, TILE_ENTRIES // work.n_columns))
         pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
         with single_threaded_blas() if work.uses_blas else nullcontext():
@@ -131,27 +120,15 @@ def sides(
     return BitMatrix(words, n)
 
 
-def _filter(
-    X: Matrix, weights: Matrix, biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
-) -> _Filter:
-    """Return the filter that suits the hyperplanes."""
-    if sp.issparse(weights):
-        return _SparseWeights(X, weights, biases, rows, words)
-    make = _LowDimension if weights.shape[1] <= LOW_DIMENSION else _HighDimension
-    return make(X, np.require(weights, requirements=["C", "W"]), biases, rows, words)
-
-
 def is_small(n_points: int, n: int, d: int) -> bool:
-    """Whether products of few points are done before the compiler would be loaded."""
+    """Return whether products of few points are done before the compiler would be loaded."""
     return max(n_points, REFERENCE_ROWS) * n * d <= SMALL_WORK
 
 
 def plain_sides(points: Floats, weights: Matrix, biases: Floats) -> NDArray[np.bool_] | None:
-    """Sides by NumPy, SciPy and fractions alone, one row for each point; None if too many are left in doubt.
-
-    Summed in any order, with or without fused multiply-adds, d products and a bias err by at most (d + 2) u times the
-    sum of their sizes, of which at least half is found, and by what d products lose when they underflow.
-    """
+    """Return sides by NumPy, SciPy and fractions alone, one row for each point; None if too many are in doubt."""
+    # Summed in any order, with or without fused multiply-adds, d products and a bias err by at most (d + 2) u times
+    # the sum of their sizes, of which at least half is found, and by what d products lose when they underflow.
     lines, d = weights.astype(np.float64), weights.shape[1]
     with np.errstate(all="ignore"):
         sums = (lines @ points.T).T + biases
@@ -169,20 +146,20 @@ def plain_sides(points: Floats, weights: Matrix, biases: Floats) -> NDArray[np.b
 
 
 def _lone(weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Index of the only non-zero weight of each hyperplane, -1 where there are more or none."""
+    """Return the index of the only non-zero weight of each hyperplane, -1 where there are more or none."""
     nonzero = weights != 0
     return np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
 
 
 def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Zeros up to a full word along the last axis."""
+    """Pad with zeros up to a full word along the last axis."""
     padded = np.zeros((*values.shape[:-1], size), dtype=values.dtype)
     padded[..., : values.shape[-1]] = values
     return padded
 
 
 class _Filter(ABC):
-    """What both filters share: which rows to take, and where to write."""
+    """Points and hyperplanes, and the words that their sides are written to."""
 
     uses_blas: bool
     row_tile: int
@@ -194,10 +171,11 @@ class _Filter(ABC):
 
     @property
     def n_columns(self) -> int:
-        """How many features of a point are held at a time."""
+        """Number of features of a point that are held at a time."""
         return int(self.weights.shape[1])
 
     def take(self, start: int, stop: int) -> Floats:
+        """Return some of the points, dense."""
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
 
     @abstractmethod
@@ -206,7 +184,7 @@ class _Filter(ABC):
 
 
 class _SparseWeights(_Filter):
-    """Gather the features that hyperplanes look at, add, test and pack in one float64 kernel."""
+    """Filter of sparse hyperplanes: gather their features, add, test and pack in one float64 kernel."""
 
     uses_blas = False
     row_tile = 4096
@@ -224,7 +202,7 @@ class _SparseWeights(_Filter):
 
     @property
     def n_columns(self) -> int:
-        """How many features of a point are held at a time."""
+        """Number of features of a point that are held at a time."""
         return max(1, len(self.columns))
 
     def __call__(self, piece: tuple[int, int]) -> None:
@@ -244,7 +222,7 @@ class _SparseWeights(_Filter):
 
 
 class _LowDimension(_Filter):
-    """Project, test and pack in one float64 kernel."""
+    """Filter in few dimensions: project, test and pack in one float64 kernel."""
 
     uses_blas = False
     row_tile = 4096
@@ -267,20 +245,8 @@ class _LowDimension(_Filter):
             kernels.settle(tile, self.weights, self.biases, self.lone, 0, piece[0], self.words, open_bits)
 
 
-class _Products(Protocol):
-    """Float32 products of points with hyperplanes whose weights it was made with."""
-
-    def prepare(self, points: NDArray[np.float32]) -> Any:
-        """A tile of points, as ``multiply`` takes them."""
-        ...
-
-    def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
-        """Products with some hyperplanes, summed over blocks of at most ``FEATURE_BLOCK`` features, then over these."""
-        ...
-
-
 class _Gemm:
-    """Products of all features."""
+    """Float32 products of all features, summed over blocks of ``FEATURE_BLOCK`` of them, then over the blocks."""
 
     def __init__(self, weights: Parts) -> None:
         self.weights = dict(weights)
@@ -288,6 +254,7 @@ class _Gemm:
         self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, d, FEATURE_BLOCK)]
 
     def prepare(self, points: NDArray[np.float32]) -> Any:
+        """Return a tile of points as :meth:`multiply` takes them."""
         return points
 
     def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
@@ -302,12 +269,13 @@ class _Gemm:
 
 
 class _Nonzeros:
-    """Products of those features that are not zero."""
+    """Float32 products of those features of a point that are not zero, in blocks of as many."""
 
     def __init__(self, weights: Parts) -> None:
         self.lines = {low: np.ascontiguousarray(part.T) for low, part in weights}
 
     def prepare(self, points: NDArray[np.float32]) -> Any:
+        """Return the numbers of a tile of points that are not zero, as rows of a CSR matrix."""
         count = np.count_nonzero(points)
         starts, features = np.empty(len(points) + 1, dtype=np.int64), np.empty(count, dtype=np.int64)
         values = np.empty(count, dtype=np.float32)
@@ -323,7 +291,7 @@ class _Nonzeros:
 
 
 class _HighDimension(_Filter):
-    """Float32 products over blocks of features, around a reference point."""
+    """Filter in many dimensions: float32 products over blocks of features, around a reference point."""
 
     uses_blas = True
     row_tile = 256
@@ -338,7 +306,7 @@ class _HighDimension(_Filter):
         self.reference = np.zeros(self.weights.shape[1]) if many_zeros else self._reference()
         self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
         self.factors, self.norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        self.products: _Products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
+        self.products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
         d = len(self.columns)
         n_blocks = -(-d // FEATURE_BLOCK)
         self.summing = 1.01 * 3 * U64
@@ -346,7 +314,7 @@ class _HighDimension(_Filter):
         self.shift(self.biases)
 
     def _scaled_weights(self) -> Parts:
-        """Scaled to float32, as many hyperplanes at a time as are multiplied at a time; notes factors and norms."""
+        """Yield weights scaled to float32, as many at a time as are multiplied at a time; note factors and norms."""
         origin = np.zeros_like(self.reference)
         for part in self.parts():
             scaled = np.zeros((part.stop - part.start, len(self.columns)), dtype=np.float32)
@@ -356,12 +324,12 @@ class _HighDimension(_Filter):
             yield part.start, scaled
 
     def parts(self) -> list[slice]:
-        """The hyperplanes, full words of them, as many at a time as are multiplied at a time."""
+        """Return slices of hyperplanes, in full words, as many at a time as are multiplied at a time."""
         lows = range(0, self.n_padded, COLUMN_TILE)
         return [slice(low, min(low + COLUMN_TILE, self.n_padded)) for low in lows]
 
     def shift(self, biases: Floats) -> None:
-        """Take these biases: t = b + <w, c> in scaled units, and how far it may be off."""
+        """Take these biases: t = b + <w, c> in scaled units, and a bound of its error."""
         self.biases = biases
         shifted, errors = biases.copy(), np.zeros(len(biases))
         if self.reference.any():
@@ -371,7 +339,7 @@ class _HighDimension(_Filter):
             self.doubts = _pad(errors + self.summing * np.abs(shifted), self.n_padded) * self.factors
 
     def _reference(self) -> Floats:
-        """A point in the middle of the data, so that a common offset does not blunt the bound."""
+        """Return a point in the middle of the data, so that a common offset does not blunt the bound."""
         if len(self.sample) < REFERENCE_ROWS:
             return np.zeros(self.weights.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -379,13 +347,13 @@ class _HighDimension(_Filter):
         return middle if np.isfinite(middle).all() else np.zeros_like(middle)
 
     def _sample(self) -> Floats:
-        """Some rows from all over the data, none if there are few."""
+        """Return some rows from all over the data, none if there are few."""
         count = self.X.shape[0] if self.rows is None else len(self.rows)
         chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
         return dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
 
     def _columns(self) -> NDArray[np.int64]:
-        """The columns to take: all but those in which all points agree, where looking for these is worth it."""
+        """Return the columns to take: all but those in which all points agree, where looking for these pays."""
         every = np.arange(self.weights.shape[1])
         if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
             return every
@@ -413,7 +381,7 @@ class _HighDimension(_Filter):
     def decide(
         self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
     ) -> None:
-        """Sides of a tile of points and some hyperplanes, from their products."""
+        """Write the sides of a tile of points and some hyperplanes, from their products."""
         open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
         tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
         first_word = part.start // WORD_BITS

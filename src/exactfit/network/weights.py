@@ -1,7 +1,7 @@
-"""Weights of a layer, of every kind that a :class:`~exactfit.Network` holds, and exact sums of whole ones.
+"""Weights of a layer, of every kind that a :class:`~exactfit.Network` holds, and exact sums of integer ones.
 
-Floating-point numbers are whole numbers over a power of two. Sums and products with whole numbers keep that power, so
-that layers of integer weights never round, whatever real numbers come in.
+Floating-point numbers are integers over a power of two. Sums and products with integers keep that power, so that layers
+of integer weights never round, whatever real numbers come in.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from .bits import BitMatrix, n_words
 Objects = NDArray[np.object_]
 
 DIGITS = 53  # binary digits of a float64
+THREADED_WORDS = 2**19  # fewer words are weighed faster than they are shared out among threads
 
 
 def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Objects:
-    """Python numbers as an object array; NumPy must not turn them into its own.
+    """Return Python numbers as an object array; NumPy must not turn them into its own.
 
     Examples
     --------
@@ -43,31 +44,14 @@ def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Objects:
 
 @dataclass(frozen=True, eq=False)
 class Dyadic:
-    """The numbers ``numerators / 2**shift``, exactly.
-
-    Parameters
-    ----------
-    numerators : ndarray of Python integers, shape (points, units)
-    shift : int
-        Zero or more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.network.weights import Dyadic
-    >>> halves = Dyadic.of(np.array([[0.5, -3.0]]))
-    >>> halves.numerators, halves.shift
-    (array([[1, -6]], dtype=object), 1)
-    >>> halves.affine(np.array([[7, 2]], dtype=object), np.array([10], dtype=object)).numbers()
-    array([[Fraction(15, 2)]], dtype=object)
-    """
+    """The numbers ``numerators / 2**shift``, exactly: Python integers of shape (points, units), shift >= 0."""
 
     numerators: Objects
     shift: int
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> Dyadic:
-        """Floating-point numbers, or whole numbers of any kind, as they are."""
+        """Return floating-point numbers, or integers of any kind, as they are."""
         if values.dtype.kind != "f":
             return cls(values.astype(object), 0)
         if not np.isfinite(values).all():
@@ -77,68 +61,52 @@ class Dyadic:
         return cls(digits.astype(object) << (exponents + shift).astype(object), shift)
 
     def affine(self, weights: Objects, bias: Objects) -> Dyadic:
-        """``weights @ self + bias`` for whole weights and biases, one row per point."""
-        out = np.empty((len(self.numerators), len(weights)), dtype=object)
-        columns = self.numerators.T
+        """Return ``weights @ self + bias`` for integer weights and biases, one row per point."""
+        out, columns = np.empty((len(self.numerators), len(weights)), dtype=object), self.numerators.T
         for unit, (row, constant) in enumerate(zip(weights, bias, strict=True)):
-            total: Any = _whole(constant) << self.shift
+            if constant != int(constant):
+                raise ValueError(f"a layer of integer weights has integer biases, got {constant}")
+            total: Any = int(constant) << self.shift
             for index in np.flatnonzero(row):
                 total = total + columns[index] * row[index]
             out[:, unit] = total
         return Dyadic(out, self.shift)
 
     def clipped(self) -> Dyadic:
-        """Zero where negative."""
+        """Return zero where these are negative."""
         return Dyadic(np.maximum(self.numerators, 0), self.shift)
 
     def numbers(self) -> Objects:
-        """Python integers or, where these will not do, fractions."""
+        """Return Python integers or, where these will not do, fractions."""
         if not self.shift:
             return self.numerators
-        whole = 1 << self.shift
         values = self.numerators.ravel().tolist()
-        return object_array([Fraction(value, whole) for value in values], self.numerators.shape)
-
-
-def _whole(constant: Any) -> int:
-    if constant != int(constant):
-        raise ValueError(f"a layer of integer weights has whole biases, got {constant}")
-    return int(constant)
+        return object_array([Fraction(value, 1 << self.shift) for value in values], self.numerators.shape)
 
 
 def odd_parts(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Finite floating-point numbers as ``odd * 2**exponent``; zero as 0 * 2**0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.network.weights import odd_parts
-    >>> odd_parts(np.array([0.75, -12.0, 0.0]))
-    (array([ 3, -3,  0]), array([-2,  2,  0]))
-    """
+    """Return finite floating-point numbers as ``odd * 2**exponent``; zero as 0 * 2**0."""
     mantissas, exponents = np.frexp(values.astype(np.float64))
-    whole = np.ldexp(mantissas, DIGITS).astype(np.int64)
-    zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    zeros = np.where(whole == 0, 0, zeros).astype(np.int64)
-    return whole >> zeros, np.where(whole == 0, 0, exponents - DIGITS + zeros).astype(np.int64)
-
-
-WORTH_THREADS = 2**19  # words; fewer are weighed faster than they are shared out
+    digits = np.ldexp(mantissas, DIGITS).astype(np.int64)
+    # digits & -digits is the lowest bit that is set: a power of two, whose exponent frexp tells.
+    zeros = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    zeros = np.where(digits == 0, 0, zeros).astype(np.int64)
+    return digits >> zeros, np.where(digits == 0, 0, exponents - DIGITS + zeros).astype(np.int64)
 
 
 class _Matrix:
-    """A matrix of weights, in an array of its numbers unless it says otherwise; shows its size, not its numbers."""
+    """A matrix of weights, in an array ``values`` unless a subclass says otherwise."""
 
     values: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
+        """Number of units and of inputs."""
         return self.values.shape[0], self.values.shape[1]
 
     @property
     def n_nonzero(self) -> int:
-        """Weights other than zero."""
+        """Number of weights other than zero."""
         return int(np.count_nonzero(self.values))
 
     def __repr__(self) -> str:
@@ -162,11 +130,11 @@ class Dense(_Matrix):
     kind = "dense"
 
     def take(self, units: NDArray[Any]) -> Dense:
-        """Some of the units."""
+        """Return some of the units."""
         return Dense(self.values[units])
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
+        """Return the numbers, for a digest or a file."""
         return {"values": self.values}
 
 
@@ -188,20 +156,20 @@ class Masks(_Matrix):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
+        """Number of units and of inputs."""
         return self.bits.words.shape[1], self.bits.n_bits
 
     @property
     def n_nonzero(self) -> int:
-        """Weights other than zero."""
+        """Number of weights other than zero."""
         return int(np.bitwise_count(self.bits.words).sum())
 
     def take(self, units: NDArray[Any]) -> Masks:
-        """Some of the units."""
+        """Return some of the units."""
         return Masks(self.bits.take(units), self.sign)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
+        """Return the numbers, for a digest or a file."""
         meta = np.array([self.bits.n_bits, self.sign], dtype=np.int64)
         return {"words": self.bits.words, "bits_sign": meta}
 
@@ -224,27 +192,27 @@ class WeightedMasks(_Matrix):
 
     @cached_property
     def planes(self) -> NDArray[np.uint64]:
-        """The weights bit by bit, packed as patterns are: shape (units, 8, words)."""
+        """Weights bit by bit, packed as patterns are: shape (units, 8, words)."""
         planes = np.empty((len(self.values), PLANES, n_words(self.values.shape[1])), dtype=np.uint64)
         for weights, packed in zip(self.values, planes, strict=True):
             weight_planes(weights, packed)
         return planes
 
     def take(self, units: NDArray[Any]) -> WeightedMasks:
-        """Some of the units."""
+        """Return some of the units."""
         return WeightedMasks(self.values[units], self.sign)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
+        """Return the numbers, for a digest or a file."""
         return {"values": self.values, "sign": np.array([self.sign], dtype=np.int64)}
 
 
 def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: Threads = SERIAL) -> NDArray[np.int32]:
-    """<weights, bits> of every column of word-major patterns."""
+    """Return <weights, bits> for every column of word-major patterns."""
     planes = np.empty((PLANES, len(words)), dtype=np.uint64)
     weight_planes(weights, planes)
     out = np.empty(words.shape[1], dtype=np.int32)
-    if words.size <= WORTH_THREADS:
+    if words.size <= THREADED_WORDS:
         weigh(words, 0, len(out), planes, out)
     else:
         parts = split(0, len(out), threads.count)
@@ -269,23 +237,23 @@ class Sparse(_Matrix):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Units and inputs."""
+        """Number of units and of inputs."""
         return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     @property
     def n_nonzero(self) -> int:
-        """Weights other than zero."""
+        """Number of weights other than zero."""
         return int(self.matrix.count_nonzero())
 
     @cached_property
     def rows(self) -> Any:
-        """The matrix with the entries of every row in order, each of them once."""
+        """The matrix with the entries of every row in order, each once."""
         csr = sp.csr_array(self.matrix, copy=True)
         csr.sum_duplicates()
         return csr
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
+        """Return the numbers, for a digest or a file."""
         csr = self.rows
         return {
             "data": csr.data,
@@ -299,8 +267,8 @@ class Sparse(_Matrix):
 class Integers(_Matrix):
     """Weights as Python integers of any size: an object array of shape (units, inputs).
 
-    Nothing is ever rounded: floating-point inputs are whole numbers over a power of two, and so are
-    all values in a chain of such layers (``network.weights.Dyadic``); biases are whole too.
+    Nothing is ever rounded: floating-point inputs are integers over a power of two, and so are all values in a chain
+    of such layers; biases are integers too.
 
     Examples
     --------
@@ -313,7 +281,7 @@ class Integers(_Matrix):
     kind = "integers"
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The numbers, for a digest or a file."""
+        """Return the numbers, for a digest or a file."""
         return {"text": integers_to_text(self.values), "shape": np.array(self.shape, dtype=np.int64)}
 
 
@@ -321,19 +289,18 @@ Weights = Dense | Masks | WeightedMasks | Sparse | Integers
 
 
 def integers_to_text(values: NDArray[np.object_]) -> NDArray[np.uint8]:
-    """Python integers as hexadecimal text in bytes."""
-    return np.frombuffer(
-        " ".join(f"{operator.index(value):x}" for value in values.ravel().tolist()).encode(), dtype=np.uint8
-    )
+    """Return Python integers as hexadecimal text in bytes."""
+    text = " ".join(f"{operator.index(value):x}" for value in values.ravel().tolist())
+    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def text_to_integers(text: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """The inverse of :func:`integers_to_text`."""
+    """Return the integers of :func:`integers_to_text`."""
     return object_array([int(part, 16) for part in text.tobytes().decode("ascii").split()], shape)
 
 
 def weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
-    """Weights of a kind from their :meth:`tensors`."""
+    """Make weights of a kind from their ``tensors``."""
     if kind == "dense":
         return Dense(tensors["values"])
     if kind == "masks":
@@ -351,13 +318,11 @@ def weights_from(kind: str, tensors: Mapping[str, NDArray[Any]]) -> Weights:
 
 
 def _csr_from(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> Any:
-    """A CSR matrix of parts that may come from anywhere.
-
-    SciPy's compiled code believes them, and its own full check passes over an ``indptr`` whose last entry
-    is not positive: one wild number, and it reads and writes beyond the end of an array.
-    """
-    whole = all(part.dtype == np.int64 and part.ndim == 1 for part in (indices, indptr, shape))
-    if not whole or data.ndim != 1 or len(shape) != 2 or min(shape) < 0:
+    """Make a CSR matrix of parts that may come from anywhere."""
+    # SciPy's compiled code believes them, and its own full check passes over an indptr whose last entry is not
+    # positive: one wild number, and it reads and writes beyond the end of an array.
+    are_lists = all(part.dtype == np.int64 and part.ndim == 1 for part in (indices, indptr, shape))
+    if not are_lists or data.ndim != 1 or len(shape) != 2 or min(shape) < 0:
         raise ValueError("a sparse layer needs numbers, int64 indices and a shape")
     rows, columns = (int(size) for size in shape)
     starts = len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == len(indices) == len(data)

@@ -22,7 +22,7 @@ from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD
 from ..network.detector_network import LARGEST_LIMIT
-from ..network.parts import SwitchedNetwork
+from ..network.network import SwitchedNetwork
 from ..options import LAWS
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change
@@ -270,7 +270,7 @@ def _check_detectors(model: InterpolatingClassifier) -> None:
     assert detectors is not None
     refuse_unless(bool((detectors.spans > 0).all()), "its network has a detector with a limit that is not positive")
     refuse_unless(_speaks_of(n_labels, network.decoder), f"its network does not decide between its {n_labels} labels")
-    owners = np.asarray(detectors.classes)[detectors.owners]
+    owners = np.asarray(detectors.classes)[detectors.outputs]
     fits = detectors.speak_once and np.array_equal(owners, model.trace_.detector_classes)
     refuse_unless(fits, "its network and its trace have different detectors")
 

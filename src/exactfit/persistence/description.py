@@ -19,7 +19,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import Activation, as_activation
-from ..network.parts import SwitchedNetwork
+from ..network.network import SwitchedNetwork
 from ..outcome import Outcome
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change, Repair
@@ -229,6 +229,9 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
         return _decode_table(classifier, header["table"], under("table.", tensors))
     network = Network.from_parts(header["network"], under("network.", tensors), look_up)
     check_network(network)
+    # What the constructions make is read back here, once.
+    if network.detectors is not None and network.detectors.speak_once:
+        network = network.detectors
     if kind == "network":
         return network
     refuse_unless(

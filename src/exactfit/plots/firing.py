@@ -18,7 +18,6 @@ from .._support.processes import write_whole
 from ..construct import Recipe, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network.detector_network import DetectorNetwork
-from ..network.sides import sides
 from .plane import Floats, Picture, draw_balls, hyperplanes_of, network_of, trace_of
 from .regions import plot_cells, plot_regions
 from .style import GREY, INK, LINES, axes_for, color, documented, need_matplotlib, style, tint
@@ -67,14 +66,14 @@ def plot_detector(
     """
     picture, found, trace, k = _read(model, X, y, resolution, detector)
     one = found.take(np.array([k]), found.limits[[k]])
-    heights, counts = one.heights(picture.grid)[0], one.heights(picture.points)[0]
-    limit, own_class = found.limits[k], int(found.classes[found.owners[k]])
+    heights, counts = one.counts(picture.grid)[0], one.counts(picture.points)[0]
+    limit, own_class = found.limits[k], int(found.classes[found.outputs[k]])
     new = (counts < limit) & (picture.codes == own_class)
     # Points of the class that earlier detectors of it fire on.
-    earlier = np.flatnonzero(found.owners[:k] == found.owners[k])
+    earlier = np.flatnonzero(found.outputs[:k] == found.outputs[k])
     old = np.zeros(len(picture.points), dtype=bool)
     if len(earlier):
-        fires = found.take(earlier, found.limits[earlier]).heights(picture.points) < found.limits[earlier][:, None]
+        fires = found.take(earlier, found.limits[earlier]).counts(picture.points) < found.limits[earlier][:, None]
         old = fires.any(axis=0) & (picture.codes == own_class)
     with axes_for(ax, picture.size) as own:
         # White where the detector is silent, stronger the lower its count.
@@ -160,7 +159,7 @@ def plot_limit_shape(
     picture, found, trace, k = _read(model, X, y, resolution, detector)
     if trace is None:
         raise ParameterError("this needs the anchor: give the classifier or construction with its training data")
-    anchor, numbers = int(trace.anchors[k]), _widths(widths, found.first.n_units)
+    anchor, numbers = int(trace.anchors[k]), _widths(widths, found.n_hyperplanes)
     rest = picture.codes != picture.codes[anchor]
     away = float(np.linalg.norm(picture.points[rest] - picture.points[anchor], axis=1).min())
     # The same picture, large enough for the ball.
@@ -203,12 +202,12 @@ def _prefix_counts(
     points: Floats, found: DetectorNetwork, anchor: Floats, widths: list[int]
 ) -> list[NDArray[np.int64]]:
     """Count the bits off at the anchor and on at each point, of the first n hyperplanes for each n."""
-    mask = ~sides(anchor[None, :], found.planes, found.first.bias).to_bool()[0]
+    mask = ~found.bits(anchor[None, :]).to_bool()[0]
     # All widths from one evaluation: the first n hyperplanes of a network are those of the narrower one.
     counts = np.empty((len(widths), len(points)), dtype=np.int64)
     for start in range(0, len(points), GRID_TILE):
         tile = slice(start, start + GRID_TILE)
-        on = sides(points[tile], found.planes, found.first.bias).to_bool() & mask
+        on = found.bits(points[tile]).to_bool() & mask
         for j, n in enumerate(widths):
             counts[j, tile] = on[:, :n].sum(axis=1)
     return list(counts)

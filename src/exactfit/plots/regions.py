@@ -137,7 +137,7 @@ def _decide(model: Any, grid: Floats, classes: tuple[Any, ...]) -> Codes:
 def _fires(network: Network, grid: Floats) -> NDArray[np.bool_]:
     """Table of the grid's points at which each detector fires, shape (n_detectors, n_points)."""
     found, tiles = DetectorNetwork.of(network), range(0, len(grid), GRID_TILE)
-    fires = [found.heights(grid[start : start + GRID_TILE]) < found.limits[:, None] for start in tiles]
+    fires = [found.counts(grid[start : start + GRID_TILE]) < found.limits[:, None] for start in tiles]
     return np.concatenate(fires, axis=1)
 
 

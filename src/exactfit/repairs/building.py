@@ -19,7 +19,7 @@ from ..construct.patterns import rounded
 from ..data import Codes, Matrix, Points, Rows, conflict_pairs, conflicts, data_digest, refuse_other_features
 from ..exceptions import ContradictoryLabelsError
 from ..network import Network
-from ..network.parts import SwitchedNetwork
+from ..network.network import SwitchedNetwork
 from ..options import FORMATS
 from .counts import count_patches, lowered_counts
 from .models import Model, SpotChecks

@@ -186,7 +186,7 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
     anchor a only bits of hyperplanes turn whose |<w, a> + b|, less what rounding loses, is at most r |w|.
     """
     found = DetectorNetwork.of(network)
-    weights, biases = found.planes.astype(np.float64), found.first.bias
+    weights, biases = found.normals.astype(np.float64), found.biases
     norms, within = facts_of(weights).norms, np.zeros(len(anchors))
     unit = 8.0 * (weights.shape[1] + 16) * form.unit
     for place, point in enumerate(points):
@@ -208,7 +208,7 @@ def lowered_counts(
 ) -> tuple[Patches, NDArray[np.intp]]:
     """Patches with limits over some further points of other labels too, and the places of those that can still fire."""
     found = DetectorNetwork.of(patches.network)
-    planes = Hyperplanes(found.planes, found.first.bias)
+    planes = Hyperplanes(found.normals, found.biases)
     bits = patterns_of(X, planes, _in_format(given), threads)
     limits = found.limits.copy()
     for place, code in enumerate(patches.codes):
@@ -217,6 +217,6 @@ def lowered_counts(
             least, _ = count_range(bits.take(rest), counted_with(found, place).astype(np.int8))
             limits[place] = min(limits[place], int(least.min()))
     kept = np.flatnonzero(limits > found.floors)
-    units = Layer(found.weights.take(kept), limits[kept], THRESHOLD)
+    units = Layer(found.counters.take(kept), limits[kept], THRESHOLD)
     network, anchors = with_units(patches.network, units, patches.codes[kept]), patches.anchors[kept]
     return with_radii(network, anchors, given.points(anchors), given.form), kept

@@ -30,15 +30,14 @@ from .._kernels.distances import pair_squares
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
 from .._kernels.rows import squared_norms
 from .._support.parameters import check_number, shown
-from ..construct.construction import output_layer
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, ParameterError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import THRESHOLD
+from ..network.detector_network import DetectorNetwork, output_layer, side_by_side
 from ..network.network import InputMap
-from ..network.parts import side_by_side
 
 KINDS = ("ball", "mask", "weighted")
 CENTRES_AT_ONCE = 1024  # centres in one product with a tile of points
@@ -134,7 +133,7 @@ def joined_patches(old: Patches, new: Patches) -> Patches:
     names = ("anchors", "fires_within", "silent_beyond")
     facts = [np.concatenate([getattr(old, name), getattr(new, name)]) for name in names]
     if not old.are_balls:
-        return Patches(side_by_side([old.network, new.network]), *facts)
+        return Patches(side_by_side([DetectorNetwork.of(old.network), DetectorNetwork.of(new.network)]), *facts)
     weights = np.concatenate([_ball_weights(old), _ball_weights(new)])
     bias = np.concatenate([part.network.layers[-2].bias for part in (old, new)])
     units = Layer(Dense(weights), bias, THRESHOLD)

@@ -16,7 +16,7 @@ from ..certificate import Certificate, certify, data_digest
 from ..construct.patterns import rounded
 from ..data import Codes, Floats, Matrix, as_labels, validated, validated_pair
 from ..exceptions import ConstructionError, DataError, ParameterError
-from ..network.parts import overruled
+from ..network.network import overruled
 from .building import HeldOut, PatchRecipe, Repair, RepairExplanation, RepairReport, stacked
 from .models import read_model
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exactfit.construct import Recipe, fixed_width
-from exactfit.network.parts import side_by_side
+from exactfit.network.detector_network import side_by_side
 
 
 def some_networks(count: int, detectors: str, seed: int = 0):
