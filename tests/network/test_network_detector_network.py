@@ -264,5 +264,5 @@ def test_a_foreign_network_of_the_form_keeps_its_digest_in_files(tmp_path):
 def test_parts_that_do_not_fit_are_refused():
     found = DetectorNetwork.of(by_hand(MASKS, [2, 1, 3, 1], [[1, 1, 1, 1]], Decoder("sign", (1, 0))))
     for part in ({"limits": found.limits[1:]}, {"biases": found.biases[1:]}, {"outputs": found.outputs[1:]}):
-        with pytest.raises(ValueError, match="detectors|limits"):
+        with pytest.raises(ValueError, match=r"detectors|limits"):
             replace(found, **part)

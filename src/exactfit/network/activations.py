@@ -145,6 +145,9 @@ def as_activation(given: str | Activation | Callable[[Floats], Any]) -> Activati
     return Activation(name, given)
 
 
+DecoderKind = Literal["sign", "one_hot", "nearest", "argmax"]
+
+
 @dataclass(frozen=True)
 class Decoder:
     """Rule by which outputs become a class index.
@@ -173,7 +176,7 @@ class Decoder:
     array([ 0, -1])
     """
 
-    kind: Literal["sign", "one_hot", "nearest", "argmax"]
+    kind: DecoderKind
     classes: tuple[int, ...]
     levels: tuple[float, ...] = ()
 

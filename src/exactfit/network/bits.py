@@ -82,10 +82,8 @@ class BitMatrix:
     def of_lines(
         cls, lines: Sequence[Words], n_bits: int, rows: NDArray[np.intp] | None = None, over: Map = map
     ) -> BitMatrix:
-        """The first ``n_bits`` bits of lines with a word of every row each: of all rows, or of some, in this order.
-
-        Written once: of many rows another copy takes as long as a part of a fit. ``over`` maps, perhaps on threads.
-        """
+        """Join lines with a word of every row each, of all rows or of some; ``over`` maps, perhaps on threads."""
+        # Written once: of many rows another copy takes as long as a part of a fit.
         count = n_words(n_bits)
         words = np.empty((count, len(lines[0]) if rows is None else len(rows)), dtype=np.uint64)
 

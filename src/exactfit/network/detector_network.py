@@ -221,7 +221,7 @@ class DetectorNetwork(Network):
 
     @cached_property
     def spans(self) -> Floats:
-        """What slack is relative to: limit - floor, so that it is 1 at most."""
+        """Largest gap possible, limit - floor: slack is relative to it, and so 1 at most."""
         return np.asarray(self.limits - self.floors, dtype=np.float64)
 
     @property

@@ -366,19 +366,6 @@ class SwitchedNetwork:
         With the decoder ``"one_hot"``: it decides where patches of exactly one class fire.
     model : Network or None
         None for a model that is not a chain of layers: then this holds the patches only, and cannot decide.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.network import Decoder, Dense, Layer, Network
-    >>> from exactfit.network.activations import THRESHOLD
-    >>> from exactfit.network.network import SwitchedNetwork
-    >>> model = Network((Layer(Dense(np.array([[0.0], [1.0]])), np.zeros(2), None),), Decoder("argmax", (0, 1)))
-    >>> above_two = Layer(Dense(np.array([[1.0]])), np.array([-2.0]), THRESHOLD)
-    >>> output = Layer(Dense(np.array([[1.0], [0.0]])), np.zeros(2), None)
-    >>> patches = Network((above_two, output), Decoder("one_hot", (0, 1)))
-    >>> SwitchedNetwork(patches, model).decide(np.array([[-1.0], [1.0], [3.0]]))
-    array([0, 1, 0])
     """
 
     patches: Network

@@ -1,41 +1,12 @@
 """The side of each hyperplane that each point is on, decided exactly.
 
-:func:`sides` answers, for every point x and hyperplane (w, b), whether
-<w, x> + b > 0 as exact arithmetic on the stored numbers would; a point on the
-hyperplane belongs to the off side. So the answer cannot depend on batches,
-threads, BLAS, memory layout or the order of rows.
+:func:`sides` answers, for every point x and hyperplane (w, b), whether <w, x> + b > 0 as exact arithmetic on the stored
+numbers would; a point on the hyperplane belongs to the off side. So the answer cannot depend on batches, threads, BLAS,
+memory layout or the order of rows.
 
-How. A fast filter computes every entry with a proven bound of its error, and leaves
-those entries in doubt whose size does not exceed it; ``settle`` decides these in
-float64, then with compensated sums, then in exact integers.
-
-The filter in many dimensions (float32 products). Let c be any reference point and
-t = b + <w, c>, so that <w, x> + b = <w, x - c> + t. Rows x - c and w are scaled by
-powers of two to largest entry in [1/2, 1), which is exact, and rounded to float32:
-relative error at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most
-2^-126 in absolute value where float32 underflows. Features are cut into blocks of at
-most K = 256; a block's dot product, summed in float32 in any order, with or without
-fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|, and adding up the m blocks,
-in float32 as well, by at most m u of the same sum. By Cauchy-Schwarz all of this is at
-most 1.01 (K + m + 3) u |w| |x - c| in scaled units, since (K + m) u is below 1/1000 up
-to millions of features; the underflows, at most 4 d 2^-126, vanish in it because both
-scaled norms are at least 1/2. Adding t in float64 errs by at most
-2 2^-53 (|w| |x - c| + |t|) (1.01 covers the higher order), and t itself carries the bound
-that ``shift_biases`` gives.
-Columns in which all points agree are left out: with c_j = x_j they add exactly nothing.
-Products come from a GEMM, with c in the middle of the data; or, where most of the data are
-zeros, c = 0 and only what is not zero is multiplied, in blocks of K such features of a point.
-Norms are rounded up. Rows whose scale leaves float64's range have infinite norm,
-hence all their entries are in doubt; so are results that are not finite.
-
-In at most 16 dimensions a float64 kernel does all in one go: d products and d
-additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| + |b|).
-
-Sparse hyperplanes are summed in float64 too, over the k features that each looks at: the same
-bound holds with k in place of d. Points are never made dense but in the columns that some hyperplane looks at.
-
-A few points do without kernels as long as the compiler is not loaded, which takes longer
-than they do: NumPy's float64 products, then fractions for what these leave in doubt.
+A fast filter (one class for each kind of hyperplanes, with the proof of its bound) computes every entry with a bound of
+its error, and leaves those entries in doubt whose size does not exceed it; ``settle`` decides these in float64, then
+with compensated sums, then in exact integers.
 """
 
 from __future__ import annotations
@@ -98,6 +69,8 @@ def sides(
     """
     n_points = X.shape[0] if rows is None else len(rows)
     n, d = weights.shape
+    # A few points do without kernels as long as the compiler is not loaded, which takes longer than they do: NumPy's
+    # float64 products, then fractions for what these leave in doubt.
     if not is_loaded() and is_small(n_points, n, d):
         few = plain_sides(dense_rows(X, slice(None) if rows is None else rows), weights, biases)
         if few is not None:
@@ -183,6 +156,8 @@ class _Filter(ABC):
         """Write the sides of some points."""
 
 
+# The bound is that of few dimensions, with k in place of d where a hyperplane looks at k features. Points are never
+# made dense but in the columns that some hyperplane looks at.
 class _SparseWeights(_Filter):
     """Filter of sparse hyperplanes: gather their features, add, test and pack in one float64 kernel."""
 
@@ -221,6 +196,8 @@ class _SparseWeights(_Filter):
             kernels.settle_sparse(tile, columns, self.planes, start, self.words, open_bits)
 
 
+# Proof of the bound: d products and d additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| +
+# |b|).
 class _LowDimension(_Filter):
     """Filter in few dimensions: project, test and pack in one float64 kernel."""
 
@@ -231,11 +208,11 @@ class _LowDimension(_Filter):
         super().__init__(*args)
         self.lone = _lone(self.weights)
         self.lines = self.weights.astype(np.float64)
-        share = 1.01 * (self.lines.shape[1] + 2) * U64
+        unit = 1.01 * (self.lines.shape[1] + 2) * U64
         with np.errstate(over="ignore"):
             # The product may underflow; the least number on top makes it an upper bound again.
-            self.slopes = share * np.abs(self.lines).sum(axis=1) + 5e-324
-            self.doubts = share * np.abs(self.biases)
+            self.slopes = unit * np.abs(self.lines).sum(axis=1) + 5e-324
+            self.doubts = unit * np.abs(self.biases)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         tile = self.take(*piece)
@@ -290,6 +267,20 @@ class _Nonzeros:
         return total
 
 
+# Proof of the bound. Let c be any reference point and t = b + <w, c>, so that <w, x> + b = <w, x - c> + t. Rows x - c
+# and w are scaled by powers of two to largest entry in [1/2, 1), which is exact, and rounded to float32: relative error
+# at most u = 2^-24 an entry (2^-24 + 2^-53 for x - c), or at most 2^-126 in absolute value where float32 underflows.
+# Features are cut into blocks of at most K = 256; a block's dot product, summed in float32 in any order, with or
+# without fused multiply-adds, errs by at most gamma_K sum |x_j| |w_j|, and adding up the m blocks, in float32 as well,
+# by at most m u of the same sum. By Cauchy-Schwarz all of this is at most 1.01 (K + m + 3) u |w| |x - c| in scaled
+# units, since (K + m) u is below 1/1000 up to millions of features; the underflows, at most 4 d 2^-126, vanish in it
+# because both scaled norms are at least 1/2. Adding t in float64 errs by at most 2 2^-53 (|w| |x - c| + |t|) (1.01
+# covers the higher order), and t itself carries the bound that ``shift_biases`` gives.
+#
+# Columns in which all points agree are left out: with c_j = x_j they add exactly nothing. Products come from a GEMM,
+# with c in the middle of the data; or, where most of the data are zeros, c = 0 and only what is not zero is multiplied,
+# in blocks of K such features of a point. Norms are rounded up. Rows whose scale leaves float64's range have infinite
+# norm, hence all their entries are in doubt; so are results that are not finite.
 class _HighDimension(_Filter):
     """Filter in many dimensions: float32 products over blocks of features, around a reference point."""
 
