@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,11 @@ from .layers import ChainLayer, facts_of
 
 Pair = tuple[Floats, Floats, Floats]  # high, low, radius
 Row = tuple[list[int], list[int]]  # weights other than zero, and the inputs that they belong to
+Column = tuple[NDArray[Any], int]  # numbers of one unit, one for each point, and the largest absolute value
 
 U = 2.0**-53  # unit roundoff of float64
 NEARLY_ONE = 1.0 - 2.0**-50  # a few roundings less than one
-LARGEST_SHARE = 0.25  # gamma_k is bounded while k u is at most this, see paper_form
+LARGEST_GAMMA = 0.25  # gamma_k is bounded while k u is at most this, see paper_form
 HUGE = 2.0**990  # beyond it a pair is given up: Dekker's splitting might overflow
 UNDERFLOW = 2.0**-1020  # more than a sum of underflowing products loses, for each term
 FITS = 2**62  # integers below it stay in int64, and so does the sum of two
@@ -40,7 +41,7 @@ FITS = 2**62  # integers below it stay in int64, and so does the sum of two
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """Centres and radii of shape (units, points), and what bounds need to know of every point."""
+    """Centres and radii of shape (units, points), and facts about each point that bounds need."""
 
     values: Floats
     errors: Floats
@@ -48,7 +49,7 @@ class Enclosure:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing is known any more."""
+        """Whether nothing is known any more: every radius is infinite."""
         return not np.isfinite(self.facts.norms).any() and bool(self.errors.size) and not np.isfinite(self.errors).any()
 
 
@@ -56,7 +57,7 @@ Look = Callable[[int, Enclosure], None]
 
 
 def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
-    """Points of a tile, of shape (points, features), as the first layer receives them."""
+    """Return points of a tile, of shape (points, features), as the first layer receives them."""
     n, d = tile.shape
     values = np.zeros((d + squared, n))
     values[:d] = tile.T
@@ -68,7 +69,7 @@ def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
 
 
 def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
-    """Sums of a layer, before its activation; the facts are still those of its inputs. Uses up the signal's errors."""
+    """Return the sums of a layer, with the facts of its inputs. Overwrites the signal's errors."""
     terms = np.minimum(signal.facts.terms, layer.n_terms)
     factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
     enclosures.spread(signal.values, signal.errors, factors)
@@ -80,41 +81,39 @@ def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
 def run(
     chain: Sequence[ChainLayer], signal: Enclosure, form: Format, look: Look = lambda index, sums: None
 ) -> Enclosure:
-    """Enclosures of all outputs; stops early where nothing is known any more. ``look`` sees every layer's sums.
-
-    For a format with unit roundoff u and smallest normal number eta (see ``paper_form``), every
-    signal a of every point is enclosed: a centre v and a radius e such that |v - a| <= e and
-    |v - a'| <= e for the exact signal a and for the signal a' of every evaluation in the format
-    (after rounding points and weights to it; in any order; fused or not; underflow gradual or
-    flushed). All points enter with e = 0: rounding them is paid for below.
-
-    Claim. Let a unit have weights w and bias b, let at most K of its products be other than zero,
-    gamma = gamma_(K+5) of the format plus that of float64, and v' = <w, v> + b as evaluated here, in
-    float64. Then v' is a centre for the unit's sum with the radius
-
-        sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
-
-    Proof. The exact sum is within sum |w_j| e_j of <w, v> + b. An evaluation adds up products of
-    a'_j, |a'_j| <= |v_j| + e_j and |a'_j - v_j| <= e_j: by ``paper_form`` the K products and the bias pass through
-    at most K + 3 roundings each, hence it is within sum |w_j| e_j + gamma_(K+3) (sum |w_j| |a'_j| + |b|) of
-    <w, v> + b, but for underflow. Each rounding may add up to eta where it underflows: to w_j, which
-    costs eta |a'_j|; to a'_j, eta |w_j|; to K products, K sums and b. All that grows by less than 4/3, so it is
-    less than 2 eta times the last bracket. The evaluation here obeys the same with the constants of
-    float64, and adding the two is what the claim does, with a factor of two to spare for underflow.
-
-    The two units left over between K + 3 and K + 5 and a factor 1 + (inputs + 32) 2^-52 pay for the
-    rounding of the bound itself: a sum of that many numbers >= 0. Since the radius is at least
-    gamma (sum |w_j| (|v_j| + e_j) + |b|), dividing it by gamma bounds all sums, and below a quarter of the
-    format's range nothing overflows; beyond, the radius is infinite.
-
-    Where a point's signals are free of errors (e = 0) and all of them, the weights and the bias are
-    few multiples of powers of two, each evaluation is exact (``paper_form`` again), and the radius is
-    zero: whole numbers below 2^53 (2^24), 0/1 signals under integer weights, data on a grid.
-
-    A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is
-    enclosed by 1/2 and 1/2, that is [0, 1], and the chain goes on: it may not matter. max(., 0) does not
-    enlarge distances. A squared norm is a sum of d products of a point with itself.
-    """
+    """Return enclosures of all outputs; stop where nothing is known any more. ``look`` sees the sums of each layer."""
+    # For a format with unit roundoff u and smallest normal number eta (see ``paper_form``), every signal a of every
+    # point is enclosed: a centre v and a radius e such that |v - a| <= e and |v - a'| <= e for the exact signal a and
+    # for the signal a' of every evaluation in the format (after rounding points and weights to it; in any order; fused
+    # or not; underflow gradual or flushed). All points enter with e = 0: rounding them is paid for below.
+    #
+    # Claim. Let a unit have weights w and bias b, let at most K of its products be other than zero, gamma = gamma_(K+5)
+    # of the format plus that of float64, and v' = <w, v> + b as evaluated here, in float64. Then v' is a centre for the
+    # unit's sum with the radius
+    #
+    #
+    #     sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
+    #
+    # Proof. The exact sum is within sum |w_j| e_j of <w, v> + b. An evaluation adds up products of a'_j, |a'_j| <=
+    # |v_j| + e_j and |a'_j - v_j| <= e_j: by ``paper_form`` the K products and the bias pass through at most K + 3
+    # roundings each, hence it is within sum |w_j| e_j + gamma_(K+3) (sum |w_j| |a'_j| + |b|) of <w, v> + b, but for
+    # underflow. Each rounding may add up to eta where it underflows: to w_j, which costs eta |a'_j|; to a'_j, eta
+    # |w_j|; to K products, K sums and b. All that grows by less than 4/3, so it is less than 2 eta times the last
+    # bracket. The evaluation here obeys the same with the constants of float64, and adding the two is what the claim
+    # does, with a factor of two to spare for underflow.
+    #
+    # The two units left over between K + 3 and K + 5 and a factor 1 + (inputs + 32) 2^-52 pay for the rounding of the
+    # bound itself: a sum of that many numbers >= 0. Since the radius is at least gamma (sum |w_j| (|v_j| + e_j) + |b|),
+    # dividing it by gamma bounds all sums, and below a quarter of the format's range nothing overflows; beyond, the
+    # radius is infinite.
+    #
+    # Where a point's signals are free of errors (e = 0) and all of them, the weights and the bias are few multiples of
+    # powers of two, each evaluation is exact (``paper_form`` again), and the radius is zero: integers below 2^53
+    # (2^24), 0/1 signals under integer weights, data on a grid.
+    #
+    # A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is enclosed by 1/2
+    # and 1/2, that is [0, 1], and the chain goes on: it may not matter. max(., 0) does not enlarge distances. A squared
+    # norm is a sum of d products of a point with itself.
     for index, layer in enumerate(chain):
         sums = _pass_on(layer, signal, form)
         look(index, sums)
@@ -131,73 +130,67 @@ def _no_facts(n: int) -> Facts:
 
 
 def _gammas(terms: NDArray[np.int64], unit: float) -> Floats:
-    """As the kernel ``gamma``, for many numbers of terms."""
+    """Return what the kernel ``gamma`` does, for many numbers of terms."""
     part = (terms + 5) * unit
-    return np.where(part < LARGEST_SHARE, part / (1.0 - part) * ENLARGE, np.inf)
+    return np.where(part < LARGEST_GAMMA, part / (1.0 - part) * ENLARGE, np.inf)
 
 
 # ---- Pairs of float64 numbers ----------------------------------------------------------------------------
 
 
 def run_precisely(chain: Sequence[ChainLayer], tile: Floats, squared: bool) -> tuple[Floats, Floats]:
-    """Outputs for the points of a tile, and radii that hold the exact ones; both of shape (outputs, points).
-
-    A signal is a pair high + low, |low| <= u |high|, with a radius e around it that holds the exact one.
-
-    Claim. Let a unit have n weights w other than zero and a bias b, S = sum_j |w_j| |high_j| + |b| and u = 2^-53.
-    The pair that ``precise_sums`` computes is within sum_j |w_j| e_j + 2 (n + 4)^2 u^2 S of the exact sum.
-
-    Proof. The kernel adds b and the products p_j = fl(w_j high_j) in turn, to total; what a product or an
-    addition loses, lost_j and missed_j, it computes exactly (Dekker, Knuth). So the sum over the pairs is
-    total + R exactly, R = sum_j (missed_j + lost_j + w_j low_j), and the kernel's only errors are those in adding up R:
-    at most n + 3 roundings for each term. |lost_j| and |w_j low_j| are at most u |w_j high_j|, and
-    |missed_j| <= u |total| <= 1.01 u S, together at most 1.01 u (n + 2) S; hence the error is at most
-    gamma_(n+3) 1.01 u (n + 2) S <= 1.1 (n + 3)^2 u^2 S. The last step splits the result into a pair again, exactly.
-    Products below 2^-968 may lose what underflows, less than 2^-1060 each; beyond 2^990 the radius is infinite.
-
-    All weights must be float64 numbers. Squared norms are such sums with w = high.
-    """
-    pair = _enter_pairs(tile, squared)
-    for layer in chain:
-        pair = _pass_on_pairs(layer, *pair)
-    high, low, errors = pair
-    return high, (errors + np.abs(low)) / NEARLY_ONE
-
-
-def _enter_pairs(tile: Floats, squared: bool) -> Pair:
+    """Return outputs for the points of a tile, and radii that hold the exact ones, both of shape (outputs, points)."""
+    # A signal is a pair high + low, |low| <= u |high|, with a radius e around it that holds the exact one.
+    #
+    # Claim. Let a unit have n weights w other than zero and a bias b, S = sum_j |w_j| |high_j| + |b| and u = 2^-53. The
+    # pair that ``precise_sums`` computes is within sum_j |w_j| e_j + 2 (n + 4)^2 u^2 S of the exact sum.
+    #
+    # Proof. The kernel adds b and the products p_j = fl(w_j high_j) in turn, to total; what a product or an addition
+    # loses, lost_j and missed_j, it computes exactly (Dekker, Knuth). So the sum over the pairs is total + R exactly, R
+    # = sum_j (missed_j + lost_j + w_j low_j), and the kernel's only errors are those in adding up R: at most n + 3
+    # roundings for each term. |lost_j| and |w_j low_j| are at most u |w_j high_j|, and |missed_j| <= u |total| <= 1.01
+    # u S, together at most 1.01 u (n + 2) S; hence the error is at most gamma_(n+3) 1.01 u (n + 2) S <= 1.1 (n + 3)^2
+    # u^2 S. The last step splits the result into a pair again, exactly. Products below 2^-968 may lose what underflows,
+    # less than 2^-1060 each; beyond 2^990 the radius is infinite.
+    #
+    # All weights must be float64 numbers. Squared norms are such sums with w = high.
     high = np.zeros((tile.shape[1] + squared, len(tile)))
     high[: tile.shape[1]] = tile.T
     low, errors = np.zeros_like(high), np.zeros_like(high)
     if squared:
         enclosures.precise_squares(high[:-1], high[-1], low[-1])
-        errors[-1] = _share(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
+        errors[-1] = _pair_error(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
         _forget_huge(high[-1], low[-1], errors[-1])
-    return high, low, errors
+    for layer in chain:
+        high, low, errors = _activated(layer.kind, *_pair_sums(layer, high, low, errors))
+    return high, (errors + np.abs(low)) / NEARLY_ONE
 
 
-def _pass_on_pairs(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
-    matrix, share = layer.compressed, _share(layer.n_terms)
+def _pair_sums(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
+    """Return the sums of a layer as pairs with radii."""
+    matrix, error = layer.compressed, _pair_error(layer.n_terms)
     sums, rests = np.empty((2, layer.n_units, high.shape[1]))
     enclosures.precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
     grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
-    bounds = abs(matrix) @ (errors + share * np.abs(high))
-    bounds = (bounds + share * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)
+    bounds = abs(matrix) @ (errors + error * np.abs(high))
+    bounds = (bounds + error * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)
     _forget_huge(sums, rests, bounds)
-    return _respond_pairs(layer.kind, sums, rests, bounds)
+    return sums, rests, bounds
 
 
-def _share(n: int) -> float:
-    """The factor of S in the claim, rounded up."""
+def _pair_error(n: int) -> float:
+    """Return the factor of S in the claim, rounded up."""
     return 2.0 * (n + 4) ** 2 * U * U / NEARLY_ONE
 
 
 def _forget_huge(high: Floats, low: Floats, errors: Floats) -> None:
+    """Give up pairs for which the kernels' splitting may overflow."""
     known = (errors < HUGE) & (np.abs(high) < HUGE)
     high[~known], low[~known], errors[~known] = 0.0, 0.0, np.inf
 
 
-def _respond_pairs(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair:
-    """What a layer makes of its sums; the sign of a pair is that of ``high``."""
+def _activated(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair:
+    """Return pairs after an activation; the sign of a pair is that of ``high``."""
     if kind == LINEAR:
         return high, low, errors
     size = np.abs(high) * NEARLY_ONE
@@ -213,56 +206,30 @@ def _respond_pairs(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair
 # ---- Exact integers --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class UnitValues:
-    """The numbers of one unit, one for each point, and the largest of their absolute values.
-
-    In int64 if that is below 2^62, else Python integers.
-    """
-
-    values: NDArray[Any]
-    largest: int
-
-    @classmethod
-    def of(cls, values: NDArray[Any]) -> UnitValues:
-        """A column of integers, in the narrower type that holds them."""
-        if values.dtype != object:
-            return cls(values, int(np.abs(values).max(initial=0)))
-        largest = max(map(abs, values.tolist()), default=0)
-        return cls(values.astype(np.int64) if largest < FITS else values, largest)
-
-
-@dataclass(frozen=True, eq=False)
 class ExactLayer:
-    """A layer with its power of two, and its biases as integers times another."""
+    """A layer as integers: weights times one power of two, biases times another."""
 
-    layer: ChainLayer
-    quantum: int
-    biases: list[int]
-    bias_quantum: int
-
-    @classmethod
-    def of(cls, layer: ChainLayer) -> ExactLayer:
-        """The exact numbers of a layer."""
-        whole = isinstance(layer.layer.weights, Integers)
-        quantum = 0 if whole else min(0, int(layer.units.quanta.min(initial=0)))
-        return cls(layer, quantum, *as_integers(layer.layer.bias.tolist()))
-
-    def rows(self) -> Iterable[Row]:
-        """Of every unit: weights other than zero as integers times 2^quantum, and their inputs."""
-        if isinstance(self.layer.layer.weights, Integers):
-            return self._integer_rows
-        matrix = self.layer.compressed
-        return (
-            (self._scaled(matrix.data[start:stop]), matrix.indices[start:stop].tolist())
-            for start, stop in pairwise(matrix.indptr.tolist())
-        )
+    def __init__(self, layer: ChainLayer) -> None:
+        self.kind, self.source = layer.kind, layer
+        self.biases, self.bias_quantum = as_integers(layer.layer.bias.tolist())
+        self.quantum, self.integers = 0, layer.layer.weights
+        if not isinstance(self.integers, Integers):
+            self.quantum = min(0, int(layer.units.quanta.min(initial=0)))
 
     @cached_property
-    def _integer_rows(self) -> list[Row]:
-        values = cast(Integers, self.layer.layer.weights).values
-        places = [np.flatnonzero(row).tolist() for row in values]
-        return [([int(row[j]) for j in own], own) for row, own in zip(values, places, strict=True)]
+    def integer_rows(self) -> list[Row]:
+        """Rows of a layer of Python integers."""
+        assert isinstance(self.integers, Integers)
+        places = [np.flatnonzero(row).tolist() for row in self.integers.values]
+        return [([int(row[j]) for j in own], own) for row, own in zip(self.integers.values, places, strict=True)]
+
+    def rows(self) -> Iterable[Row]:
+        """Return of every unit: weights other than zero as integers times 2^quantum, and their inputs."""
+        if isinstance(self.integers, Integers):
+            return self.integer_rows
+        matrix = self.source.compressed
+        parts = (slice(*pair) for pair in pairwise(matrix.indptr.tolist()))
+        return ((self._scaled(matrix.data[part]), matrix.indices[part].tolist()) for part in parts)
 
     def _scaled(self, weights: Floats) -> list[int]:
         ratios = [weight.as_integer_ratio() for weight in weights.tolist()]
@@ -270,68 +237,62 @@ class ExactLayer:
 
 
 def run_exactly(chain: Sequence[ExactLayer], tile: Floats, squared: bool) -> tuple[list[NDArray[Any]], int]:
-    """Outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum.
-
-    Float64 numbers are integers times powers of two, and so are sums of products of them. A signal is one array of
-    integers for each unit, in int64 where all sums provably fit, in Python integers otherwise.
-    """
+    """Return outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum."""
+    # Float64 numbers are integers times powers of two, and so are sums of products of them. A signal is one array of
+    # integers for each unit, in int64 where all sums provably fit, in Python integers otherwise.
     columns, quantum = _enter_integers(tile, squared)
     for layer in chain:
-        columns, quantum = _pass_on_integers(layer, columns, quantum, len(tile))
-    return [column.values.astype(object) for column in columns], quantum
+        common = min(quantum + layer.quantum, layer.bias_quantum)
+        scale, bias_scale = 2 ** (quantum + layer.quantum - common), 2 ** (layer.bias_quantum - common)
+        sums = []
+        for (weights, inputs), bias in zip(layer.rows(), layer.biases, strict=True):
+            terms = [(w * scale, *columns[j]) for w, j in zip(weights, inputs, strict=True) if columns[j][1]]
+            sums.append(_add_up(terms, bias * bias_scale, len(tile)))
+        if layer.kind == STEP:
+            columns, quantum = [_sized(np.asarray(total > 0, dtype=np.int64)) for total in sums], 0
+        else:
+            columns = [_sized(np.where(total > 0, total, 0) if layer.kind == RAMP else total) for total in sums]
+            quantum = common
+    return [values.astype(object) for values, _ in columns], quantum
 
 
 def as_integers(numbers: Sequence[float]) -> tuple[list[int], int]:
-    """Numbers as integers times 2^quantum, quantum <= 0 the same for all."""
+    """Return numbers as integers times 2^quantum, quantum <= 0 the same for all."""
     ratios = [number.as_integer_ratio() for number in numbers]
     places = max((denominator.bit_length() for _, denominator in ratios), default=1)
     return [numerator << (places - denominator.bit_length()) for numerator, denominator in ratios], 1 - places
 
 
-def _enter_integers(tile: Floats, squared: bool) -> tuple[list[UnitValues], int]:
-    table, quantum = _as_table(tile)
+def _sized(values: NDArray[Any]) -> Column:
+    """Return the numbers of one unit, in int64 if it holds them, and the largest of their absolute values."""
+    if values.dtype != object:
+        return values, int(np.abs(values).max(initial=0))
+    largest = max(map(abs, values.tolist()), default=0)
+    return values.astype(np.int64) if largest < FITS else values, largest
+
+
+def _enter_integers(tile: Floats, squared: bool) -> tuple[list[Column], int]:
+    """Return points as columns of integers times 2^quantum, with their squared norms if these are asked for."""
+    quantum = min(0, int(facts_of(tile).quanta.min(initial=0)))
+    with np.errstate(over="ignore"):
+        table: NDArray[Any] = np.ldexp(tile, -quantum)
+    if np.abs(table).max(initial=0.0) < FITS:
+        table = table.astype(np.int64)
+    else:
+        numbers, quantum = as_integers(tile.ravel().tolist())
+        table = object_array(numbers, tile.shape)
     if squared:
         table = table.astype(object)
         table = np.column_stack([table * 2**-quantum, (table * table).sum(axis=1)])
         quantum *= 2
-    return [UnitValues.of(table[:, j]) for j in range(table.shape[1])], quantum
+    return [_sized(table[:, j]) for j in range(table.shape[1])], quantum
 
 
-def _as_table(tile: Floats) -> tuple[NDArray[Any], int]:
-    """Points as integers times 2^quantum, in int64 if it holds them."""
-    quantum = min(0, int(facts_of(tile).quanta.min(initial=0)))
-    with np.errstate(over="ignore"):
-        scaled = np.ldexp(tile, -quantum)
-    if np.abs(scaled).max(initial=0.0) < FITS:
-        return scaled.astype(np.int64), quantum
-    numbers, quantum = as_integers(tile.ravel().tolist())
-    return object_array(numbers, tile.shape), quantum
-
-
-def _pass_on_integers(
-    layer: ExactLayer, columns: list[UnitValues], quantum: int, n: int
-) -> tuple[list[UnitValues], int]:
-    common = min(quantum + layer.quantum, layer.bias_quantum)
-    scale, bias_scale = 2 ** (quantum + layer.quantum - common), 2 ** (layer.bias_quantum - common)
-    made = []
-    kind = layer.layer.kind
-    for (weights, inputs), bias in zip(layer.rows(), layer.biases, strict=True):
-        terms = [(w * scale, columns[j]) for w, j in zip(weights, inputs, strict=True) if columns[j].largest]
-        made.append(_respond_integers(_add_up(terms, bias * bias_scale, n), kind))
-    return made, 0 if kind == STEP else common
-
-
-def _add_up(terms: list[tuple[int, UnitValues]], bias: int, n: int) -> NDArray[Any]:
-    """bias + sum of w * column, in int64 if no partial sum can leave it."""
-    fits = abs(bias) + sum(abs(w) * column.largest for w, column in terms) < FITS
+def _add_up(terms: list[tuple[int, NDArray[Any], int]], bias: int, n: int) -> NDArray[Any]:
+    """Return bias + sum of w * values, in int64 if no partial sum can leave it."""
+    fits = abs(bias) + sum(abs(w) * largest for w, _, largest in terms) < FITS
     total = np.full(n, bias, dtype=np.int64) if fits else np.array([bias] * n, dtype=object)
-    for w, column in terms:
-        values = column.values if fits else column.values.astype(object)
-        total = total + values if w == 1 else total - values if w == -1 else total + w * values
+    for w, values, _ in terms:
+        column = values if fits else values.astype(object)
+        total = total + column if w == 1 else total - column if w == -1 else total + w * column
     return total
-
-
-def _respond_integers(total: NDArray[Any], kind: int) -> UnitValues:
-    if kind == STEP:
-        return UnitValues.of(np.asarray(total > 0, dtype=np.int64))
-    return UnitValues.of(np.where(total > 0, total, 0) if kind == RAMP else total)

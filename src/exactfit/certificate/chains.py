@@ -1,4 +1,4 @@
-"""Proof for chains of any depth, with thresholds, ReLU or none and weights of every kind; and for patches before one.
+"""Proofs for chains of any depth, with thresholds, ReLU or none and weights of every kind; and for patches before one.
 
 Points are proved right in three steps, each for what the one before leaves open: float64 with a running
 error bound, pairs of float64 numbers, and exact integers, up to a given number of multiplications; what is
@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -56,14 +55,14 @@ OUT_OF_BUDGET = (
     "pass exact_operations={needed} or more"
 )
 
-CLAIMED, SILENT = 0, 1  # class indices of networks that ask whether any patch fires
+CLAIMED, SILENT = 0, 1  # class indices of networks whose question is whether any patch fires
 SEVERAL = 2  # classes whose patches fire at once: then none of them decides
 
 
 def prove_chain(
     network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int
 ) -> Verdict | None:
-    """Verdict on any network without activations of a user's own, None for those; ``codes`` are class indices.
+    """Prove any network without activations of a user's own, None for those; ``codes`` are class indices.
 
     ``exact_operations`` is how many multiplications of exact integers may be spent; points left open then are not
     proved, and the note says how many. "exact" means exact arithmetic on the stored numbers, and exact squared norms.
@@ -71,145 +70,91 @@ def prove_chain(
     chain = read_chain(network)
     if chain is None:
         return None
-    proof = _Proof(network, chain, codes)
-    found = _Findings.join(map_tiles(points, proof.tile_size, effort, proof.judge))
-    return proof.conclude(found, points, exact_operations)
+    proof = _ChainProof(network, chain, codes)
+    map_tiles(points, max(1, min(LARGEST_TILE, TILE_NUMBERS // proof.widest)), effort, proof.examine)
+    proof.settle_exactly(points, exact_operations)
+    return proof.verdict()
 
 
-@dataclass(frozen=True, eq=False)
-class _Findings:
-    """What is known of every point of a tile: which step settled it, how clearly, and how far it may move."""
+class _ChainProof:
+    """Everything known of each point: whether it is right, by which step, how clearly, and how far it may move."""
 
-    right: Flags
-    right64: Flags
-    right32: Flags
-    steps: Codes
-    slack: Floats
-    reach: Floats
+    def __init__(self, network: Network, chain: tuple[ChainLayer, ...], codes: Codes) -> None:
+        self.decoder, self.chain, self.codes, n = network.decoder, chain, codes, len(codes)
+        self.squared = network.input_map == "append_squared_norm"
+        self.is_integer = all(layer.is_integer for layer in chain) and not self.squared
+        self.widest = max(network.n_features + 1, *network.widths)
+        with np.errstate(all="ignore"):  # what overflows is no bound
+            self.bound = Reach.of(chain, self.squared)
+        self.right, self.right64, self.right32 = np.zeros((3, n), dtype=bool)
+        self.slack, self.reach = np.zeros((2, n))
+        self.steps = np.full(n, OPEN, dtype=np.int64)
+        self.note = ""
 
-    @classmethod
-    def blank(cls, n: int) -> _Findings:
-        """Nothing is known of n points."""
-        right, right64, right32 = np.zeros((3, n), dtype=bool)
-        slack, reach = np.zeros((2, n))
-        return cls(right, right64, right32, np.full(n, OPEN, dtype=np.int64), slack, reach)
+    def examine(self, tile: Floats, rows: slice) -> None:
+        """Settle the points of a tile in float64, or with pairs where that leaves one open; look at float32 as well."""
+        codes = self.codes[rows]
 
-    @classmethod
-    def join(cls, tiles: Sequence[_Findings]) -> _Findings:
-        """Tiles in order."""
-        tiles = [cls.blank(0), *tiles]
-        return cls(**{part.name: np.concatenate([getattr(tile, part.name) for tile in tiles]) for part in fields(cls)})
+        def look(index: int, sums: Enclosure) -> None:
+            # Of a threshold layer the bits bound how far a point may move, before any output is known.
+            if index == self.bound.layer and not self.bound.is_output and self.bound.method:
+                self.reach[rows] = self.bound.of_sums(self.chain[index], sums.values, sums.errors)
 
-    def settle(self, rows: Codes, decision: Decision, step: int, reach: Floats | None) -> None:
-        """Take a decision on some of the points, in place."""
+        outputs = run(self.chain, enter(tile, self.squared, FLOAT64), FLOAT64, look)
+        decision = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT64)
+        exact = not outputs.errors.any() and self.is_integer
+        self._settle(np.arange(rows.start, rows.stop), decision, EXACT_SUMS if exact else RUNNING)
+        self.right64[rows] = decision.right
+        outputs = run(self.chain, enter(tile, self.squared, FLOAT32), FLOAT32)
+        self.right32[rows] = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT32).right
+        still = np.flatnonzero(self.steps[rows] == OPEN)
+        if len(still) and not self.is_integer and not any(layer.is_rounded for layer in self.chain):
+            values, errors = run_precisely(self.chain, tile[still], self.squared)
+            self._settle(rows.start + still, decide(self.decoder, values, errors, codes[still], FLOAT64), PAIRS)
+
+    def _settle(self, rows: Codes, decision: Decision, step: int) -> None:
         settled = decision.right | decision.wrong
         self.right[rows] = decision.right
         self.slack[rows] = np.where(settled, decision.slack, 0.0)
         self.steps[rows] = np.where(settled, step, OPEN)
-        if reach is not None:
-            self.reach[rows] = np.where(decision.right, reach, 0.0)
+        if self.bound.is_output and self.bound.method:
+            self.reach[rows] = np.where(decision.right, self.bound.of_gaps(decision.gaps), 0.0)
 
-
-@dataclass(frozen=True, eq=False)
-class _Proof:
-    network: Network
-    chain: tuple[ChainLayer, ...]
-    codes: Codes
-
-    @cached_property
-    def reach(self) -> Reach:
-        return Reach.of(self.chain, self.squared)
-
-    @property
-    def squared(self) -> bool:
-        return self.network.input_map == "append_squared_norm"
-
-    @cached_property
-    def is_whole(self) -> bool:
-        return all(layer.is_whole for layer in self.chain) and not self.squared
-
-    @property
-    def widest(self) -> int:
-        return max(self.network.n_features + 1, *self.network.widths)
-
-    @property
-    def tile_size(self) -> int:
-        return max(1, min(LARGEST_TILE, TILE_NUMBERS // self.widest))
-
-    def judge(self, tile: Floats, rows: slice) -> _Findings:
-        """Float64, float32, and pairs where these leave a point open."""
-        n, codes, decoder = len(tile), self.codes[rows], self.network.decoder
-        found = _Findings.blank(n)
-        outputs = self._run64(tile, found.reach)
-        decision = decide(decoder, outputs.values, outputs.errors, codes, FLOAT64)
-        exact = not outputs.errors.any() and self.is_whole
-        found.settle(np.arange(n), decision, EXACT_SUMS if exact else RUNNING, self._output_reach(decision))
-        found.right64[:] = decision.right
-        outputs = run(self.chain, enter(tile, self.squared, FLOAT32), FLOAT32)
-        found.right32[:] = decide(decoder, outputs.values, outputs.errors, codes, FLOAT32).right
-        still = np.flatnonzero(found.steps == OPEN)
-        if len(still) and not self.is_whole and not any(layer.is_rounded for layer in self.chain):
-            values, errors = run_precisely(self.chain, tile[still], self.squared)
-            decision = decide(decoder, values, errors, codes[still], FLOAT64)
-            found.settle(still, decision, PAIRS, self._output_reach(decision))
-        return found
-
-    def _run64(self, tile: Floats, reach: Floats) -> Enclosure:
-        """Outputs with their radii; where bits bound how far a point may move, that is written to ``reach``."""
-
-        def look(index: int, sums: Enclosure) -> None:
-            if index == self.reach.layer and not self.reach.is_output and self.reach.method:
-                reach[:] = self.reach.of_sums(self.chain[index], sums.values, sums.errors)
-
-        return run(self.chain, enter(tile, self.squared, FLOAT64), FLOAT64, look)
-
-    def _output_reach(self, decision: Decision) -> Floats | None:
-        return self.reach.of_gaps(decision.gaps) if self.reach.is_output and self.reach.method else None
-
-    def conclude(self, found: _Findings, points: Points, exact_operations: int) -> Verdict:
-        """The verdict, after exact arithmetic on what is still open."""
-        still = np.flatnonzero(found.steps == OPEN)
+    def settle_exactly(self, points: Points, exact_operations: int) -> None:
+        """Settle what is still open in exact arithmetic, as far as the budget goes."""
+        still = np.flatnonzero(self.steps == OPEN)
         n_terms = sum(layer.layer.weights.n_nonzero for layer in self.chain)  # multiplications that a point costs
-        cost = n_terms * (1 if self.is_whole else FRACTION_COST)
+        cost = n_terms * (1 if self.is_integer else FRACTION_COST)
         affordable = still[: max(0, exact_operations) // max(1, cost)]
-        self._settle_exactly(found, points, affordable)
-        n_open, step = len(still) - len(affordable), int(np.max(found.steps[found.steps != OPEN], initial=EXACT_SUMS))
-        whole = self.is_whole and step in (EXACT_SUMS, FRACTIONS)
-        return Verdict(
-            right={"exact": found.right, "float64": found.right64, "float32": found.right32},
-            slack=rounded_down(found.slack),
-            radius=rounded_down(found.reach) if self.reach.method else None,
-            method="integer-exact" if whole else METHODS[step],
-            radius_method=self.reach.method,
-            radii=all_rounded_down(np.where(found.right, found.reach, 0.0)) if self.reach.method else None,
-            note=OUT_OF_BUDGET.format(n_open=n_open, needed=cost * len(still)) if n_open else "",
-        )
-
-    def _settle_exactly(self, found: _Findings, points: Points, rows: Codes) -> None:
-        if not len(rows):
-            return
-        chain = [ExactLayer.of(layer) for layer in self.chain]
-        for start, stop in points.ranges(max(1, EXACT_TILE_NUMBERS // self.widest)):
-            own = rows[(rows >= start) & (rows < stop)]
+        if len(affordable) < len(still):
+            self.note = OUT_OF_BUDGET.format(n_open=len(still) - len(affordable), needed=cost * len(still))
+        chain = [ExactLayer(layer) for layer in self.chain] if len(affordable) else []
+        for start, stop in points.ranges(max(1, EXACT_TILE_NUMBERS // self.widest)) if chain else ():
+            own = affordable[(affordable >= start) & (affordable < stop)]
             if len(own):
                 outputs, quantum = run_exactly(chain, points.tile(start, stop)[own - start], self.squared)
-                decision = decide_exactly(self.network.decoder, outputs, quantum, self.codes[own])
-                found.settle(own, decision, FRACTIONS, self._output_reach(decision))
+                self._settle(own, decide_exactly(self.decoder, outputs, quantum, self.codes[own]), FRACTIONS)
+
+    def verdict(self) -> Verdict:
+        """Return what is proved."""
+        step = int(np.max(self.steps[self.steps != OPEN], initial=EXACT_SUMS))
+        has_reach, integer_exact = self.bound.method is not None, self.is_integer and step in (EXACT_SUMS, FRACTIONS)
+        return Verdict(
+            right={"exact": self.right, "float64": self.right64, "float32": self.right32},
+            slack=rounded_down(self.slack),
+            radius=rounded_down(self.reach) if has_reach else None,
+            method="integer-exact" if integer_exact else METHODS[step],
+            radius_method=self.bound.method,
+            radii=all_rounded_down(np.where(self.right, self.reach, 0.0)) if has_reach else None,
+            note=self.note,
+        )
 
 
 # ---- Patches before a model ----------------------------------------------------------------------------
 
 
 def answers_digest(answers: NDArray[np.int64]) -> str:
-    """SHA-256 of class indices as little-endian int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.certificate.chains import answers_digest
-    >>> answers_digest(np.array([1, 0]))[:8]
-    '4cbbd8ca'
-    """
+    """Return the SHA-256 of class indices as little-endian int64."""
     return hashlib.sha256(np.ascontiguousarray(answers, dtype="<i8").tobytes()).hexdigest()
 
 
@@ -217,7 +162,7 @@ def prove_switched(
     network: SwitchedNetwork, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int,
     answers: Codes | None = None,
 ) -> Verdict:  # fmt: skip
-    """Verdict on patches before a model; given its answers, its chain is not looked at. See :func:`prove_chain`.
+    """Prove patches before a model; given its answers, its chain is not looked at. See :func:`prove_chain`.
 
     A point is right if patches surely claim it for its class alone; or if they surely claim it for no other class, or
     for several, and the model is right.
@@ -240,6 +185,8 @@ def prove_switched(
 
 @dataclass(frozen=True, eq=False)
 class _SwitchedProof:
+    """Proofs about patches at some of the points."""
+
     patches: Network
     points: Points
     codes: Codes
@@ -247,13 +194,13 @@ class _SwitchedProof:
     exact_operations: int
 
     def claims(self) -> Flags:
-        """Which classes have a patch that fires, by evaluation: where to look for a proof."""
+        """Return the classes that have a patch that fires, by evaluation: where to look for a proof."""
         pieces = (self.points.tile(*piece) for piece in self.points.ranges())
         tiles = [self.patches(tile, n_jobs=self.effort.n_jobs, checked=True) > 0 for tile in pieces]
         return np.concatenate([np.empty((0, len(self.patches.decoder.classes)), dtype=bool), *tiles])
 
     def prove(self, network: Network, rows: Rows, codes: Codes) -> Verdict:
-        """Verdict on a chain at some of the points."""
+        """Prove a chain at some of the points."""
         some = self.points.take(rows)
         found = prove_threshold(network, some, codes, self.effort)
         verdict = found or prove_chain(network, some, codes, self.effort, self.exact_operations)
@@ -261,16 +208,14 @@ class _SwitchedProof:
         return verdict
 
     def patched(self, rows: Rows, claims: Flags) -> Verdict:
-        """Of some points: patches claim them for the class that does by evaluation, and for no other.
-
-        Two questions: of one about all patches at once, a patch that may or may not fire would leave all open.
-        """
+        """Prove of some points that patches claim them for the class that does by evaluation, and for no other."""
+        # Two questions: of one about all patches at once, a patch that may or may not fire would leave all open.
         everyone = np.arange(len(rows))
         parts = (self._claimed(rows, np.argmax(claims, axis=1)), self.spared(rows, claims))
         return gathered(len(rows), [(everyone, part) for part in parts])
 
     def spared(self, rows: Rows, claims: Flags) -> Verdict:
-        """Of some points: patches claim them for no other class, or for several classes."""
+        """Prove of some points that patches claim them for no other class, or for several classes."""
         classes = np.array(self.patches.decoder.classes, dtype=np.int64)
         parts = []
         for code in np.unique(self.codes[rows]).tolist():
@@ -283,7 +228,7 @@ class _SwitchedProof:
         return gathered(len(rows), [*parts, *((several, found) for found in firsts)])
 
     def _claimed(self, rows: Rows, places: NDArray[np.intp]) -> Verdict:
-        """Of some points: a patch of the class at its place fires."""
+        """Prove of some points that a patch of the class at its place fires."""
         parts = []
         for place in np.unique(places):
             own = np.flatnonzero(places == place)
@@ -293,7 +238,7 @@ class _SwitchedProof:
 
 
 def _claim_of(patches: Network, places: NDArray[np.intp]) -> Network:
-    """One output: whether a patch fires that speaks for one of the classes at these places."""
+    """Return a network of one output: whether a patch fires that speaks for one of the classes at these places."""
     *before, units, output = patches.layers
     assert isinstance(output.weights, Masks)
     assert isinstance(units.weights, Dense | Masks | WeightedMasks)  # what patches are
@@ -305,10 +250,7 @@ def _claim_of(patches: Network, places: NDArray[np.intp]) -> Network:
 
 
 def gathered(n_points: int, parts: Sequence[tuple[Any, Verdict]]) -> Verdict:
-    """One verdict from those on parts of the points: what is in several parts has to be right in each of them.
-
-    Detectors of which one set a radius is not told.
-    """
+    """Join verdicts on parts of the points: what is in several parts has to be right in each of them."""
     verdicts, seen = [verdict for _, verdict in parts], np.zeros(n_points, dtype=bool)
     for rows, _ in parts:
         seen[rows] = True
@@ -333,17 +275,17 @@ def gathered(n_points: int, parts: Sequence[tuple[Any, Verdict]]) -> Verdict:
 
 
 def _strongest(methods: Sequence[Method]) -> Method:
-    """The strongest means that any of several proofs needed."""
+    """Return the strongest means that any of several proofs needed."""
     return max(methods, key=get_args(Method).index)
 
 
 def _notes(verdicts: Sequence[Verdict]) -> str:
-    """What there is to say of any of them, once."""
+    """Return the notes of all of them, each once."""
     return "; ".join(sorted({verdict.note for verdict in verdicts if verdict.note}))
 
 
 def _joined(n_points: int, patched: tuple[Rows, Verdict], left: tuple[Rows, Verdict, Verdict]) -> Verdict:
-    """Right by the patches, or, in the rows that these leave alone, by the model; and so far may each point move."""
+    """Join proofs: right by the patches or, in the rows that these leave alone, by the model; radii likewise."""
     rows, spared, behind = left
     whole = gathered(n_points, [patched])
     other = gathered(len(rows), [(slice(None), spared), (slice(None), behind)])

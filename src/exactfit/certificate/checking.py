@@ -36,17 +36,17 @@ class Subject:
     """A network, and the data that a certificate is to be about."""
 
     network: Network | SwitchedNetwork
-    X: Any  # the points that the network sees
+    X: Any  # points as the network takes them
     y: Any  # None if none were given
     classes: Any = None  # labels by class index; None where labels are class indices themselves
-    exact_in: str | None = None  # the format that points are rounded to first
-    margin: float = 0.0  # what the construction claims
-    rows: Codes | None = None  # what the rows of X are called, ascending: where they stood in a file. None: 0, 1, ...
-    answers: Any = None  # of patches before a model that is no chain of layers: what the model answers
+    exact_in: str | None = None  # format that points are rounded to first
+    margin: float = 0.0  # claimed by the construction
+    rows: Codes | None = None  # numbers of the rows of X in a file, ascending; None: 0, 1, ...
+    answers: Any = None  # of the model behind patches, if it is no chain of layers
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any) -> Subject:
-        """The subject in a network, construction, classifier, table's model or pipeline, by what it has."""
+        """Find network and data in a network, construction, classifier, table's model or pipeline."""
         if isinstance(model, Network | SwitchedNetwork):
             return cls(model, X, y)
         if isinstance(getattr(model, "network", None), Network):  # a construction
@@ -176,16 +176,16 @@ def certify(
             )
         return cast("Certificate", model.certify(X, y, arithmetic=arithmetic, radii=radii, margin=margin))
     subject = Subject.of(model, X, y)
-    room = subject.margin if margin is None else check_number("margin", margin)
-    if not 0 <= room < np.inf:
+    least = subject.margin if margin is None else check_number("margin", margin)
+    if not 0 <= least < np.inf:
         raise ParameterError(f"margin must be a finite distance >= 0, got {shown(margin)}")
     case = Case.of(subject, given_up)
     with progress_bar(bool(verbose)) as progress:
-        effort = ProofEffort(n_jobs, progress, arithmetic if radii or attack or room > 0 else None)
+        effort = ProofEffort(n_jobs, progress, arithmetic if radii or attack or least > 0 else None)
         verdict = case.prove(effort, exact_operations)
     certificate = case.certificate(verdict, arithmetic, n_jobs)
     if effort.radii is not None:
-        certificate = _with_radii(certificate, verdict, case.kept, room)
+        certificate = _with_radii(certificate, verdict, case.kept, least)
     if attack and verdict.radii is not None:
         certificate = replace(certificate, radius_upper=case.attacked(verdict.radii, verdict.setters))
     return certificate.in_rows(subject.rows)
@@ -193,19 +193,19 @@ def certify(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is to be proved: the points as the network sees them, their classes, and the rows that count."""
+    """A network and data that fit each other, with the rows that a certificate is about."""
 
     subject: Subject
     points: Points  # as given
     seen: Points  # rounded, if the subject has a format
     labels: NDArray[Any]
-    codes: Codes  # classes of all points
+    codes: Codes  # class indices of all points
     left_out: Codes  # rows that are given up
     kept: Codes  # all others
 
     @classmethod
     def of(cls, subject: Subject, given_up: Any) -> Case:
-        """Data that fit each other and the network, or an error that says what does not."""
+        """Validate the data; refuse what does not fit, with the reason."""
         if subject.y is None:
             raise ParameterError("certify needs y, the labels of the points")
         points = Points.of(subject.X)
@@ -219,16 +219,16 @@ class Case:
 
     @property
     def part(self) -> Points:
-        """The points that count."""
+        """The points that are not given up."""
         return self.seen.take(self.kept) if len(self.left_out) else self.seen
 
     @property
     def answers(self) -> Codes | None:
-        """What a model behind patches answers, if it is no chain of layers."""
+        """Answers of a model behind patches that is no chain of layers."""
         return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
-        """By the sharpest proof that there is for the network's form."""
+        """Prove the points by the sharpest proof for the network's form."""
         network, part, codes = self.subject.network, self.part.checked(), self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
@@ -236,7 +236,7 @@ class Case:
         return _prove(network, part, codes, effort, exact_operations)
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
-        """What was proved, in an arithmetic."""
+        """Make the certificate of what was proved, in an arithmetic."""
         if arithmetic not in verdict.right:
             raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
         right, answers, outvoted = verdict.right[arithmetic], self.answers, self.left_out
@@ -244,8 +244,8 @@ class Case:
         errors = np.union1d(self.kept[~right], differing)
         note = verdict.note
         if len(differing):
-            told = f"{counted(len(differing), 'row')} proved right, but answered otherwise"
-            note = f"{note or f'{arithmetic} arithmetic'}; {told}"
+            more = f"{counted(len(differing), 'row')} proved right, but answered otherwise"
+            note = f"{note or f'{arithmetic} arithmetic'}; {more}"
         if len(self.left_out):  # of these, those that equal a kept one of another label
             outvoted = overruled_rows(self.seen.whole(), self.codes, self.left_out)
         return Certificate(
@@ -271,11 +271,9 @@ class Case:
         )
 
     def differing(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Codes:
-        """Rows that are right in an arithmetic, and that the model at hand does not answer so.
-
-        It evaluates in float64, so that only those have to be asked about that are not right in every such evaluation;
-        or all, where a layer of integers is followed by one that would round them, which evaluation refuses.
-        """
+        """Return rows that are proved right in an arithmetic, but that the model at hand answers otherwise."""
+        # It evaluates in float64, so that only rows have to be tried that are not right in every such evaluation; or
+        # all, where a layer of integers is followed by one that would round them, which evaluation refuses.
         right, parts = verdict.right[arithmetic], getattr(self.subject.network, "parts", {"": self.subject.network})
         refuses = any(
             isinstance(before.weights, Integers) and not isinstance(after.weights, Integers)
@@ -288,7 +286,7 @@ class Case:
         return np.asarray(rows[np.concatenate([np.empty(0, dtype=np.int64), *found]) != self.codes[rows]])
 
     def predicted(self, rows: Codes, n_jobs: int | None) -> Codes:
-        """What ``predict`` of a classifier answers some of the rows, or ``decide`` of a network; UNKNOWN if refused."""
+        """Return answers by ``predict`` of a classifier, or ``decide`` of a network; UNKNOWN if refused."""
         network, classes, points = self.subject.network, self.subject.classes, self.seen.take(rows).tile(0, len(rows))
         try:
             with np.errstate(all="ignore"):
@@ -302,7 +300,7 @@ class Case:
             return np.concatenate(each) if each else np.array([UNKNOWN])
 
     def mispredicted(self, errors: Codes, n_jobs: int | None) -> Codes | None:
-        """Of the rows in error, those that the rule of ``predict`` gets wrong; None for networks without detectors."""
+        """Return the rows in error that the rule of ``predict`` gets wrong too; None for networks without detectors."""
         network = _with_slack(self.subject.network)
         if network is None:
             return None
@@ -313,7 +311,7 @@ class Case:
         return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != self.codes[errors]])
 
     def attacked(self, radii: NDArray[np.float64], setters: Codes | None) -> float | None:
-        """The smallest move that was found to change an answer."""
+        """Return the smallest move found that changes an answer."""
         network, codes = self.subject.network, self.codes[self.kept]
         if isinstance(network, SwitchedNetwork):
             raise ParameterError("attack looks for moves against one network: use radii=True for a repaired model")
@@ -327,10 +325,8 @@ def _with_slack(network: Network | SwitchedNetwork) -> DetectorNetwork | None:
 
 
 def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin: float) -> Certificate:
-    """The certificate with a radius for every row, what sets the smallest, and the margin that they prove.
-
-    Radii above zero are rounded down, so a move by a whole radius is still within what is proved.
-    """
+    """Add a radius for every row, what sets the smallest, and the margin that they prove."""
+    # Radii above zero are rounded down, so a move by a whole radius is still within what is proved.
     found = verdict.radii
     if found is None:
         raise ParameterError("there is no proof of radii for a network of this kind: use radii=False")
@@ -351,28 +347,26 @@ def _with_radii(certificate: Certificate, verdict: Verdict, kept: Codes, margin:
 
 
 def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Distinct rows, ascending, as places among the points; refuses what is none."""
+    """Return distinct rows, ascending, as places among the points; refuse what is none."""
     given, known = np.asarray(rows), np.arange(n_samples) if names is None else names
-    whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
-    if not whole or not np.isin(given, known).all():
+    are_integers = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
+    if not are_integers or not np.isin(given, known).all():
         of = f"from 0 to {n_samples - 1}" if names is None else "that the table has"
         raise ParameterError(f"given_up must hold row numbers {of}")
     return np.searchsorted(known, np.unique(given)).astype(np.int64)
 
 
 def _prove(network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int) -> Verdict:
-    """The paper's own forms have sharper proofs; each proof is None for any other form."""
-    return (
+    """Prove a network of layers: the paper's own forms have sharper proofs, which are None for any other form."""
+    verdict = (
         prove_threshold(network, points, codes, effort)
         or prove_relu(network, points, codes, effort)
         or prove_chain(network, points, codes, effort, exact_operations)
-        or _evaluate(network, points, codes, effort.n_jobs)
     )
-
-
-def _evaluate(network: Network, points: Points, codes: Codes, n_jobs: int | None) -> Verdict:
-    """Right is what the network itself decides."""
-    tiles = [network.decide(points.tile(*piece), n_jobs=n_jobs, checked=True) for piece in points.ranges()]
+    if verdict is not None:
+        return verdict
+    # With an activation of a user's own, a point is right if the network itself decides so.
+    tiles = [network.decide(points.tile(*piece), n_jobs=effort.n_jobs, checked=True) for piece in points.ranges()]
     decided = np.concatenate([np.empty(0, dtype=np.int64), *tiles])
     right = (decided == codes) & (codes >= 0)
     return Verdict({"exact": right}, slack=float("nan"), radius=None, method="evaluation", note=EVALUATED)

@@ -1,4 +1,4 @@
-"""What the proofs for chains read of a network: layers with facts about every unit, and what outputs decide."""
+"""Layers with facts about each unit, as proofs for chains need them; and what outputs surely decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST, SMALLEST = sys.float_info.max, sys.float_info.min  # of the normal floa
 
 
 def facts_of(matrix: Any) -> Facts:
-    """What bounds need to know of each row of an array or a CSR array."""
+    """Return norm, number of terms and power of two of each row of an array or a CSR array."""
     n = matrix.shape[0]
     facts = Facts(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
     for part, rows in _packed_blocks(matrix) if sp.issparse(matrix) else [(slice(n), matrix)]:
@@ -37,7 +37,7 @@ def facts_of(matrix: Any) -> Facts:
 
 @dataclass(frozen=True, eq=False)
 class ChainLayer:
-    """A layer whose activation is threshold, ReLU or none."""
+    """A layer whose activation is threshold, ReLU or none, with bounds for its units."""
 
     layer: Layer
     source: Any  # an array, CSR array or masks: weights in float64, rounded where they are integers beyond it
@@ -48,29 +48,29 @@ class ChainLayer:
 
     @property
     def n_units(self) -> int:
-        """How many units."""
+        """Number of units."""
         return self.layer.n_units
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs."""
+        """Number of inputs."""
         return self.layer.weights.shape[1]
 
     @property
     def kind(self) -> int:
-        """Which activation, as kernels know it."""
+        """Activation, as kernels know it."""
         activation = self.layer.activation
         if activation is None:
             return LINEAR
         return STEP if activation.is_threshold else RAMP
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether weights and biases are integers."""
         return isinstance(self.layer.weights, Integers | Masks | WeightedMasks) and self.layer.bias.dtype.kind in "Oiu"
 
     def products(self, values: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-        """Weights times values, and absolute weights times sizes; both of shape (inputs, points)."""
+        """Return weights times values, and absolute weights times sizes; both of shape (inputs, points)."""
         if sp.issparse(self.source):
             return self.source @ values, abs(self.source) @ sizes
         sums, totals = np.empty((2, self.n_units, values.shape[1]))
@@ -81,14 +81,14 @@ class ChainLayer:
 
     @property
     def last_column(self) -> Floats:
-        """The weights of the last input."""
+        """Weights of the last input."""
         if sp.issparse(self.source):
             return np.asarray(self.source[:, [-1]].toarray()[:, 0])
         return np.concatenate([np.empty(0), *(weights[:, -1] for _, weights in dense_blocks(self.source))])
 
     @cached_property
     def compressed(self) -> Any:
-        """The weights as a CSR array without zeros."""
+        """Weights as a CSR array without zeros."""
         if sp.issparse(self.source):
             return self.source
         none = sp.csr_array((0, self.n_inputs))  # a layer without units has no blocks
@@ -96,7 +96,7 @@ class ChainLayer:
 
     @cached_property
     def norm(self) -> float:
-        """An upper bound of the spectral norm: the smaller of Frobenius and sqrt(largest column sum x row sum)."""
+        """Upper bound of the spectral norm: the smaller of Frobenius and sqrt(largest column sum x row sum)."""
         grow = 1.0 + (self.n_units + self.n_inputs + 32) * 2.0**-52
         columns = np.zeros(self.n_inputs)
         if sp.issparse(self.source):
@@ -110,7 +110,7 @@ class ChainLayer:
 
 
 def read_chain(network: Network) -> tuple[ChainLayer, ...] | None:
-    """The layers of a network, None if one of them has an activation that a user brought."""
+    """Return the layers of a network, None if one of them has an activation that a user brought."""
     activations = [layer.activation for layer in network.layers]
     if any(activation is not None and activation.is_own for activation in activations):
         return None
@@ -118,12 +118,17 @@ def read_chain(network: Network) -> tuple[ChainLayer, ...] | None:
 
 
 def _read(layer: Layer, index: int) -> ChainLayer:
+    """Return a layer with the facts about its units; refuse numbers that are not finite."""
     numbers = [layer.bias, *layer.weights.tensors().values()] if layer.weights.kind != "integers" else [layer.bias]
     if not all(np.isfinite(part).all() for part in numbers if part.dtype.kind == "f"):
         raise DataError(f"the network holds NaN or infinity in layer {index}")
     source, weights_rounded = _source(layer)
     bias, bias_rounded = _numbers(layer.bias)
-    sums, slopes, quanta, terms = _unit_facts(source)
+    sums, slopes = np.empty((2, source.shape[0]))
+    quanta, terms = np.empty((2, source.shape[0]), dtype=np.int64)
+    for part, weights in _packed_blocks(source) if sp.issparse(source) else dense_blocks(source):
+        sums[part] = np.abs(weights).sum(axis=1)
+        slopes[part], terms[part], quanta[part] = facts_of(weights)
     units = Units(
         bias=bias,
         norms=sums * (1.0 + (layer.weights.shape[1] + 8) * 2.0**-52),
@@ -131,22 +136,12 @@ def _read(layer: Layer, index: int) -> ChainLayer:
         bias_quanta=np.where(bias_rounded, INEXACT, facts_of(bias[:, None]).quanta),
     )
     is_rounded = bool(weights_rounded.any() or bias_rounded.any())
+    slopes = np.where(np.isfinite(sums), slopes, np.inf)
     return ChainLayer(layer, source, is_rounded, units, slopes, int(terms.max(initial=0)))
 
 
-def _unit_facts(source: Any) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Of every unit: sum of absolute weights, norm (rounded up), common power of two, and how many are not zero."""
-    sums, slopes = np.empty((2, source.shape[0]))
-    quanta, terms = np.empty((2, source.shape[0]), dtype=np.int64)
-    for part, weights in _packed_blocks(source) if sp.issparse(source) else dense_blocks(source):
-        sums[part] = np.abs(weights).sum(axis=1)
-        facts = facts_of(weights)
-        slopes[part], terms[part], quanta[part] = facts
-    return sums, np.where(np.isfinite(sums), slopes, np.inf), quanta, terms
-
-
 def _packed_blocks(rows: Any) -> Iterator[tuple[slice, Floats]]:
-    """Weights of sparse rows, some rows at a time, moved to the left: facts do not ask where they stand."""
+    """Yield weights of sparse rows, some rows at a time, moved to the left: facts do not depend on their places."""
     lengths = np.diff(rows.indptr)
     for part in _parts((rows.shape[0], int(lengths.max(initial=1)))):
         own = lengths[part]
@@ -156,7 +151,7 @@ def _packed_blocks(rows: Any) -> Iterator[tuple[slice, Floats]]:
 
 
 def _source(layer: Layer) -> tuple[Any, NDArray[np.bool_]]:
-    """The weights, and the units in which some of them had to be rounded."""
+    """Return the weights, and the units in which some of them had to be rounded."""
     weights, exact = layer.weights, np.zeros(layer.n_units, dtype=bool)
     match weights:
         case Dense():
@@ -173,25 +168,24 @@ def _source(layer: Layer) -> tuple[Any, NDArray[np.bool_]]:
 
 
 def _numbers(values: NDArray[Any]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Numbers in float64, infinite beyond its range, and which of them it does not hold."""
+    """Return numbers in float64, infinite beyond its range, and which of them it does not hold."""
     if values.dtype.kind == "f":
         return values.astype(np.float64), np.zeros(values.shape, dtype=bool)
     given = values.ravel().tolist()
     floats = [_as_float(value) for value in given]
-    rounded = [not (np.isfinite(near) and int(near) == value) for near, value in zip(floats, given, strict=True)]
-    shape = values.shape
-    return np.array(floats, dtype=np.float64).reshape(shape), np.array(rounded, dtype=bool).reshape(shape)
+    rounded = [not (math.isfinite(near) and int(near) == value) for near, value in zip(floats, given, strict=True)]
+    return np.array(floats).reshape(values.shape), np.array(rounded, dtype=bool).reshape(values.shape)
 
 
 def _as_float(value: int) -> float:
     try:
         return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+    except OverflowError:  # Python's integers have no end
+        return math.inf if value > 0 else -math.inf
 
 
 def dense_blocks(source: Any) -> Iterator[tuple[slice, Floats]]:
-    """Units of an array or of masks as float64, some at a time."""
+    """Yield units of an array or of masks as float64, some at a time."""
     for part in _parts(source.shape):
         if isinstance(source, Masks):
             yield part, source.sign * source.bits.take(part).to_bool().astype(np.float64)
@@ -209,28 +203,23 @@ def _parts(shape: tuple[int, ...]) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Which points are surely right or surely wrong, and how far each output is from changing the answer.
-
-    ``gaps``, of shape (outputs, points), are lower bounds, zero where nothing is sure.
-    """
+    """Points that are surely right or surely wrong."""
 
     right: Flags
     wrong: Flags
-    gaps: Floats
+    gaps: Floats  # (outputs, points): lower bounds of how far each output is from changing the answer; zero if unsure
 
     @property
     def slack(self) -> Floats:
-        """Of every point: the smallest gap, but for outputs that are zero and so say nothing."""
-        told = np.where((self.gaps == 0.0) & (self.right | self.wrong), np.inf, self.gaps)
-        return np.asarray(np.min(told, axis=0, initial=np.inf), dtype=np.float64)
+        """The smallest gap of each point, but for outputs that are zero and so say nothing."""
+        gaps = np.where((self.gaps == 0.0) & (self.right | self.wrong), np.inf, self.gaps)
+        return np.asarray(np.min(gaps, axis=0, initial=np.inf), dtype=np.float64)
 
 
 def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """Decision on outputs of shape (outputs, points), with their radii, in every evaluation in the format.
+    """Return what outputs of shape (outputs, points) with their radii decide in every evaluation in the format.
 
-    An answer is sure if it is the same for all outputs within the radii; and, for the nearest
-    level, however the distances are rounded: an evaluation of |o - l| in a format with unit
-    roundoff u rounds o, l and the difference, and errs by at most 3 u (|o| + |l|) and underflow.
+    An answer is sure if it is the same for all outputs within the radii.
     """
     if decoder.kind == "nearest":
         return _nearest(decoder, values[0], errors[0], codes, form)
@@ -244,7 +233,7 @@ def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form:
 
 
 def _sign(classes: Codes, high: Flags, low: Flags, codes: Codes, gaps: Floats) -> Decision:
-    """``high`` and ``low`` say which outputs are surely not negative, and surely negative."""
+    """Decide by the sign: ``high`` are outputs that are surely not negative, ``low`` those that surely are."""
     first, second = classes[0] == codes, classes[1] == codes
     right = (first | high) & (second | low)
     wrong = (high & ~second) | (low & ~first)
@@ -252,6 +241,7 @@ def _sign(classes: Codes, high: Flags, low: Flags, codes: Codes, gaps: Floats) -
 
 
 def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
+    """Decide by the outputs that are surely positive (``on``) and those that surely are not (``off``)."""
     own = classes[:, None] == codes[None, :]
     claimed = (on & own).sum(axis=0) == 1
     right = claimed & (off.sum(axis=0) == len(classes) - 1)
@@ -260,17 +250,15 @@ def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) 
 
 
 def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """An answer is sure if the own output is the largest by more than what a softmax may lose before it is compared.
-
-    Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
-    log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a log
-    that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
-
-    Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u, and
-    o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by its
-    reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the same
-    log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
-    """
+    """Decide by the largest output, if it is so by more than what a softmax may lose before it is compared."""
+    # Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
+    # log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a
+    # log that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
+    #
+    # Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u,
+    # and o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by
+    # its reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the
+    # same log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
     own = classes[:, None] == codes[None, :]
     slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
     slop = np.where(np.abs(values) + slop < form.huge, slop, np.inf)
@@ -284,6 +272,9 @@ def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: 
 
 
 def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+    """Decide by the nearest level, however the distances are rounded."""
+    # An evaluation of |o - l| in a format with unit roundoff u rounds o, l and the difference, and so errs by at most
+    # 3 u (|o| + |l|) and underflow.
     levels = np.asarray(decoder.levels, dtype=np.float64)[:, None]
     own = np.asarray(decoder.classes, dtype=np.int64)[:, None] == codes[None, :]
     away = np.abs(values - levels)
@@ -300,21 +291,18 @@ def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, for
 
 
 def decide_exactly(decoder: Decoder, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
-    """Decision on outputs, one array of integers each, that stand for multiples of 2^quantum."""
+    """Return what outputs decide, one array of integers each, which are multiples of 2^quantum."""
     classes = np.asarray(decoder.classes, dtype=np.int64)
-    zero = np.zeros((len(outputs), len(codes)))
     if decoder.kind == "nearest":
         return _nearest_exactly(decoder, outputs[0], quantum, codes)
     if decoder.kind == "argmax":
         return _argmax_exactly(classes, outputs, quantum, codes)
+    gaps = np.array([_sizes(column, quantum) for column in outputs])
     if decoder.kind == "sign":
         high = np.asarray(outputs[0] >= 0, dtype=bool)
-        decision = _sign(classes, high, ~high, codes, zero)
-    else:
-        on = np.array([np.asarray(column > 0, dtype=bool) for column in outputs])
-        decision = _one_hot(classes, on, ~on, codes, zero)
-    gaps = np.array([_sizes(column, quantum) for column in outputs])
-    return Decision(decision.right, decision.wrong, gaps)
+        return _sign(classes, high, ~high, codes, gaps)
+    on = np.array([np.asarray(column > 0, dtype=bool) for column in outputs])
+    return _one_hot(classes, on, ~on, codes, gaps)
 
 
 def _nearest_exactly(decoder: Decoder, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
@@ -340,7 +328,7 @@ def _argmax_exactly(classes: Codes, outputs: list[NDArray[np.object_]], quantum:
 
 
 def _sizes(column: NDArray[np.object_], quantum: int) -> Floats:
-    """Absolute values, rounded down."""
+    """Return absolute values of integers times 2^quantum, rounded down."""
     return np.array([_rounded_down(abs(value), quantum) for value in column.tolist()], dtype=np.float64)
 
 

@@ -101,7 +101,7 @@ FORMATS = {"exact": EXACT, "float64": FLOAT64, "float32": FLOAT32}
 
 
 class FirstLayer:
-    """The hyperplanes of a network, an array or CSR array of weights, with what bounds need to know of them."""
+    """Hyperplanes, from an array or CSR array of weights, with the facts that bounds need."""
 
     def __init__(self, weights: Any, bias: NDArray[Any]) -> None:
         self.n_features, bias = weights.shape[1], bias.astype(np.float64)
@@ -123,14 +123,14 @@ class FirstLayer:
         return len(self.planes.bias)
 
     def block(self, start: int, stop: int) -> Planes:
-        """Some of the hyperplanes, in float64."""
+        """Return some of the hyperplanes, in float64."""
         weights, starts, features, *facts = self.planes
         entries = slice(starts[start], starts[stop])
         own = weights[entries].astype(np.float64, copy=False), starts[start : stop + 1] - entries.start
         return Planes(*own, features[entries], *(numbers[start:stop] for numbers in facts))
 
     def products(self, tile: Floats) -> Iterator[tuple[slice, Planes, Floats]]:
-        """All hyperplanes, some at a time: where they are, and their products with the points of a tile."""
+        """Yield hyperplanes, some at a time: their places, and their products with the points of a tile."""
         columns = np.ascontiguousarray(tile.T) if self.is_sparse else tile.T
         for start in range(0, len(self), PLANE_BLOCK):
             stop = min(start + PLANE_BLOCK, len(self))
@@ -144,7 +144,7 @@ class FirstLayer:
 
 
 def _cuts(rows: Any, facts: Facts) -> tuple[NDArray[np.int64], Floats]:
-    """The column and the weight of coordinate cuts; -1 for other hyperplanes."""
+    """Return column and weight of coordinate cuts; -1 for other hyperplanes."""
     columns, cuts = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
     single = np.flatnonzero(facts.terms == 1)
     if sp.issparse(rows):
@@ -161,11 +161,11 @@ def _cuts(rows: Any, facts: Facts) -> tuple[NDArray[np.int64], Floats]:
 
 
 def prove_threshold(network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict | None:
-    """Verdict on a threshold network of the paper's form, None for any other network."""
+    """Prove a threshold network of the paper's form; None for any other network."""
     found = network.detectors
     if found is None or found.activation != THRESHOLD:
         return None
-    proof = _Counted(
+    proof = _CountProof(
         FirstLayer(found.normals, found.biases), found.positions(codes), found.silent, found.numbers,
         DetectorBatch(found.counter_rows, found.limits.astype(np.int64), found.outputs), found.are_weighted,
         effort.radii,
@@ -175,8 +175,8 @@ def prove_threshold(network: Network, points: Points, codes: Codes, effort: Proo
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
-    """Hyperplanes and detectors, as kernels take them, and the classes of all points."""
+class _CountProof:
+    """Proof for bits: hyperplanes and detectors as kernels take them, and the classes of all points."""
 
     first: FirstLayer
     own: Codes
@@ -187,7 +187,7 @@ class _Counted:
     radii_in: Arithmetic | None
 
     def judge(self, tile: Floats, rows: slice) -> Verdict:
-        """Verdict on the points of a tile."""
+        """Return the verdict on the points of a tile."""
         facts, own = facts_of(tile), self.own[rows]
         bits, gaps = self._bits(tile, facts)
         inside, outside = self._margins(bits.on, bits.on, own)
@@ -206,7 +206,7 @@ class _Counted:
         return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
 
     def _bits(self, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
-        """Bits of a tile, which of them are open in either format, and how far each is surely from turning."""
+        """Return bits of a tile, those open in either format, and how far each is surely from turning."""
         shape = len(tile), n_words(len(self.first))
         bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
         gaps = np.empty((len(tile), len(self.first)))
@@ -215,6 +215,7 @@ class _Counted:
         return bits, gaps
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
+        """Return the greatest limit - count of each point's own class, open bits on, and of all others, off."""
         inside, outside = np.empty(len(own), dtype=np.int64), np.empty(len(own), dtype=np.int64)
         best: Callable[..., None] = kernels.best_weighted_margins if self.weighted else kernels.best_margins
         best(low, high, *self.batch, own, inside, outside)
@@ -225,7 +226,8 @@ class _Counted:
         return np.asarray(claimed & (outside <= 0), dtype=bool)
 
     def _safe(self, on: Words, unsure: Words, own: Codes, inside: Codes, outside: Codes) -> Flags:
-        """Right whatever the open bits are; counted anew only where there are enough of them to matter."""
+        """Return whether points are right whatever the open bits are."""
+        # Each open bit moves a count by the largest weight at most: points are counted anew only where that matters.
         n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64) * self.largest_weight
         safe = self._right(inside - n_open, outside + n_open, own)
         doubtful = np.flatnonzero(~safe & self._right(inside, outside, own))
@@ -248,7 +250,7 @@ class _Counted:
         return len(self.first) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
 
     def _radii(self, on: Words, gaps: Floats, tile: Floats, own: Codes, right: Flags) -> tuple[Floats, Codes]:
-        """How far each point may move, and the row of the detector that sets it; zero where it is not right."""
+        """Return the radius of each point and the detector that sets it; zero where the point is not right."""
         away, form = np.empty_like(gaps), FORMATS[self.radii_in or "exact"]
         distances_in(gaps, tile, facts_of(tile), self.first.planes, form, away)
         orders = np.argsort(away, axis=1, kind="stable")
@@ -264,7 +266,7 @@ class _Counted:
 
 
 def prove_relu(network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict | None:
-    """Verdict on a ReLU network of the paper's form, None for any other network."""
+    """Prove a ReLU network of the paper's form; None for any other network."""
     found = network.detectors
     if found is None or found.activation != RELU:
         return None
@@ -274,19 +276,19 @@ def prove_relu(network: Network, points: Points, codes: Codes, effort: ProofEffo
     sums = [_as_numbers(masks, start) @ norms for start in range(0, masks.n_rows, DETECTOR_BLOCK)]
     slopes = np.concatenate([np.empty(0), *sums]) * (1.0 + (len(norms) + 8) * 2.0**-52)
     detectors = RampDetectors(found.limits, found.outputs, slopes, found.counter_rows)
-    proof = _Summed(first, masks, detectors, found.silent, found.positions(codes))
+    proof = _SumProof(first, masks, detectors, found.silent, found.positions(codes))
     size = max(1, min(512, TILE_NUMBERS // (len(first) + masks.n_rows + 1)))
     return join_tiles(map_tiles(points, size, effort, proof.judge), "running error bound", "Lipschitz bound")
 
 
 def _as_numbers(masks: BitMatrix, start: int) -> Floats:
-    """Some masks as numbers, shape (detectors, hyperplanes)."""
+    """Return some masks as numbers, shape (detectors, hyperplanes)."""
     return masks.take(slice(start, start + DETECTOR_BLOCK)).to_bool().astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class _Summed:
-    """Hyperplanes and detectors with bounds of their Lipschitz constants, and the classes of all points."""
+class _SumProof:
+    """Proof for ReLU: hyperplanes, detectors with their Lipschitz constants, and the classes of all points."""
 
     first: FirstLayer
     masks: BitMatrix
@@ -295,7 +297,7 @@ class _Summed:
     own: Codes
 
     def judge(self, tile: Floats, rows: slice) -> Verdict:
-        """Verdict on the points of a tile."""
+        """Return the verdict on the points of a tile."""
         own, (values, errors), gaps = self.own[rows], self._evaluate(tile), _no_gaps(len(tile))
         kernels.best_gaps(values, errors[0], errors[1], len(self.first), self.detectors, own, gaps)
         silent = own == self.silent
@@ -312,27 +314,27 @@ class _Summed:
         return Verdict(verdicts, _slack(gaps), rounded_down(reach), radii=radii)
 
     def _evaluate(self, tile: Floats) -> tuple[Floats, Floats]:
-        """Values of all detectors, and how far each point's hyperplanes may err together, in float64 and float32."""
-        facts, heights = facts_of(tile), np.empty((len(tile), len(self.first)))
+        """Return values of all detectors, and bounds of each point's errors together, in float64 and float32."""
+        facts, ramps = facts_of(tile), np.empty((len(tile), len(self.first)))
         errors = np.zeros((2, len(tile)))
         for part, block, products in self.first.products(tile):
             kernels.ramp(products, tile, facts, block, *errors)
-            heights[:, part] = products
+            ramps[:, part] = products
         errors *= 1.0 + (len(self.first) + 8) * 2.0**-52
         starts = range(0, self.masks.n_rows, DETECTOR_BLOCK)
-        sums = [heights @ _as_numbers(self.masks, start).T for start in starts]
+        sums = [ramps @ _as_numbers(self.masks, start).T for start in starts]
         return np.concatenate([np.empty((len(tile), 0)), *sums], axis=1), errors
 
 
 def _no_gaps(n: int) -> Gaps:
-    """As if there were no detector yet."""
+    """Return gaps as if there were no detector yet."""
     own_low, own_high, other_low, other_high = np.full((4, n), -np.inf)
     safe_own, safe_other = np.zeros((2, n), dtype=bool), np.ones((2, n), dtype=bool)
     return Gaps(own_low, own_high, other_low, other_high, safe_own, safe_other, np.zeros(n), np.full(n, np.inf))
 
 
 def _slack(gaps: Gaps) -> float:
-    """Smallest proved distance from zero of what decides a point."""
+    """Return the smallest proved distance from zero of what decides a point."""
     own = np.maximum(gaps.own_low, -gaps.own_high)
     other = np.maximum(gaps.other_low, -gaps.other_high)
     return rounded_down(np.concatenate([own, other]))

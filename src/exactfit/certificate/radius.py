@@ -1,4 +1,4 @@
-"""How far points may move: a lower bound for chains, from what is proved of their layers; an upper one, by search.
+"""Radii: lower bounds for chains, from what is proved of their layers; and an upper bound, by search.
 
 The search looks for points close by that have another answer. From a point goes a segment to a place with another
 answer; somewhere between the answers change, and bisection finds where. Segments go to the nearest points of other
@@ -38,7 +38,7 @@ BEYOND = (1.0 + 1e-9, 1.0 + 1e-6, 1.001, 1.1, 2.0)  # how far to go on behind th
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """How far points may move before an answer can change: which layer's sums bound that, and by which method.
+    """Bound of how far points may move before an answer can change, from the sums of one layer.
 
     Layers with no activation or ReLU move their signals by at most the product of their
     spectral norms times as far as the point moves. So no bit of the first threshold layer changes
@@ -56,7 +56,7 @@ class Reach:
 
     @classmethod
     def of(cls, chain: Sequence[ChainLayer], squared: bool) -> Reach:
-        """What bounds the radius of a chain."""
+        """Return what bounds the radius of a chain."""
         kinds = [layer.kind for layer in chain]
         is_output = STEP not in kinds
         index = len(chain) - 1 if is_output else kinds.index(STEP)
@@ -72,7 +72,7 @@ class Reach:
         return cls(index, is_output, method, slopes)
 
     def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
-        """Of every point: how far it may move before a bit of this layer changes, from its sums and their radii."""
+        """Return how far each point may move before a bit of this layer changes, from its sums and their radii."""
         reach = np.full(values.shape[1], np.inf)
         if self.method == "nearest sphere":
             curvatures = layer.last_column
@@ -83,7 +83,7 @@ class Reach:
         return reach
 
     def of_gaps(self, gaps: Floats) -> Floats:
-        """Of every point: how far it may move before an output moves by its gap."""
+        """Return how far each point may move before an output moves by its gap."""
         flat = self.slopes[:, None] == 0.0
         with np.errstate(over="ignore"):  # a quotient beyond float64 is proved as far as float64 reaches
             quotients = np.minimum(gaps / np.where(flat, 1.0, self.slopes[:, None]), np.finfo(np.float64).max)
@@ -103,58 +103,33 @@ class Probes:
 
 
 def smallest_change(decide: Decide, probes: Probes, time_limit: float = np.inf) -> float | None:
-    """Smallest change found that changes an answer, None if none was found.
+    """Return the smallest move found that changes an answer, None if none was found.
 
-    A probe whose answer cannot change any more before the smallest change so far is left out,
-    which changes nothing about the result. When the time is up, the smallest change so far counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.certificate.radius import Probes, smallest_change
-    >>> probes = Probes(np.array([[0.0], [4.0]]), np.array([[4.0], [0.0]]))
-    >>> round(smallest_change(lambda X: X[:, 0] > 1.0, probes), 5)
-    1.0
+    When the time is up, the smallest so far counts.
     """
     end = time.monotonic() + time_limit
     own = decide(probes.starts)
     crossing = np.flatnonzero(decide(probes.ends) != own)
     if not len(crossing):
         return None
-    search = _Search(probes.starts[crossing], probes.ends[crossing], own[crossing])
+    starts, own = probes.starts[crossing], own[crossing]
+    ways = probes.ends[crossing] - starts
+    low, high, lengths = np.zeros(len(starts)), np.ones(len(starts)), _lengths(ways)  # bounds: fractions of the way
+    changes = lengths.copy()
     for _ in range(MOST_STEPS):
-        if not search.step(decide) or time.monotonic() > end:
-            break
-    return search.smallest()
-
-
-class _Search:
-    """Bisection on all segments at once; ``low`` and ``high`` are shares of the way."""
-
-    def __init__(self, starts: Floats, ends: Floats, own: NDArray[Any]) -> None:
-        self.starts, self.ways, self.own = starts, ends - starts, own
-        self.low, self.high = np.zeros(len(starts)), np.ones(len(starts))
-        self.lengths = _lengths(self.ways)
-        self.changes = self.lengths.copy()
-
-    def step(self, decide: Decide) -> bool:
-        """Halve the segments that still matter; whether there were any."""
-        coarse = self.high - self.low > PRECISION * self.high
-        which = np.flatnonzero(coarse & (self.low * self.lengths < self.changes.min()))
+        # Bisection on all segments at once, but for those that cannot change before the smallest change so far.
+        which = np.flatnonzero((high - low > PRECISION * high) & (low * lengths < changes.min()))
         if not len(which):
-            return False
-        middle = (self.low[which] + self.high[which]) / 2
-        points = self.starts[which] + middle[:, None] * self.ways[which]
-        changed = decide(points) != self.own[which]
-        self.low[which[~changed]] = middle[~changed]
-        self.high[which[changed]] = middle[changed]
-        self.changes[which[changed]] = _lengths((points - self.starts[which])[changed])
-        return True
-
-    def smallest(self) -> float:
-        """Rounded up: it has to stay an upper bound."""
-        slack = (self.starts.shape[1] + 4) * 2.0**-52
-        return float(self.changes.min() * (1.0 + slack))
+            break
+        middle = (low[which] + high[which]) / 2
+        points = starts[which] + middle[:, None] * ways[which]
+        changed = decide(points) != own[which]
+        low[which[~changed]] = middle[~changed]
+        high[which[changed]] = middle[changed]
+        changes[which[changed]] = _lengths((points - starts[which])[changed])
+        if time.monotonic() > end:
+            break
+    return float(changes.min() * (1.0 + (starts.shape[1] + 4) * 2.0**-52))  # rounded up: it stays an upper bound
 
 
 def _lengths(vectors: Floats) -> Floats:
@@ -162,7 +137,7 @@ def _lengths(vectors: Floats) -> Floats:
 
 
 def nearest_others(X: Floats, codes: Codes, rows: Codes) -> Codes:
-    """The nearest point of another label for each of some rows; rounding may choose a near tie."""
+    """Return the nearest point of another label for each of some rows; rounding may choose a near tie."""
     starts = X[rows]
     nearest, squares = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.inf)
     for low in range(0, len(codes), ROW_TILE):
@@ -178,9 +153,9 @@ def nearest_others(X: Floats, codes: Codes, rows: Codes) -> Codes:
 
 
 def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Codes | None) -> float | None:
-    """The smallest move found that changes a right answer; None if none was found.
+    """Return the smallest move found that changes a right answer; None if none was found.
 
-    Looks at the rows with the smallest ``radii`` above zero; ``setters`` are the detectors behind them, -1 for none.
+    Look at the rows with the smallest ``radii`` above zero; ``setters`` are the detectors behind them, -1 for none.
     """
     rows = np.flatnonzero(radii > 0)
     rows = rows[np.argsort(radii[rows], kind="stable")[:MOST_ROWS]]
@@ -198,7 +173,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
 
 
 def least_move(detectors: DetectorNetwork, point: Floats, number: int) -> Floats | None:
-    """The least move that turns the nearest bits that change a detector's answer; None if there are too many."""
+    """Return the least move that turns the nearest bits that change a detector's answer, None if too many."""
     row = int(np.flatnonzero(detectors.numbers == number)[0])
     W, b = detectors.normals.astype(np.float64), detectors.biases.astype(np.float64)
     norms = np.sqrt(W.multiply(W).sum(axis=1)) if sp.issparse(W) else np.linalg.norm(W, axis=1)
@@ -227,14 +202,14 @@ def least_move(detectors: DetectorNetwork, point: Floats, number: int) -> Floats
 
 
 def counted_with(detectors: DetectorNetwork, row: int) -> Codes:
-    """What a detector counts each bit with: 0 or 1, or its weights."""
+    """Return what a detector counts each bit with: 0 or 1, or its weights."""
     if isinstance(detectors.counters, WeightedMasks):
         return np.asarray(detectors.counters.values[row], dtype=np.int64)
     return np.asarray(detectors.counters.bits.take(np.array([row])).to_bool()[0], dtype=np.int64)
 
 
 def least_distance(G: Floats, h: Floats) -> Floats | None:
-    """The shortest z with G z >= h, None if there is none (Lawson and Hanson, 1974, chapter 23)."""
+    """Return the shortest z with G z >= h, None if there is none (Lawson and Hanson, 1974, chapter 23)."""
     from scipy.optimize import nnls
 
     scale = np.linalg.norm(G, axis=1)
@@ -244,10 +219,10 @@ def least_distance(G: Floats, h: Floats) -> Floats | None:
     f = np.zeros(len(E))
     f[-1] = 1.0
     try:
-        shares, rest = nnls(E, f)
+        solution, rest = nnls(E, f)
     except (RuntimeError, np.linalg.LinAlgError):  # too many iterations; SciPy before 1.15 may meet a singular matrix
         return None
     if rest < 1e-12:
         return None
-    left = E @ shares - f
+    left = E @ solution - f
     return np.asarray(-left[:-1] / left[-1] * unit)

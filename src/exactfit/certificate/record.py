@@ -1,4 +1,4 @@
-"""What is proved: certificates, and the verdicts on points that they are made from."""
+"""Certificates, and the verdicts on points that they are made from."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAFETY = {True: "safe in every evaluation", False: "not proved safe", None: "no
 
 
 def method_of(activation: Activation) -> Method:
-    """What a proof by construction rests on."""
+    """Return the method of a proof by construction."""
     if activation.is_own:
         return "evaluation"
     return "counts" if activation.is_threshold else "running error bound"
@@ -40,7 +40,7 @@ def method_of(activation: Activation) -> Method:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate:
-    """Which points a network classifies correctly, and by which proof.
+    """Points that a network classifies correctly, and the proof of it.
 
     Attributes
     ----------
@@ -200,15 +200,15 @@ class Certificate:
     def _radius_text(self) -> str:
         if self.robust_radius is None:
             return "not examined"
-        told: list[str] = [self.radius_method or ""]
-        told += [] if self.radius_row is None else [f"row {self.radius_row}"]
-        told += [] if self.radius_detector is None else [f"detector {self.radius_detector}"]
-        told += [] if self.radius_upper is None else [f"at most {self.radius_upper:.6g}"]
-        how = ", ".join(filter(None, told))
+        parts: list[str] = [self.radius_method or ""]
+        parts += [] if self.radius_row is None else [f"row {self.radius_row}"]
+        parts += [] if self.radius_detector is None else [f"detector {self.radius_detector}"]
+        parts += [] if self.radius_upper is None else [f"at most {self.radius_upper:.6g}"]
+        how = ", ".join(filter(None, parts))
         return f"{self.robust_radius:.6g}" + (f" ({how})" if how else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as JSON can hold it; numbers that are not finite become strings."""
+        """Return the certificate as JSON can hold it; numbers that are not finite become strings."""
         plain = asdict(self)
         for name in ROW_LISTS:
             plain[name] = plain[name].tolist()
@@ -219,7 +219,7 @@ class Certificate:
         return plain
 
     def in_rows(self, rows: NDArray[np.int64] | None) -> Certificate:
-        """The same with rows as somebody else counts them: row k is called ``rows[k]``; None: as they are."""
+        """Return the same with other numbers of rows: row k becomes ``rows[k]``; None: as they are."""
         if rows is None:
             return self
         named: dict[str, Any] = {name: rows[getattr(self, name)] for name in ROW_LISTS}
@@ -228,7 +228,7 @@ class Certificate:
 
     @classmethod
     def joined(cls, parts: Sequence[Certificate], data_digest: str) -> Certificate:
-        """One certificate about all rows from those about consecutive parts, which one network got; none is given up.
+        """Join certificates of one network about consecutive parts of the rows, of which none is given up.
 
         Examples
         --------
@@ -262,27 +262,26 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Certificate:
-        """The inverse of :meth:`to_dict`."""
-        numbers = {name: plain.get(name) for name in ("robust_radius", "radius_upper")}
-        radii, mispredicted = plain.get("radii"), plain.get("mispredicted")
-        parts = {
-            "mispredicted": None if mispredicted is None else np.asarray(mispredicted, dtype=np.int64),
-            **{name: np.asarray(plain.get(name, ()), dtype=np.int64) for name in ROW_LISTS},
-            "slack": float(plain["slack"]),
-            "radii": None if radii is None else np.asarray([float(radius) for radius in radii]),
-            **{name: None if number is None else float(number) for name, number in numbers.items()},
-        }
+        """Make a certificate of what :meth:`to_dict` returns."""
+        parts: dict[str, Any] = {name: np.asarray(plain.get(name, ()), dtype=np.int64) for name in ROW_LISTS}
+        parts["slack"] = float(plain["slack"])
+        for name in ("robust_radius", "radius_upper"):
+            parts[name] = None if plain.get(name) is None else float(plain[name])
+        if plain.get("radii") is not None:
+            parts["radii"] = np.asarray([float(radius) for radius in plain["radii"]])
+        if plain.get("mispredicted") is not None:
+            parts["mispredicted"] = np.asarray(plain["mispredicted"], dtype=np.int64)
         return cls(**{**plain, **parts})
 
 
 def rounded_down(values: Floats) -> float:
-    """The smallest of some numbers that carry a few roundings, made a lower bound again."""
+    """Return the smallest of some numbers that carry a few roundings, made a lower bound again."""
     smallest = max(0.0, float(np.min(values, initial=np.inf)))
     return smallest if np.isinf(smallest) else float(np.nextafter(smallest * (1.0 - 2.0**-50), 0.0))
 
 
 def all_rounded_down(values: Floats) -> Floats:
-    """The same for each of them."""
+    """Return numbers that carry a few roundings, made lower bounds again."""
     lower = np.where(np.isinf(values), values, np.nextafter(values * (1.0 - 2.0**-50), 0.0))
     return np.maximum(lower, 0.0)
 
@@ -303,10 +302,7 @@ def _shown(rows: NDArray[np.int64]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Which points are right, in each arithmetic that was looked at: "exact" at least.
-
-    In "float64" and "float32" a point is right if every evaluation says so.
-    """
+    """Points that are right in "exact" arithmetic; in "float64" and "float32", if every evaluation says so."""
 
     right: dict[Arithmetic, Flags]
     slack: float
@@ -318,24 +314,21 @@ class Verdict:
     setters: NDArray[np.int64] | None = None  # the detector behind each radius, -1 for none
 
     def is_safe(self, arithmetic: Arithmetic) -> bool | None:
-        """Whether all points are right, None if nobody looked."""
+        """Return whether all points are right, None if not examined."""
         return bool(self.right[arithmetic].all()) if arithmetic in self.right else None
 
 
 @dataclass(frozen=True)
 class ProofEffort:
-    """How a proof is worked out: on how many threads, who is told how far it got, and whether with radii.
-
-    ``radii`` is the arithmetic in which every point gets one; None: none does.
-    """
+    """Threads, progress callback, and radii of a proof."""
 
     n_jobs: int | None = None
     progress: Progress = silent
-    radii: Arithmetic | None = None
+    radii: Arithmetic | None = None  # arithmetic in which every point gets a radius
 
 
 def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[Floats, slice], Found]) -> list[Found]:
-    """What ``judge`` finds in all points, a tile of ``size`` rows to a piece of work."""
+    """Return the results of ``judge`` for all points, ``size`` rows at a time."""
     steps = Steps(effort.progress, "points", points.shape[0])
 
     def work(piece: tuple[int, int]) -> Found:
@@ -349,7 +342,7 @@ def map_tiles(points: Points, size: int, effort: ProofEffort, judge: Callable[[F
 
 
 def join_tiles(tiles: Sequence[Verdict], method: Method, radius_method: RadiusMethod) -> Verdict:
-    """The verdict on all points, from those on tiles in order, each with a radius."""
+    """Join the verdicts on tiles in order, each with a radius."""
     none = np.empty(0, dtype=bool)
     return Verdict(
         right={name: np.concatenate([none, *(tile.right[name] for tile in tiles)]) for name in ARITHMETICS},
