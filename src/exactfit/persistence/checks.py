@@ -1,10 +1,10 @@
-"""What must be true of a loaded model, and no rule of its parts would notice."""
+"""Checks of loaded models: one table of what every field and array may hold, then what has to fit together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import fields
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from .._support.parameters import check_random_state
 from ..certificate import Certificate
 from ..certificate.chains import answers_digest
-from ..certificate.record import ROW_LISTS, STREAM_ALONE
+from ..certificate.record import STREAM_ALONE, Arithmetic, Method, Proof, RadiusMethod
 from ..construct import Construction, Trace
 from ..construct.importances import FULL
 from ..construct.recipe import recipe_of
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
-from ..network.activations import RELU, THRESHOLD
+from ..network.activations import RELU, THRESHOLD, DecoderKind
 from ..network.detector_network import LARGEST_LIMIT
 from ..network.network import SwitchedNetwork
 from ..options import LAWS
@@ -30,24 +30,59 @@ from ..tables.encoding import SCALINGS, Encoding, Field
 from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
 
+Sizes = Mapping[str, int]
 Check = Callable[[Any], bool]
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
 LARGEST_CODE = 2**31  # class indices: more classes than any file could name, and no array of their counts is huge
 LARGEST_INPUTS = 2**31  # features of a point: one such point takes 16 GB, and no file can hold a unit for it
-LARGEST_ROWS = 2**48  # training points: as many numbers fill the largest disks, and int64 has room for all their sums
-REMOVED_LAWS = ("near-bisector", "local")  # of hyperplanes, which older versions drew
+LARGEST_ROWS = 2**48  # training points: as many numbers fill the largest disks, and int64 can hold all their sums
+LARGEST = float(np.finfo(np.float64).max)
 LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay within the int32 of their counts
+REMOVED_SAMPLERS = ("near-bisector", "local")  # of hyperplanes, which older versions drew
 
 
-def _is(*kinds: type) -> Check:
+# ---- The table ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Vector:
+    """An array of a file, and what it may hold; the names of sizes stand for what only the file knows."""
+
+    length: str | None = None  # None: any
+    below: str | float | None = None  # every number is less
+    least: float = 0
+    step: int | None = None  # least difference between neighbours: 1 where they ascend, 0 where some may be equal
+    dtype: type = np.int64
+    may_be_empty: bool = False  # instead of having its length
+
+    def fits(self, value: Any, sizes: Sizes) -> bool:
+        """Return whether an array is as it may be."""
+        if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.ndim != 1:
+            return False
+        stop = sizes[self.below] if isinstance(self.below, str) else self.below
+        long_enough = self.length is None or len(value) == sizes[self.length] or (self.may_be_empty and not len(value))
+        within = bool((value >= self.least).all() and (stop is None or (value < stop).all()))  # NaN is not
+        return long_enough and within and (self.step is None or bool((np.diff(value) >= self.step).all()))
+
+    def wanted(self, sizes: Sizes) -> str:
+        """Return in words what the array has to be."""
+        stop = sizes[self.below] if isinstance(self.below, str) else self.below
+        count = "" if self.length is None else f"{sizes[self.length]:,} "
+        low = f" from {self.least:g} on" if self.least > -LARGEST else ""
+        high = "" if stop is None else ", finite" if stop == np.inf else f", below {stop:,}"
+        order = "" if self.step is None else ", in ascending order"
+        return f"{count}numbers of type {np.dtype(self.dtype)}{low}{high}{order}"
+
+
+def _is(*kinds: type, least: float = -np.inf) -> Check:
     # Exact types: a bool is no count, and a NumPy number would not survive JSON.
-    return lambda value: type(value) in kinds
+    return lambda value: type(value) in kinds and (least == -np.inf or value >= least)
 
 
-def _one_of(*words: str) -> Check:
-    return lambda value: type(value) is str and value in words
+def _one_of(literal: Any) -> Check:
+    return lambda value: type(value) is str and value in get_args(literal)
 
 
 def _tuple_of(kind: type) -> Check:
@@ -58,97 +93,102 @@ def _optional(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def _is_none(value: Any) -> bool:
-    return value is None
+FLAG, INTEGER, FLOAT, TEXT, COUNT = _is(bool), _is(int), _is(float), _is(str), _is(int, least=0)
+INTEGERS, TEXTS, NOTHING = _tuple_of(int), _tuple_of(str), _optional(_is())
+ROWS = Vector(below="rows", step=1)
+OF_FEATURES = Vector("features", np.inf, dtype=np.float32, may_be_empty=True)
 
-
-def _is_vector_of(dtype: Any) -> Check:
-    return lambda value: isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == 1
-
-
-_is_integer_vector = _is_vector_of(np.int64)
-_is_bool, _is_int, _is_float, _is_text = _is(bool), _is(int), _is(float), _is(str)
-
-# What every field of the records in a file may hold. Type hints are not taken apart: NumPy changes what its own are.
-RECORDS: dict[type, dict[str, Check]] = {
-    Decoder: {
-        "kind": _one_of("sign", "one_hot", "nearest", "argmax"),
-        "classes": _tuple_of(int),
-        "levels": _tuple_of(float),
-    },
+# What every field of the records in a file may hold. The trace of a construction other than the paper's has what
+# applies to it; what a classifier's has to have, ``check_classifier`` asks for.
+RECORDS: dict[type, dict[str, Vector | Check]] = {
+    Decoder: {"kind": _one_of(DecoderKind), "classes": INTEGERS, "levels": _tuple_of(float)},
     Trace: {
-        "anchors": _is_integer_vector,
-        "witnesses": _is_integer_vector,
-        "coverage": _is_integer_vector,
-        "detector_classes": _is_integer_vector,
-        "uncovered": _is_integer_vector,
-        "support": _is_integer_vector,
-        "shares": _is_integer_vector,
-        "support_starts": _is_integer_vector,
-        "narrow": _is_integer_vector,
-        "importances": _is_vector_of(np.float32),
-        "spreads": _is_vector_of(np.float32),
-        "on_counts": _is_integer_vector,
-        "margin": _is_float,
-        "n_rejected": _is_int,
-        "n_drawn": _is_int,
-        "n_rescued": _is_int,
+        "anchors": Vector("detectors", "rows", may_be_empty=True),
+        "witnesses": Vector("detectors", "rows", -1, may_be_empty=True),  # -1 stands for a point of a stream
+        "coverage": Vector("detectors", may_be_empty=True),
+        "detector_classes": Vector("detectors", may_be_empty=True),
+        "uncovered": Vector(below="rows"),
+        "support": Vector("support", "rows"),
+        "shares": Vector("support", least=-np.inf),
+        "support_starts": Vector("detectors + 1", step=0, may_be_empty=True),
+        "narrow": Vector(below="rows"),
+        "importances": OF_FEATURES,
+        "spreads": OF_FEATURES,
+        "on_counts": Vector("hyperplanes", FULL + 1, may_be_empty=True),
+        "margin": _is(float, least=0),
+        "n_rejected": COUNT,
+        "n_drawn": COUNT,
+        "n_rescued": COUNT,
     },
     Certificate: {
-        "holds": _is_bool,
-        "n_samples": _is_int,
-        "n_errors": _is_int,
-        "errors": _is_integer_vector,
-        "slack": _is_float,
-        "robust_radius": _optional(_is_float),
-        "arithmetic": _one_of("exact", "float64", "float32"),
-        "proof": _one_of("construction", "recomputed"),
-        "method": _optional(
-            _one_of("counts", "running error bound", "double-double", "rational", "integer-exact", "evaluation")
-        ),
-        "radius_method": _optional(
-            _one_of("slack of detectors", "nearest hyperplane", "nearest sphere", "Lipschitz bound")
-        ),
-        "float64_safe": _optional(_is_bool),
-        "float32_safe": _optional(_is_bool),
-        "data_digest": _is_text,
-        "network_digest": _is_text,
-        "note": _is_text,
-        "given_up": _is_integer_vector,
-        "overruled": _is_integer_vector,
-        "mispredicted": _optional(_is_integer_vector),
-        "radii": _is_none,  # one number per row would make the file as large as the data
-        "radius_row": _optional(_is_int),
-        "radius_detector": _optional(_is_int),
-        "radius_upper": _optional(_is_float),
-        "margin": _optional(_is_float),
-        "narrow": _is_integer_vector,
-        "answers_digest": _optional(_is_text),
+        "holds": FLAG,
+        "n_samples": COUNT,
+        "n_errors": COUNT,
+        "errors": ROWS,
+        "slack": FLOAT,
+        "robust_radius": _optional(FLOAT),
+        "arithmetic": _one_of(Arithmetic),
+        "proof": _one_of(Proof),
+        "method": _optional(_one_of(Method)),
+        "radius_method": _optional(_one_of(RadiusMethod)),
+        "float64_safe": _optional(FLAG),
+        "float32_safe": _optional(FLAG),
+        "data_digest": TEXT,
+        "network_digest": TEXT,
+        "note": TEXT,
+        "given_up": ROWS,
+        "overruled": ROWS,
+        "mispredicted": _optional(lambda value: Vector().fits(value, {})),
+        "radii": NOTHING,  # one number per row would make the file as large as the data
+        "radius_row": _optional(INTEGER),
+        "radius_detector": _optional(INTEGER),
+        "radius_upper": _optional(FLOAT),
+        "margin": _optional(FLOAT),
+        "narrow": ROWS,
+        "answers_digest": _optional(TEXT),
     },
     Field: {
-        "name": _is_text,
-        "position": _is_int,
-        "categories": _optional(_tuple_of(str)),
-        "dates": _optional(_is_text),
-        "parts": _tuple_of(str),
+        "name": TEXT,
+        "position": INTEGER,
+        "categories": _optional(TEXTS),
+        "dates": _optional(TEXT),
+        "parts": TEXTS,
         "fill": _optional(_is(float, str)),
-        "indicator": _is_bool,
+        "indicator": FLAG,
     },
-    Change: {
-        "first_row": _is_int,
-        "n_rows": _is_int,
-        "added": _tuple_of(int),
-        "lowered": _tuple_of(int),
-        "dropped": _tuple_of(int),
-    },
+    Change: {"first_row": INTEGER, "n_rows": INTEGER, "added": INTEGERS, "lowered": INTEGERS, "dropped": INTEGERS},
+}
+
+# What the vectors of a repair may hold.
+REPAIR = {
+    "answers": Vector("rows", "classes"),
+    "targets": ROWS,
+    "changes": Vector("patches", "changes"),
+    "anchors": Vector("patches", "rows"),
+    "claim_rows": Vector("claims", "rows", step=0),
+    "claim_patches": Vector("claims", "patches"),
+    "fires_within": Vector("patches", dtype=np.float64),
+    "silent_beyond": Vector("patches", dtype=np.float64),
+    "probe_rows": Vector("probes", "rows"),
 }
 
 
-def check_types(record: Any) -> None:
+def check_record(record: Any, **sizes: int) -> None:
     """Refuse a record with a value that ``RECORDS`` does not allow."""
     kind = type(record)
-    for name, fits in RECORDS[kind].items():
-        refuse_unless(fits(getattr(record, name)), f"{kind.__name__}.{name} has the wrong type or value")
+    for name, rule in RECORDS[kind].items():
+        if isinstance(rule, Vector):
+            check_vector(f"{kind.__name__}.{name}", getattr(record, name), rule, sizes)
+        else:
+            refuse_unless(rule(getattr(record, name)), f"{kind.__name__}.{name} has the wrong type or value")
+
+
+def check_vector(name: str, value: Any, rule: Vector, sizes: Sizes) -> None:
+    """Refuse an array that is not as its rule says."""
+    refuse_unless(rule.fits(value, sizes), f"its {name} has to be {rule.wanted(sizes)}")
+
+
+# ---- Networks and constructions ----------------------------------------------------------------------------
 
 
 def check_network(network: Network) -> None:
@@ -158,101 +198,94 @@ def check_network(network: Network) -> None:
     refuse_unless(network.input_map in get_args(InputMap), f"its input map {network.input_map!r} is unknown")
     for index, layer in enumerate(network.layers):
         refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
-    check_types(network.decoder)
-    refuse_unless(_decodes(network.decoder, network.widths[-1]), "its decoder does not fit its last layer")
+    decoder = network.decoder
+    check_record(decoder)
+    n_classes, codes = len(decoder.classes), decoder.classes
+    each = (n_classes, n_classes, 0)
+    expected = {"sign": (1, 2, 0), "one_hot": each, "argmax": each, "nearest": (1, n_classes, n_classes)}[decoder.kind]
+    fits = (network.widths[-1], n_classes, len(decoder.levels)) == expected and bool(np.isfinite(decoder.levels).all())
+    known = n_classes > 0 and min(codes) >= 0 and max(codes) < LARGEST_CODE
+    refuse_unless(fits and known, "its decoder does not fit its last layer")
 
 
 def _is_sound(layer: Layer) -> bool:
-    weights = layer.weights
-    if isinstance(weights, Dense) and not _are_finite(weights.values, 2, FLOATS):
-        return False
-    if isinstance(weights, Sparse) and not _are_finite(weights.rows.data, 1, FLOATS):  # doubled entries added up
-        return False
+    """Return whether weights and biases are finite numbers of the types that layers have."""
+    weights, bias = layer.weights, layer.bias
+    if isinstance(weights, Integers):  # evaluated without rounding, by rules that know of no other activation
+        return bias.dtype == object and layer.activation in (None, RELU, THRESHOLD)
     if isinstance(weights, Masks | WeightedMasks) and weights.sign not in (-1, 1):
         return False
-    if isinstance(weights, WeightedMasks):
-        numbers = weights.values
-        if numbers.ndim != 2 or numbers.dtype != np.int8 or numbers.shape[1] > LARGEST_WEIGHTED:
-            return False
-    if isinstance(weights, Integers):  # evaluated without rounding, by rules that know of no other activation
-        return layer.bias.dtype == object and layer.activation in (None, RELU, THRESHOLD)
-    return _are_finite(layer.bias, 1, NUMBERS) and _stays_whole(layer.bias)
-
-
-def _stays_whole(bias: NDArray[Any]) -> bool:
-    """Whether integer biases are so small that adding counts to them cannot overflow."""
-    return bias.dtype.kind == "f" or bool(((bias >= -LARGEST_LIMIT) & (bias <= LARGEST_LIMIT)).all())
+    match weights:
+        case Dense():
+            sound = _are_finite(weights.values, 2, FLOATS)
+        case Sparse():  # with doubled entries added up
+            sound = _are_finite(weights.rows.data, 1, FLOATS)
+        case WeightedMasks(values=numbers):
+            sound = numbers.ndim == 2 and numbers.dtype == np.int8 and numbers.shape[1] <= LARGEST_WEIGHTED
+        case Masks():  # BitMatrix has checked the words
+            sound = True
+    # Counts can be added to integer biases without an overflow.
+    small = bias.dtype.kind == "f" or bool(((bias >= -LARGEST_LIMIT) & (bias <= LARGEST_LIMIT)).all())
+    return sound and _are_finite(bias, 1, NUMBERS) and small
 
 
 def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ...]) -> bool:
     return values.ndim == ndim and values.dtype in dtypes and bool(np.isfinite(values).all())
 
 
-def _decodes(decoder: Decoder, n_outputs: int) -> bool:
-    n_classes, n_levels = len(decoder.classes), len(decoder.levels)
-    each = (n_classes, n_classes, 0)
-    expected = {"sign": (1, 2, 0), "one_hot": each, "argmax": each, "nearest": (1, n_classes, n_classes)}
-    fits = expected[decoder.kind] == (n_outputs, n_classes, n_levels) and n_classes > 0
-    known = fits and min(decoder.classes) >= 0 and max(decoder.classes) < LARGEST_CODE
-    return known and bool(np.isfinite(decoder.levels).all())
-
-
-def check_trace(trace: Trace, network: Network) -> None:
-    """Refuse a trace that speaks of what cannot be."""
-    check_types(trace)
-    parts = {part.name: getattr(trace, part.name) for part in fields(trace) if part.name != "shares"}
-    parts["witnesses"] = parts["witnesses"] + 1  # -1 stands for a point of a stream
-    refuse_unless(all(np.min(part, initial=0) >= 0 for part in parts.values()), "its trace holds negative numbers")
-    lengths = {len(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)}
-    # A construction other than the paper's fills what applies to it.
-    refuse_unless(len(lengths - {0}) <= 1, "its trace does not say the same about all detectors")
-    d, n = network.n_features, network.widths[0]
-    sizes = (trace.importances, d), (trace.spreads, d), (trace.on_counts, n)
-    fits = all(len(part) in (0, size) and np.isfinite(part).all() for part, size in sizes)
-    shares = fits and int(trace.on_counts.max(initial=0)) <= FULL
-    refuse_unless(shares, "its trace does not say the same about all features and hyperplanes")
-    refuse_unless(_is_csr(trace), "its trace says of no detector what it rests on")
+def check_construction(made: Construction, n_rows: int = LARGEST_ROWS) -> None:
+    """Refuse a trace, and errors, that cannot be those of a network."""
+    trace, network = made.trace, made.network
+    n_detectors = max(
+        np.size(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)
+    )
+    sizes = {"rows": n_rows, "detectors": n_detectors, "detectors + 1": n_detectors + 1}
+    sizes |= {"features": network.n_features, "hyperplanes": network.widths[0], "support": np.size(trace.support)}
+    check_record(trace, **sizes)
+    starts = trace.support_starts if len(trace.support_starts) else np.zeros(1, dtype=np.int64)
+    ends = starts[0] == 0 and starts[-1] == len(trace.support)
+    refuse_unless(bool(ends), "its trace does not name the rows that each detector rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
+    for name in ("errors", "given_up", "overruled"):
+        check_vector(f"construction.{name}", getattr(made, name), ROWS, sizes)
 
 
-def check_rows(made: Construction) -> None:
-    """Refuse a construction whose errors are not rows."""
-    for rows in (made.errors, made.given_up, made.overruled):
-        fine = rows.dtype == np.int64 and rows.ndim == 1 and _are_rows(rows, np.iinfo(np.int64).max)
-        refuse_unless(fine, "its errors are not rows")
-
-
-def _is_csr(trace: Trace) -> bool:
-    """Whether the support is there for all detectors or for none."""
-    starts = trace.support_starts
-    if not len(starts):
-        return not len(trace.support) and not len(trace.shares)
-    ends = starts[0] == 0 and starts[-1] == len(trace.support) == len(trace.shares)
-    return bool(ends and (np.diff(starts) >= 0).all() and len(starts) == len(trace.anchors) + 1)
+# ---- Classifiers -------------------------------------------------------------------------------------------
 
 
 def check_classifier(model: InterpolatingClassifier) -> None:
     """Refuse a classifier whose parts do not belong together."""
-    _check_detectors(model)
-    check_certificate(model.certificate_, model.network_)
-    _check_told(model.trace_, model.network_.widths[1], model.certificate_)
+    trace, certificate = model.trace_, model.certificate_
+    network, n_labels, decoder = model.network_.detectors, len(model.classes_), model.network_.decoder
+    refuse_unless(network is not None, "its network is not of the form that a classifier has")
+    assert network is not None
+    refuse_unless(bool((network.spans > 0).all()), "its network has a detector with a limit that is not positive")
+    if n_labels == 2:
+        decides = decoder.classes == (0, 1) or (decoder.kind == "sign" and decoder.classes == (1, 0))
+    else:
+        decides = decoder.kind == "one_hot" and max(decoder.classes) < n_labels  # a class without points has no output
+    refuse_unless(decides, f"its network does not decide between its {n_labels} labels")
+    classes = np.asarray(network.classes)[network.outputs]
+    same = network.speak_once and np.array_equal(classes, trace.detector_classes)
+    refuse_unless(same, "its network and its trace have different detectors")
+    check_certificate(certificate, network)
+    # ``explain`` names the training rows behind every detector.
+    named = (len(part) == network.n_detectors for part in (trace.anchors, trace.witnesses, trace.coverage))
+    refuse_unless(all(named), "its trace does not speak of all its detectors")
+    check_vector("Trace.uncovered", trace.uncovered, Vector(below="rows"), {"rows": certificate.n_samples})
+    if STREAM_ALONE not in certificate.note:  # else how many rows it was fitted to is not known
+        refuse_unless(bool(np.min(trace.witnesses, initial=0) >= 0), "its trace names no row that set a limit")
+        check_construction(Construction(network, model.outcome_, trace), certificate.n_samples)
     check_feature_names(model)
-    _check_options(model)
-    check_random_state(model.random_state)
-    target_code(model.target, model.classes_)
-
-
-def _check_options(model: InterpolatingClassifier) -> None:
-    """Refuse options that cannot be.
-
-    A law of hyperplanes that is gone is kept as text: the model answers, proves and is saved as ever, and only ``fit``
-    refuses it, as an unknown one.
-    """
+    # A sampler that is gone is kept as text: the model answers, proves and is saved as ever, and only ``fit`` refuses
+    # it, as an unknown one.
     options = copy(model)
-    if options.hyperplanes in REMOVED_LAWS:
+    if options.hyperplanes in REMOVED_SAMPLERS:
         options.hyperplanes, options.image_shape = LAWS[0], None
     recipe_of(options)
+    check_random_state(model.random_state)
+    target_code(model.target, model.classes_)
 
 
 def check_feature_names(model: Any) -> None:
@@ -263,125 +296,68 @@ def check_feature_names(model: Any) -> None:
         refuse_unless(named, f"its feature names are not {model.n_features_in_} strings")
 
 
-def _check_detectors(model: InterpolatingClassifier) -> None:
-    network, n_labels = model.network_, len(model.classes_)
-    detectors = network.detectors
-    refuse_unless(detectors is not None, "its network is not of the form that a classifier has")
-    assert detectors is not None
-    refuse_unless(bool((detectors.spans > 0).all()), "its network has a detector with a limit that is not positive")
-    refuse_unless(_speaks_of(n_labels, network.decoder), f"its network does not decide between its {n_labels} labels")
-    owners = np.asarray(detectors.classes)[detectors.outputs]
-    fits = detectors.speak_once and np.array_equal(owners, model.trace_.detector_classes)
-    refuse_unless(fits, "its network and its trace have different detectors")
-
-
-def _check_told(trace: Trace, n_detectors: int, certificate: Certificate) -> None:
-    """Refuse a trace that does not name the training rows behind every detector: ``explain`` would."""
-    told = trace.anchors, trace.witnesses, trace.coverage
-    refuse_unless(all(len(part) == n_detectors for part in told), "its trace does not speak of all its detectors")
-    n_samples, rows = certificate.n_samples, [trace.uncovered]
-    if STREAM_ALONE not in certificate.note:  # else how many rows it was fitted to is not known
-        refuse_unless(bool(np.min(trace.witnesses, initial=0) >= 0), "its trace names no row that set a limit")
-        rows += [trace.anchors, trace.witnesses, trace.support]
-    inside = all(np.max(part, initial=-1) < n_samples for part in rows)
-    refuse_unless(inside, f"its trace names rows beyond the {n_samples} that it was fitted to")
-
-
-def _speaks_of(n_labels: int, decoder: Decoder) -> bool:
-    if n_labels == 2:
-        return decoder.classes == (0, 1) or (decoder.kind == "sign" and decoder.classes == (1, 0))
-    return decoder.kind == "one_hot" and max(decoder.classes) < n_labels  # a class without points has no output
-
-
 def check_certificate(certificate: Certificate, network: Network | SwitchedNetwork) -> None:
     """Refuse a certificate that contradicts itself, or is about another network."""
-    check_types(certificate)
-    refuse_unless(0 <= certificate.n_samples <= LARGEST_ROWS, "its certificate is about more points than there can be")
-    errors, given_up = certificate.errors, certificate.given_up
-    inside = all(_are_rows(getattr(certificate, name), certificate.n_samples) for name in ROW_LISTS)
+    check_record(certificate, rows=certificate.n_samples)
+    refuse_unless(certificate.n_samples <= LARGEST_ROWS, "its certificate is about more points than there can be")
+    errors, given_up, mispredicted = certificate.errors, certificate.given_up, certificate.mispredicted
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
     apart = not len(np.intersect1d(errors, given_up)) and bool(np.isin(certificate.overruled, given_up).all())
-    known = certificate.mispredicted is None or bool(np.isin(certificate.mispredicted, errors).all())
-    refuse_unless(inside and count and apart and known, "its certificate contradicts itself")
+    known = mispredicted is None or bool(np.isin(mispredicted, errors).all())
+    refuse_unless(count and apart and known, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
 
 
-def _are_rows(rows: NDArray[np.int64], n_samples: int) -> bool:
-    """Whether these are row numbers, ascending."""
-    return not len(rows) or bool(rows[0] >= 0 and rows[-1] < n_samples and (np.diff(rows) > 0).all())
+# ---- Tables ------------------------------------------------------------------------------------------------
 
 
 def check_encoding(encoding: Encoding, scaling: Any, n_features: int, n_samples: int) -> None:
     """Refuse an encoding that no table could have."""
-    for field in encoding.fields:
-        _check_field(field)
-        _check_fill(field)
-    fills = {field.fill is not None for field in encoding.fields}
+    columns = encoding.fields
+    for column in columns:
+        _check_column(column)
+    fills = {column.fill is not None for column in columns}
     fits = encoding.missing in MISSING and fills == {encoding.missing in ("impute", "indicator")}
     refuse_unless(fits, "it does not say what becomes of empty cells")
-    _check_fields(encoding)
-    _check_label(encoding)
-    _check_numbers(encoding, scaling, n_features)
-    rows = encoding.rows
-    if rows is not None:
-        fits = rows.dtype == np.int64 and rows.shape == (n_samples,) and bool((np.diff(rows, prepend=-1) > 0).all())
-        refuse_unless(fits, "its training rows are not in the order of their file")
-
-
-def _check_field(field: Field) -> None:
-    check_types(field)
-    if field.categories is not None:
-        in_order = list(field.categories) == sorted(set(field.categories))
-        refuse_unless(
-            in_order and bool(field.categories), f"the categories of its column {field.name!r} are not in order"
-        )
-    plain = field.dates is None and field.parts == ()
-    dated = (
-        field.categories is None
-        and field.dates in PATTERNS
-        and list(field.parts) == [part for part in PARTS if part in field.parts]
-    )
-    refuse_unless(plain or dated, f"the dates of its column {field.name!r} are not written in any known way")
-
-
-def _check_fill(field: Field) -> None:
-    if field.categories is None:
-        fits = isinstance(field.fill, float) and np.isfinite(field.fill)
-    else:
-        fits = field.fill in field.categories
-    fits = bool(fits) or (field.fill is None and not field.indicator)
-    refuse_unless(fits, f"empty cells of its column {field.name!r} cannot be filled")
-
-
-def _check_fields(encoding: Encoding) -> None:
-    positions = [field.position for field in encoding.fields]
-    names = [field.name for field in encoding.fields]
+    positions, names = [column.position for column in columns], [column.name for column in columns]
     plain = type(encoding.n_columns) is int and type(encoding.header) is bool
     refuse_unless(plain and positions == sorted(set(positions)), "the columns of its table are not in order")
     refuse_unless(bool(positions) and positions[0] >= 0 and positions[-1] < encoding.n_columns, "it lacks columns")
     own = len(set(names)) == len(names) and (encoding.header or names == [str(position) for position in positions])
     refuse_unless(own, "the columns of its table do not have names of their own")
-
-
-def _check_label(encoding: Encoding) -> None:
-    label, position = encoding.label, encoding.label_position
-    named = isinstance(label, str) or (label is None and position is None)  # None: the labels were no column
+    label, place = encoding.label, encoding.label_position
+    named = isinstance(label, str) or (label is None and place is None)  # None: the labels were no column
     refuse_unless(named, "it does not name the column of the labels")
-    taken = {field.position for field in encoding.fields}
-    fits = position is None or (type(position) is int and 0 <= position < encoding.n_columns and position not in taken)
+    fits = place is None or (type(place) is int and 0 <= place < encoding.n_columns and place not in positions)
     refuse_unless(fits, "its labels have no column of their own")
-
-
-def _check_numbers(encoding: Encoding, scaling: Any, n_features: int) -> None:
-    mean, scale = encoding.mean, encoding.scale
-    for numbers in (mean, scale):
-        refuse_unless(numbers.dtype == np.float64 and numbers.shape == (n_features,), "its scaling has the wrong form")
     refuse_unless(len(encoding.features) == n_features, "its columns do not make the features of its network")
-    refuse_unless(bool(np.isfinite(mean).all() and np.isfinite(scale).all()), "its scaling is not finite")
-    refuse_unless(bool((scale > 0).all()), "its scaling divides by what is not positive")
-    free = np.array([scaled and scaling == "standard" for field in encoding.fields for scaled in field.scaled])
-    left = bool((mean[~free] == 0).all() and (scale[~free] == 1).all())
+    for numbers, least in ((encoding.mean, -LARGEST), (encoding.scale, np.finfo(float).smallest_subnormal)):
+        rule = Vector("features", np.inf, least, dtype=np.float64)
+        check_vector("scaling", numbers, rule, {"features": n_features})
+    free = np.array([scaled and scaling == "standard" for column in columns for scaled in column.scaled])
+    left = bool((encoding.mean[~free] == 0).all() and (encoding.scale[~free] == 1).all())
     refuse_unless(scaling in SCALINGS and left, "it scales what is not to be scaled")
+    if encoding.rows is not None:
+        check_vector("table.rows", encoding.rows, Vector("rows", step=1), {"rows": n_samples})
+
+
+def _check_column(column: Field) -> None:
+    """Refuse categories, dates and fillings that a column cannot have."""
+    check_record(column)
+    categories = column.categories
+    in_order = categories is None or (bool(categories) and list(categories) == sorted(set(categories)))
+    refuse_unless(in_order, f"the categories of its column {column.name!r} are not in order")
+    plain = column.dates is None and column.parts == ()
+    parts = [part for part in PARTS if part in column.parts]
+    dated = categories is None and column.dates in PATTERNS and list(column.parts) == parts
+    refuse_unless(plain or dated, f"the dates of its column {column.name!r} are not written in any known way")
+    fill = column.fill
+    fits = isinstance(fill, float) and np.isfinite(fill) if categories is None else fill in categories
+    fits = bool(fits) or (fill is None and not column.indicator)
+    refuse_unless(fits, f"empty cells of its column {column.name!r} cannot be filled")
+
+
+# ---- Repaired models ---------------------------------------------------------------------------------------
 
 
 def check_repaired_networks(network: SwitchedNetwork, n_classes: int) -> None:
@@ -392,49 +368,33 @@ def check_repaired_networks(network: SwitchedNetwork, n_classes: int) -> None:
         refuse_unless(known, f"its network does not decide between its {n_classes} labels")
     model = network.model
     refuse_unless(model is None or model.decoder.kind == "argmax", "its model does not decide by its largest output")
-    refuse_unless(_are_patches(network.patches), "its patches are not of the form that patches have")
-
-
-def _are_patches(network: Network) -> bool:
-    """Balls over the squared norm, or detectors of the paper's form; each speaks for one class."""
-    last = network.layers[-1]
-    if not isinstance(last.weights, Masks) or last.weights.sign != 1 or last.bias.any() or last.activation is not None:
-        return False
-    once = bool((last.weights.bits.to_bool().sum(axis=0) == 1).all())
-    if network.input_map == "identity":
-        return once and network.detectors is not None and network.detectors.activation == THRESHOLD
-    units = network.layers[0]
-    return once and len(network.layers) == 2 and isinstance(units.weights, Dense) and units.activation == THRESHOLD
+    patches, first, last = network.patches, network.patches.layers[0], network.patches.layers[-1]
+    outputs = last.weights
+    adds_up = isinstance(outputs, Masks) and outputs.sign == 1 and last.activation is None and not last.bias.any()
+    fine = adds_up and isinstance(outputs, Masks) and bool((outputs.bits.to_bool().sum(axis=0) == 1).all())
+    if patches.input_map == "identity":  # detectors of the paper's form
+        fine = fine and patches.detectors is not None and patches.detectors.activation == THRESHOLD
+    else:  # balls over the squared norm
+        balls = len(patches.layers) == 2 and isinstance(first.weights, Dense) and first.activation == THRESHOLD
+        fine = fine and balls
+    refuse_unless(fine, "its patches are not of the form that patches have")
 
 
 def check_repair(history: tuple[Change, ...], numbers: dict[str, Any], n_patches: int, n_classes: int) -> None:
-    """Refuse changes that do not follow each other, and tensors of another type or length, or of what cannot be."""
+    """Refuse changes that do not follow each other, and arrays of what cannot be."""
     n_given = 0
     for change in history:
-        check_types(change)
+        check_record(change)
         refuse_unless(change.first_row == n_given and change.n_rows > 0, "its history does not follow its rows")
         n_given += change.n_rows
-    ranges = {
-        "answers": (n_given, n_classes), "targets": (None, n_given), "changes": (n_patches, len(history)),
-        "anchors": (n_patches, n_given), "claim_rows": (None, n_given),
-        "claim_patches": (len(numbers["claim_rows"]), n_patches),
-    }  # fmt: skip
-    for name, (length, stop) in ranges.items():
-        array = numbers[name]
-        whole = array.dtype == np.int64 and array.ndim == 1 and length in (None, len(array))
-        fine = whole and array.min(initial=0) >= 0 and array.max(initial=-1) < stop
-        refuse_unless(fine, f"its {name} are not what they can be")
-    ascending = all((np.diff(numbers[name]) >= least).all() for name, least in (("targets", 1), ("claim_rows", 0)))
-    refuse_unless(bool(ascending), "its rows are not in order")
-    for name in ("fires_within", "silent_beyond"):
-        radii = numbers[name]
-        fine = radii.dtype == np.float64 and radii.shape == (n_patches,) and bool((radii >= 0).all())
-        refuse_unless(fine, "its radii are none")
+    sizes = {"rows": n_given, "patches": n_patches, "classes": n_classes, "changes": len(history)}
+    sizes |= {"claims": len(numbers["claim_rows"]), "probes": len(numbers.get("probe_rows", ()))}
+    for name, rule in REPAIR.items():
+        if name != "probe_rows" or "probes" in numbers:
+            check_vector(f"repair.{name}", numbers[name], rule, sizes)
     if "probes" in numbers:
-        rows, points = numbers["probe_rows"], numbers["probes"]
-        whole = rows.dtype == np.int64 and rows.ndim == 1 and bool(((rows >= 0) & (rows < n_given)).all())
-        fine = whole and points.dtype == np.float64 and points.ndim == 2 and len(points) == len(rows)
-        refuse_unless(fine and bool(np.isfinite(points).all()), "its probes are no points")
+        fine = _are_finite(numbers["probes"], 2, FLOATS[1:]) and len(numbers["probes"]) == sizes["probes"]
+        refuse_unless(fine, "its probes are no points")
 
 
 def check_repaired(repaired: RepairedClassifier) -> None:

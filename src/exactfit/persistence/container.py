@@ -39,7 +39,7 @@ def refuse_unless(fine: bool, reason: str) -> None:
 
 
 def canonical(plain: Any) -> str:
-    """The one text that we write for something that JSON can hold."""
+    """Return the one text that we write for something that JSON can hold."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_item)
 
 
@@ -50,12 +50,12 @@ def _item(scalar: Any) -> Any:
 
 
 def little_endian(tensor: NDArray[Any]) -> NDArray[Any]:
-    """The tensor as it lies in a file."""
+    """Return a tensor as a file has it, little-endian and contiguous."""
     return np.ascontiguousarray(tensor).astype(tensor.dtype.newbyteorder("<"), copy=False)
 
 
 def tensor_facts(tensor: NDArray[Any]) -> Header:
-    """What a header says about a tensor."""
+    """Return the facts about a tensor that a header holds."""
     little = little_endian(tensor)
     content = little.data if little.size else b""
     return {"dtype": little.dtype.str, "shape": list(little.shape), "sha256": hashlib.sha256(content).hexdigest()}
@@ -67,10 +67,10 @@ def _digest(header: Header) -> str:
 
 def write_container(path: Path, header: Header, tensors: Tensors) -> None:
     """Write a file aside, then put it in place; on any failure nothing is left behind."""
-    octets = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
-    if int.from_bytes(octets[:8], "little") > LARGEST_HEADER:
+    raw = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
+    if int.from_bytes(raw[:8], "little") > LARGEST_HEADER:
         raise ParameterError("this model cannot be saved: its labels and feature names are longer than a header may be")
-    write_whole(path, octets, "the model")
+    write_whole(path, raw, "the model")
 
 
 def read_container(path: Path) -> tuple[Header, Tensors]:
@@ -79,12 +79,12 @@ def read_container(path: Path) -> tuple[Header, Tensors]:
     refuse_unless(not path.exists() or path.is_file(), "it is no ordinary file")  # a pipe would keep us waiting
     with path.open("rb") as file:
         header = _read_header(file)
-        size, room = file.seek(0, os.SEEK_END), usable_memory() // 2  # the file, and the model of it
-        refuse_unless(size <= room, f"it takes {size:,} bytes, and no more than {room:,} can be read here")
+        size, most = file.seek(0, os.SEEK_END), usable_memory() // 2  # the file, and the model of it
+        refuse_unless(size <= most, f"it takes {size:,} bytes, and no more than {most:,} can be read here")
         file.seek(0)
-        octets = file.read()
+        raw = file.read()
     try:
-        tensors = safetensors.numpy.load(octets)
+        tensors = safetensors.numpy.load(raw)
     except (SafetensorError, *MISFITS) as error:
         raise ModelFileError(f"it is damaged or cut off: {error}") from error
     refuse_unless(tensors.keys() == header["tensors"].keys(), "it does not hold the tensors that it lists")
@@ -94,45 +94,45 @@ def read_container(path: Path) -> tuple[Header, Tensors]:
 
 
 def _read_header(file: BinaryIO) -> Header:
-    octets = _read_octets(file)
-    outer = _parse(octets, f"it is damaged, or {FOREIGN}: its header is not JSON")
+    raw = _read_bytes(file)
+    outer = _parse(raw, f"it is damaged, or {FOREIGN}: its header is not JSON")
     notes = outer.pop("__metadata__", None)
     text = notes.get(KEY) if isinstance(notes, dict) else None
     refuse_unless(isinstance(text, str), f"it is {FOREIGN}")
     header = _parse(str(text).encode(), "it is damaged: its header is not JSON")
     _refuse_newer(header)  # before all that a newer format may do in another way
-    same = _is_plain(octets, outer, str(text)) and _is_sealed(str(text), header)
+    same = _is_plain(raw, outer, str(text)) and _is_sealed(str(text), header)
     refuse_unless(same, "it is damaged or edited: its header does not match its digest")
     return header
 
 
-def _read_octets(file: BinaryIO) -> bytes:
-    """The header of a safetensors file."""
+def _read_bytes(file: BinaryIO) -> bytes:
+    """Return the header of a safetensors file."""
     start = file.read(8)
     refuse_unless(len(start) > 0, "it is empty")
     size = int.from_bytes(start, "little")
     refuse_unless(len(start) == 8 and size <= LARGEST_HEADER, f"it is {FOREIGN}, nor any other safetensors file")
-    octets = file.read(min(size, len(BEGINNING)))
-    if octets == BEGINNING:  # others are left to fail on their first bytes
-        octets += file.read(size - len(octets))
-        refuse_unless(len(octets) == size, f"it is cut off, or {FOREIGN}")
-    return octets
+    raw = file.read(min(size, len(BEGINNING)))
+    if raw == BEGINNING:  # others are left to fail on their first bytes
+        raw += file.read(size - len(raw))
+        refuse_unless(len(raw) == size, f"it is cut off, or {FOREIGN}")
+    return raw
 
 
-def _parse(octets: bytes, otherwise: str) -> Header:
+def _parse(raw: bytes, otherwise: str) -> Header:
     try:
-        plain = json.loads(octets.decode())
+        plain = json.loads(raw.decode())
     except MISFITS as error:
         raise ModelFileError(otherwise) from error
     refuse_unless(isinstance(plain, dict), otherwise)
     return dict(plain)
 
 
-def _is_plain(octets: bytes, outer: Header, text: str) -> bool:
+def _is_plain(raw: bytes, outer: Header, text: str) -> bool:
     """Whether the safetensors header is what safetensors writes around our text, byte for byte."""
     layout = json.dumps({"__metadata__": {KEY: text}, **outer}, separators=(",", ":"), ensure_ascii=False).encode()
     known = all(entry.keys() == {"dtype", "shape", "data_offsets"} for entry in outer.values())
-    return known and octets == layout + b" " * (-len(layout) % 8)
+    return known and raw == layout + b" " * (-len(layout) % 8)
 
 
 def _is_sealed(text: str, header: Header) -> bool:
@@ -155,7 +155,7 @@ def _refuse_newer(header: Header) -> None:
 
 
 def under(prefix: str, tensors: Tensors) -> dict[str, Any]:
-    """The tensors whose names begin so, by what follows."""
+    """Return the tensors whose names begin with a prefix, by what follows it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 

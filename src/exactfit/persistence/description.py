@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,12 @@ from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
 from .checks import (
     check_classifier,
+    check_construction,
     check_encoding,
     check_network,
     check_repair,
     check_repaired,
     check_repaired_networks,
-    check_rows,
-    check_trace,
 )
 from .container import (
     FORMAT,
@@ -70,8 +69,8 @@ LATER: dict[str, Header] = {
 # Options that older versions had. A file that names them is read without them: they say how its network came about,
 # which is done, and nothing that it answers or proves depends on them.
 REMOVED = ("selection", "greedy_memory", "n_networks")
-SUPPORT = ("support", "shares", "support_starts")
-PROFILE = ("importances", "spreads", "on_counts")  # older files have none
+LEFT_OUT = ("narrow", "importances", "spreads", "on_counts")  # arrays of a trace that a file lacks if they are empty
+GIVEN_UP = ("given_up", "overruled")  # of a construction, likewise
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 KINDS = ("network", "construction", "classifier", "table", "repaired")
@@ -85,7 +84,7 @@ LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask f
 
 
 def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
-    """Everything that a model holds, as a header that JSON can hold and tensors as a file of a format has them."""
+    """Return what a model holds: a header that JSON can hold, and tensors as a file of a format has them."""
     header, tensors = _encode(model)
     tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
     if form >= PACKED:
@@ -98,7 +97,7 @@ def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
 
 
 def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
-    """The model of a description, if the model's own description is the same; ``behind`` is what was repaired."""
+    """Return the model of a description, if its own is the same; ``behind`` is the model that was repaired."""
     form, header = header["format"], _completed(header)
     if form >= PACKED:
         tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
@@ -111,14 +110,13 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
 
 
 def _completed(header: Header) -> Header:
-    """The header, with what older versions did not have yet, and without options that are gone."""
-    known = {
-        name: LATER[name] for name in LATER if name in header and (name, header["kind"]) != ("parameters", "repaired")
-    }
-    sections = {name: {**later, **header[name]} for name, later in known.items()}
-    if "parameters" in sections:
-        sections["parameters"] = {key: value for key, value in sections["parameters"].items() if key not in REMOVED}
-    return header | sections | {"format": FORMAT}
+    """Return the header with what older versions did not have yet, and without options that are gone."""
+    full = header | {"format": FORMAT}
+    for name in LATER.keys() & header.keys():
+        if (name, header["kind"]) != ("parameters", "repaired"):
+            gone = REMOVED if name == "parameters" else ()
+            full[name] = {**LATER[name], **{key: value for key, value in header[name].items() if key not in gone}}
+    return full
 
 
 def _encode(model: Any) -> tuple[Header, Tensors]:
@@ -146,38 +144,35 @@ def _encode_network(network: Network | SwitchedNetwork) -> tuple[Header, Tensors
 
 def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     header, tensors = _encode_network(made.network)
-    parts = {part.name: getattr(made.trace, part.name) for part in fields(made.trace)}
-    arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+    trace = vars(made.trace)
+    left_out = {name for name in LEFT_OUT if not len(trace[name])}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
-        arrays = {name: part for name, part in arrays.items() if name not in SUPPORT}
-    for name in ("narrow", *PROFILE):
-        if not len(arrays[name]):
-            del arrays[name]
-    counts = {name: part for name, part in parts.items() if not isinstance(part, np.ndarray)}
-    header |= {"kind": "construction", "outcome": made.outcome.value, "trace": counts}
-    tensors |= {f"trace.{name}": array for name, array in arrays.items()}
+        left_out |= {"support", "shares", "support_starts"}
+    arrays = {name: part for name, part in trace.items() if isinstance(part, np.ndarray)}
+    tensors |= {f"trace.{name}": part for name, part in arrays.items() if name not in left_out}
+    numbers = {name: part for name, part in trace.items() if name not in arrays}
+    header |= {"kind": "construction", "outcome": made.outcome.value, "trace": numbers}
     if not np.array_equal(made.errors, made.trace.uncovered):  # without it, they are the same
         tensors["construction.errors"] = made.errors
-    for name in ("given_up", "overruled"):
-        if len(getattr(made, name)):
-            tensors[f"construction.{name}"] = getattr(made, name)
+    tensors |= {f"construction.{name}": getattr(made, name) for name in GIVEN_UP if len(getattr(made, name))}
     return header, tensors
 
 
 def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]:
-    header, tensors = _encode_construction(
-        Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
-    )
-    fitted, rows = _encode_fitted(model)
-    return header | fitted | {"kind": "classifier", "parameters": _encode_parameters(model)}, tensors | rows
+    made = Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
+    (header, tensors), (fitted, rows) = _encode_construction(made), _encode_fitted(model)
+    parameters: Header = model.get_params(deep=False)
+    parameters |= {"activation": as_activation(parameters["activation"]).name, "random_state": _seed(model)}
+    for name in SIZES:
+        if np.ndim(parameters[name]):
+            parameters[name] = list(map(int, parameters[name]))
+    return header | fitted | {"kind": "classifier", "parameters": parameters}, tensors | rows
 
 
 def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
-    """What every fitted classifier has beside its network."""
-    certificate, tensors = (
-        {**model.certificate_.to_dict(), "radii": None},
-        {},
-    )  # a number per row would be as large as X
+    """Return what every fitted classifier has beside its network."""
+    # Without radii: a number per row would be as large as the data.
+    certificate, tensors = {**model.certificate_.to_dict(), "radii": None}, {}
     for name in ROW_LISTS:
         rows = np.asarray(certificate.pop(name), dtype=np.int64)
         if name == "errors" or len(rows):  # a file without the others is one where there are none
@@ -192,7 +187,7 @@ def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
 
 
 def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
-    """A classifier as any other, and in a section of its own how rows become points."""
+    """Return a classifier as any other, and in a section of its own how rows become points."""
     header, tensors = _encode(classifier_in(model))
     encoding = model.encoding_
     named = {saved: getattr(encoding, name) for saved, name in TABLE.items()}
@@ -203,15 +198,6 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
     if encoding.rows is not None:  # a file without them is one where no row was left out
         numbers["table.rows"] = encoding.rows
     return header | {"kind": "table", "table": named}, tensors | numbers
-
-
-def _encode_parameters(model: InterpolatingClassifier) -> Header:
-    parameters: Header = model.get_params(deep=False)
-    parameters["activation"] = as_activation(parameters["activation"]).name
-    for name in SIZES:
-        if np.ndim(parameters[name]):
-            parameters[name] = list(map(int, parameters[name]))
-    return parameters | {"random_state": _seed(model)}
 
 
 def _seed(model: Any) -> Any:
@@ -240,10 +226,9 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
         "and a model is one network now: fit it again",
     )
     trace = Trace(**under("trace.", tensors), **header["trace"])
-    check_trace(trace, network)
     rows = {"errors": trace.uncovered} | under("construction.", tensors)
     made = Construction(network, Outcome(header["outcome"]), trace, **rows)
-    check_rows(made)
+    check_construction(made)
     return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
 
 
@@ -264,7 +249,7 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
 
 
 def _decode_fitted(model: Any, header: Header, tensors: Tensors) -> None:
-    """What every fitted classifier has beside its network; see ``_encode_fitted``."""
+    """Add what ``_encode_fitted`` returned."""
     model.certificate_ = Certificate.from_dict({**header["certificate"], **under("certificate.", tensors)})
     model.n_features_in_ = model.network_.n_features
     if header["feature_names"] is not None:
@@ -272,7 +257,7 @@ def _decode_fitted(model: Any, header: Header, tensors: Tensors) -> None:
 
 
 def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
-    """Labels by class index."""
+    """Return labels by class index."""
     refuse_unless(LABEL_DTYPE.fullmatch(dtype) is not None, f"labels of dtype {dtype!r} cannot be kept in a file")
     kind, size = LABEL_TYPES[dtype[1]], np.dtype(dtype).itemsize
     refuse_unless(all(type(value) is kind for value in values), f"not all its labels are of type {kind.__name__}")
@@ -282,10 +267,10 @@ def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
 
 
 def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
-    fields = tuple(Field(**{name: _as_tuple(one) for name, one in plain.items()}) for plain in section["columns"])
+    columns = tuple(Field(**{name: _as_tuple(one) for name, one in plain.items()}) for plain in section["columns"])
     rest = {name: section[saved] for saved, name in TABLE.items()}
     later = {"missing": section.get("missing", "error"), "rows": tensors.get("rows")}
-    encoding = Encoding(fields=fields, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
+    encoding = Encoding(fields=columns, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
     check_encoding(encoding, section["scale"], classifier.n_features_in_, classifier.certificate_.n_samples)
     return TableModel.of(classifier, encoding, section["scale"])
 
@@ -295,7 +280,7 @@ def _as_tuple(plain: Any) -> Any:
 
 
 def classifier_in(model: Any) -> Any:
-    """The classifier in a table's model; any other model itself."""
+    """Return the classifier in a table's model; any other model itself."""
     if not isinstance(model, TableModel):
         return model
     check_is_fitted(model, "classifier_")
@@ -306,7 +291,7 @@ def classifier_in(model: Any) -> Any:
 
 
 def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
-    """Everything but the given points."""
+    """Return everything but the given points."""
     check_is_fitted(model, "network_")
     made = model.repair_
     (header, tensors), (fitted, rows) = _encode_network(made.network), _encode_fitted(model)
@@ -330,7 +315,7 @@ def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
 
 
 def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedClassifier:
-    """A repaired model, and for one by reference the model that a user brings."""
+    """Make a repaired model, one by reference with the model that a user brings."""
     network = SwitchedNetwork.from_parts(header["network"], under("network.", tensors))
     classes = _decode_labels(**header["classes"])
     check_repaired_networks(network, len(classes))
@@ -362,7 +347,7 @@ def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], te
         refuse_unless(network.model is not None, "it lacks the model that it says it holds")
         return Model(classes, None, network.model)
     octets = tensors["model.graph"]
-    refuse_unless(octets.dtype == np.uint8 and octets.ndim == 1, "its ONNX graph is no sequence of octets")
+    refuse_unless(octets.dtype == np.uint8 and octets.ndim == 1, "its ONNX graph is no sequence of bytes")
     graph = Graph.of(octets.tobytes())
     same = [None if chain is None else chain.digest for chain in (graph.chain, network.model)]
     refuse_unless(same[0] == same[1], "its network is not the one of its ONNX graph")

@@ -1,8 +1,8 @@
 """Tensors in the smallest type that holds their numbers, as files have them from format 3 on, and back.
 
 In memory, and for digests of networks, rows and indices are int64 and sparse weights float32 or float64. In a file
-lists of whole numbers take the smallest type that holds them all; so do float32 weights of sparse layers if they are
-whole numbers, as those of sparse hyperplanes are. There is one way only to pack a tensor, so a file that holds it in
+lists of integers take the smallest type that holds them all; so do float32 weights of sparse layers if they are
+integers, as those of sparse hyperplanes are. There is one way only to pack a tensor, so a file that holds it in
 any other is refused.
 """
 
@@ -15,24 +15,15 @@ from numpy.typing import NDArray
 
 Tensor = NDArray[Any]
 
-LISTS = ("certificate.", "construction.", "repair.", "table.", "trace.")  # sections whose whole numbers are int64
+LISTS = ("certificate.", "construction.", "repair.", "table.", "trace.")  # sections whose integers are int64
 INDICES = (".weights.indices", ".weights.indptr")  # of sparse layers: int64 as well
-BYTES = ("trace.on_counts",)  # in such a section, but bytes in memory too
 WEIGHTS = ".weights.data"  # of sparse layers: float32 where they are packed
 SMALL = tuple(np.dtype(name) for name in ("<u1", "<i1", "<u2", "<i2", "<u4", "<i4"))
 SMALL_WEIGHTS = tuple(np.dtype(name) for name in ("<i1", "<i2"))
 
 
 def packed(name: str, tensor: Tensor) -> Tensor:
-    """Return a tensor as a file has it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.persistence.packing import packed
-    >>> packed("trace.anchors", np.array([7, 255])).dtype, packed("trace.anchors", np.array([-1, 255])).dtype
-    (dtype('uint8'), dtype('int16'))
-    """
+    """Return a tensor as a file has it."""
     if _is_list(name) and tensor.dtype == np.int64:
         low, high = int(tensor.min(initial=0)), int(tensor.max(initial=0))
         fitting = (small for small in SMALL if np.iinfo(small).min <= low and high <= np.iinfo(small).max)
@@ -48,15 +39,7 @@ def packed(name: str, tensor: Tensor) -> Tensor:
 
 
 def unpacked(name: str, tensor: Tensor) -> Tensor:
-    """Return a tensor of a file as it is in memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.persistence.packing import unpacked
-    >>> unpacked("network.layers.0.weights.data", np.array([1, -4], dtype=np.int8))
-    array([ 1., -4.], dtype=float32)
-    """
+    """Return a tensor of a file as it is in memory."""
     if _is_list(name) and tensor.dtype in SMALL:
         return tensor.astype(np.int64)
     if name.endswith(WEIGHTS) and tensor.dtype in SMALL_WEIGHTS:

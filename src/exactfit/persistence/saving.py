@@ -135,7 +135,7 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
 
 
 def _circumstances(model: Any) -> Header:
-    """What is true of this saving, and cannot be read off the model."""
+    """Return versions, and what else the model itself does not show."""
     random_state = getattr(classifier_in(model), "random_state", None)
     return {
         "versions": {
@@ -165,7 +165,7 @@ def _check_circumstances(model: Any, versions: Any, random_state: Any, activatio
 
 
 def lookup_in(named: Mapping[str, Activation]) -> Lookup:
-    """From name to activation, among the standard ones and these."""
+    """Return a function from name to activation, among the standard ones and these."""
 
     def look_up(name: str) -> Activation:
         known = STANDARD | dict(named)
@@ -180,7 +180,7 @@ def lookup_in(named: Mapping[str, Activation]) -> Lookup:
 
 
 def read_given(given: Given | None) -> dict[str, Activation]:
-    """By name, the activations that a user gives to ``load``."""
+    """Return the activations that a user gives to ``load``, by name."""
     if isinstance(given, Mapping):
         functions = {name: part.function if isinstance(part, Activation) else part for name, part in given.items()}
         parts = [Activation(name, function) for name, function in functions.items()]
@@ -192,7 +192,7 @@ def read_given(given: Given | None) -> dict[str, Activation]:
 
 
 def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
-    """The activations that are not standard ones, by name; refuses two of the same name."""
+    """Return the activations that are not standard ones, by name; refuse two of the same name."""
     named = dict(STANDARD)
     for activation in activations:
         if named.setdefault(activation.name, activation) != activation:
@@ -201,7 +201,7 @@ def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
 
 
 def own_activations(model: Any) -> dict[str, Activation]:
-    """The activations in a model that are not standard ones, by name."""
+    """Return the activations in a model that are not standard ones, by name."""
     model = classifier_in(model)
     if isinstance(model, RepairedClassifier):
         return {}  # neither patches nor chains that were read have any
@@ -214,5 +214,5 @@ def own_activations(model: Any) -> dict[str, Activation]:
 
 
 def sample(model: Any) -> dict[str, list[float]]:
-    """Some values of every activation that is not a standard one, to know it again."""
+    """Return some values of every activation that is not a standard one, to recognise it by."""
     return {name: activation(PROBES).tolist() for name, activation in own_activations(model).items()}
