@@ -94,7 +94,7 @@ class Condition:
 
     @property
     def distance(self) -> float:
-        """How far the value is from the threshold."""
+        """Distance of the value from the threshold."""
         return abs(self.value - self.threshold)
 
     @property
@@ -103,12 +103,12 @@ class Condition:
         return f"{shown(rounded(self.distance, 3))} {self.unit}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the same as JSON can hold it."""
         return asdict(self) | {"features": list(self.features), "weights": list(self.weights)}
 
 
 class Inequality(NamedTuple):
-    """What holds at a point, in the units of the data: weights times features, relation, threshold.
+    """Inequality that holds at a point, in the units of the data: weights times features, relation, threshold.
 
     It does where the features in ``fixed`` have their values.
     """
@@ -126,7 +126,7 @@ class Inequality(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """What a :class:`Condition` has in words."""
+    """A :class:`Condition` in words."""
 
     text: str
     here: str = ""
@@ -172,14 +172,7 @@ def _factor(weight: float) -> str:
 
 
 def shown(number: float) -> str:
-    """Return a number as text, without an exponent unless it is huge or tiny.
-
-    Examples
-    --------
-    >>> from exactfit.conditions import shown
-    >>> shown(120000.0), shown(0.25), shown(1e-30)
-    ('120000', '0.25', '1e-30')
-    """
+    """Return a number as text, without an exponent unless it is huge or tiny."""
     return f"{number + 0.0:.{MOST_DIGITS - 2}g}"  # and -0.0 is 0
 
 

@@ -1,4 +1,4 @@
-"""What stands behind an answer: detectors, the training points they are built on, and how clear it was."""
+"""Explanations of answers: detectors, the training rows they rest on, conditions, and how clear it was."""
 
 from __future__ import annotations
 
@@ -31,12 +31,6 @@ class Supporter:
     share : float
         Its part of all that the detector rests on: positive for rows of the detector's class, negative for
         others; their sizes add up to 1 over all rows.
-
-    Examples
-    --------
-    >>> from exactfit.explanation import Supporter
-    >>> print(Supporter(row=17, share=-0.25))
-    17 (-0.25)
     """
 
     row: int
@@ -67,13 +61,7 @@ class DetectorAt:
         Weighted detectors: the rows that it rests on most, up to ten of its class and up to ten of others, the
         largest share first. Their anchor is the point that they claim most clearly.
     n_support : int
-        How many rows it rests on; 0 for masks.
-
-    Examples
-    --------
-    >>> from exactfit.explanation import DetectorAt
-    >>> print(DetectorAt(detector=3, label="b", anchor=17, witness=4, slack=0.25))
-    detector 3 of 'b', anchor row 17, slack 0.25, limit set by row 4
+        Number of rows it rests on; 0 for masks.
     """
 
     detector: int
@@ -91,7 +79,7 @@ class DetectorAt:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the same as JSON can hold it."""
         plain = asdict(self)
         return plain | {"support": list(plain["support"])}
 
@@ -108,7 +96,7 @@ class DetectorAt:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What stands behind the answer for one point.
+    """Detectors, training rows and conditions behind the answer for one point.
 
     Attributes
     ----------
@@ -163,17 +151,17 @@ class Explanation:
         lines += [line for found in self.nearest for line in _lines("came close", found)]
         lines += _lines("other class", self.other) if self.other else []
         lines += [f"  {'only just' if one.near else 'because':<12} {one}" for one in self.conditions]
-        lines += [f"  {'may move':<12} {_room(self.radius)}"] if self.radius is not None else []
+        lines += [f"  {'may move':<12} {_moves(self.radius)}"] if self.radius is not None else []
         return "\n".join(lines)
 
     def roles(self) -> Iterator[tuple[str, DetectorAt]]:
-        """Every detector that is named, with the part that it plays."""
+        """Yield every detector that is named, with the part that it plays."""
         yield from (("fires", found) for found in self.fires)
         yield from (("nearest", found) for found in self.nearest)
         yield from (("other", found) for found in (self.other,) if found)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the same as JSON can hold it."""
         return {
             "label": self.label,
             "claimed_by": list(self.claimed_by),
@@ -185,34 +173,34 @@ class Explanation:
         }
 
 
-def _room(radius: float) -> str:
+def _moves(radius: float) -> str:
     if radius > 0:
         return f"by {radius:.3g} without changing its answer"
     return "not for sure: its answer is not the only class that claims it"
 
 
 def _lines(role: str, found: DetectorAt) -> list[str]:
-    """A detector in the text of an explanation."""
+    """Return a detector as lines of an explanation's text."""
     return [f"  {role:<12} {found}", *([f"{'':15}{found.rests_on}"] if found.support else [])]
 
 
 @dataclass(frozen=True, eq=False)
 class SupportRows:
-    """What every weighted detector rests on, as ``trace_`` holds it: those of k are entries starts[k]:starts[k + 1]."""
+    """Rows that weighted detectors rest on, as ``trace_`` holds them: those of k are starts[k]:starts[k + 1]."""
 
     rows: Rows
     shares: Rows
     starts: Rows
 
     def of(self, detector: int) -> tuple[Rows, Floats]:
-        """All rows that a detector rests on, with their shares; the largest first, by row on a tie."""
+        """Return all rows that a detector rests on, with their shares; the largest first, by row on a tie."""
         part = slice(*self.starts[detector : detector + 2])
         rows, shares = self.rows[part], self.shares[part]
         order = np.lexsort((rows, -np.abs(shares)))
         return rows[order], shares[order] / max(int(np.abs(shares).sum()), 1)
 
     def largest(self, detector: int) -> tuple[Supporter, ...]:
-        """The first few of each side, in that order."""
+        """Return the first few of each side, in that order."""
         rows, shares = self.of(detector)
         few = [np.flatnonzero(side)[:NAMED_SUPPORT] for side in (shares > 0, shares < 0)]
         return tuple(Supporter(int(rows[k]), float(shares[k])) for k in np.sort(np.concatenate(few)))
@@ -309,7 +297,7 @@ class Explanations(Sequence[Explanation]):
         return tuple(self._at(*pair) for pair in zip(detectors[there], slack[there], strict=True))
 
     def _other(self, k: int) -> DetectorAt | None:
-        """The clearest detector of any class but the answer."""
+        """Return the clearest detector of any class but the answer."""
         best, clearest = self.responses.best[k], self.responses.clearest[k]
         others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NO_DETECTOR))
         if not len(others) or len(best) == 1:  # all detectors of a one-sided model are named already
@@ -340,11 +328,11 @@ class Explanations(Sequence[Explanation]):
         return joined([title, html_table(head, lines, first), *(conditions_table(one) for one in self[:SHOWN_POINTS])])
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the same as JSON can hold it."""
         return {"points": [one.to_dict() for one in self]}
 
     def to_frame(self) -> Any:
-        """A pandas frame with a line for every detector that is named: point, answer, role and the detector.
+        """Return a pandas frame with a line for every detector that is named: point, answer, role and the detector.
 
         The rows that a weighted detector rests on, and their shares, are tuples.
         """
@@ -374,6 +362,6 @@ FRAME = ("detector", "label", "anchor", "witness", "slack", "support", "shares",
 
 
 def _cells(found: DetectorAt) -> tuple[Any, ...]:
-    """What a frame says of a detector, in the order of FRAME."""
+    """Return the cells of a detector in a frame, in the order of FRAME."""
     rows, shares = tuple(one.row for one in found.support), tuple(one.share for one in found.support)
     return found.detector, found.label, found.anchor, found.witness, found.slack, rows, shares, found.n_support
