@@ -162,13 +162,10 @@ class Wording:
 
     def sentence(self, found: Inequality, row: int) -> Sentence | None:
         """Return a condition in words; None if there is nothing to say."""
-        terms = [f"{_factor(w)}{self.name(j)}" for j, w in zip(found.features, found.weights, strict=True)]
+        factors = [{1.0: "", -1.0: "-"}.get(w, f"{shown(w)} ") for w in found.weights]
+        terms = [f"{factor}{self.name(j)}" for j, factor in zip(found.features, factors, strict=True)]
         text = terms[0] + "".join(f" - {term[1:]}" if term[0] == "-" else f" + {term}" for term in terms[1:])
         return Sentence(f"{text} {found.relation} {shown(found.threshold)}", shown(found.value))
-
-
-def _factor(weight: float) -> str:
-    return {1.0: "", -1.0: "-"}.get(weight, f"{shown(weight)} ")
 
 
 def shown(number: float) -> str:
@@ -209,6 +206,7 @@ class Conditions:
         point = dense_rows(self.points, slice(row, row + 1))
         on = self.detectors.bits(point).to_bool()[0]
         own = self.detectors.take(np.array([detector]), self.detectors.limits[[detector]])
+        # What the detector's slack would lose if the bit turned: masks and weights count bits that are on.
         slack = sense * np.where(on, -1, 1) * own.dense_counters[0] / own.spans[0]
         rates = np.where(on, self.on_counts, FULL - self.on_counts) / FULL if len(self.on_counts) else np.zeros(len(on))
         sizes = np.diff(self._planes.indptr)
@@ -216,6 +214,7 @@ class Conditions:
         most = sayable[np.argsort(-(slack * (1 - rates) / np.maximum(sizes, 1))[sayable], kind="stable")]
         near = self._near(point[0], sayable)
         just = near[np.argsort(-(slack / np.maximum(sizes, 1))[near], kind="stable")]
+        # A condition that holds only just may be among those that say most: it is named once.
         seen: set[Any] = set()
         known = len(self.on_counts) > 0
         found = [
@@ -253,6 +252,7 @@ class Conditions:
 
     def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality:
         """Return what holds at a point, in short numbers that keep it true; indicators beside numbers are fixed."""
+        # Exactly, so that the side is the network's.
         terms = (Fraction(w) * Fraction(x) for w, x in zip(weights, point[features].tolist(), strict=True))
         excess = float(sum(terms, Fraction(bias)))
         scale, mean = self.wording.units(features)
@@ -273,9 +273,11 @@ class Conditions:
 
 def _shortened(found: Inequality, wording: Wording) -> Inequality:
     """Return a condition with short numbers: true of the same training rows, or else of this row, by about as much."""
-    if not found.holds(found.value):  # so close that the difference was lost
+    # So close to the hyperplane that rounding lost the difference: the nearest number keeps the condition true.
+    if not found.holds(found.value):
         found = found._replace(threshold=math.nextafter(found.value, -math.inf if ">" in found.relation else math.inf))
     sums, slightly = wording.training_sums(found), abs(found.value - found.threshold) / 20
+    # The threshold gets the fewest digits that leave every training row, and this point, on its side.
     known = np.append([] if sums is None else sums, found.value)
     for digits in range(DIGITS if sums is None else 1, MOST_DIGITS):
         fitting = [

@@ -151,7 +151,10 @@ class Explanation:
         lines += [line for found in self.nearest for line in _lines("came close", found)]
         lines += _lines("other class", self.other) if self.other else []
         lines += [f"  {'only just' if one.near else 'because':<12} {one}" for one in self.conditions]
-        lines += [f"  {'may move':<12} {_moves(self.radius)}"] if self.radius is not None else []
+        if self.radius is not None:
+            sure = f"by {self.radius:.3g} without changing its answer"
+            unsure = "not for sure: its answer is not the only class that claims it"
+            lines.append(f"  {'may move':<12} {sure if self.radius > 0 else unsure}")
         return "\n".join(lines)
 
     def roles(self) -> Iterator[tuple[str, DetectorAt]]:
@@ -173,12 +176,6 @@ class Explanation:
         }
 
 
-def _moves(radius: float) -> str:
-    if radius > 0:
-        return f"by {radius:.3g} without changing its answer"
-    return "not for sure: its answer is not the only class that claims it"
-
-
 def _lines(role: str, found: DetectorAt) -> list[str]:
     """Return a detector as lines of an explanation's text."""
     return [f"  {role:<12} {found}", *([f"{'':15}{found.rests_on}"] if found.support else [])]
@@ -196,6 +193,7 @@ class SupportRows:
         """Return all rows that a detector rests on, with their shares; the largest first, by row on a tie."""
         part = slice(*self.starts[detector : detector + 2])
         rows, shares = self.rows[part], self.shares[part]
+        # Sizes add up to 1 over all rows, of the class and of others.
         order = np.lexsort((rows, -np.abs(shares)))
         return rows[order], shares[order] / max(int(np.abs(shares).sum()), 1)
 
@@ -254,6 +252,7 @@ class Explanations(Sequence[Explanation]):
         if isinstance(place, slice):
             return [self[k] for k in range(*place.indices(len(self)))]
         k = range(len(self))[place]
+        # Conditions are found for this point alone: of ten thousand points they would take long.
         return replace(self._without_conditions(k), conditions=self._conditions(k))
 
     def _without_conditions(self, k: int) -> Explanation:
@@ -281,6 +280,7 @@ class Explanations(Sequence[Explanation]):
 
     @staticmethod
     def _plain(labels: NDArray[Any], k: Any) -> Any:
+        # A Python object, not a NumPy scalar: it prints as users wrote it, and JSON can hold it.
         return labels[k : k + 1].tolist()[0]
 
     def _at(self, detector: int, slack: float) -> DetectorAt:
@@ -293,6 +293,7 @@ class Explanations(Sequence[Explanation]):
         return DetectorAt(where, label, anchor, witness, float(slack), self.supports.largest(where), size)
 
     def _all(self, detectors: Rows, slack: NDArray[np.float64]) -> tuple[DetectorAt, ...]:
+        # Fewer than three detectors leave places without one.
         there = detectors != NO_DETECTOR
         return tuple(self._at(*pair) for pair in zip(detectors[there], slack[there], strict=True))
 
@@ -300,7 +301,8 @@ class Explanations(Sequence[Explanation]):
         """Return the clearest detector of any class but the answer."""
         best, clearest = self.responses.best[k], self.responses.clearest[k]
         others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NO_DETECTOR))
-        if not len(others) or len(best) == 1:  # all detectors of a one-sided model are named already
+        # Of a one-sided model all detectors are named already.
+        if not len(others) or len(best) == 1:
             return None
         place = others[best[others].argmax()]
         return self._at(clearest[place], best[place])

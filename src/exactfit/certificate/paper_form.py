@@ -188,8 +188,11 @@ class _CountProof:
 
     def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Return the verdict on the points of a tile."""
-        facts, own = facts_of(tile), self.own[rows]
-        bits, gaps = self._bits(tile, facts)
+        facts, own, shape = facts_of(tile), self.own[rows], (len(tile), n_words(len(self.first)))
+        bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))  # on, and open in either format
+        gaps = np.empty((len(tile), len(self.first)))  # how far each bit is surely from turning
+        for part, block, products in self.first.products(tile):
+            kernels.examine(products, tile, facts, block, part.start // 64, bits, gaps[:, part])
         inside, outside = self._margins(bits.on, bits.on, own)
         right: dict[Arithmetic, Flags] = {
             "exact": self._right(inside, outside, own),
@@ -204,15 +207,6 @@ class _CountProof:
             return Verdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
         radii, setters = self._radii(bits.on, gaps, tile, own, right[self.radii_in])
         return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
-
-    def _bits(self, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
-        """Return bits of a tile, those open in either format, and how far each is surely from turning."""
-        shape = len(tile), n_words(len(self.first))
-        bits = TileBits(*(np.zeros(shape, dtype=np.uint64) for _ in range(3)))
-        gaps = np.empty((len(tile), len(self.first)))
-        for part, block, products in self.first.products(tile):
-            kernels.examine(products, tile, facts, block, part.start // 64, bits, gaps[:, part])
-        return bits, gaps
 
     def _margins(self, low: Words, high: Words, own: Codes) -> tuple[Codes, Codes]:
         """Return the greatest limit - count of each point's own class, open bits on, and of all others, off."""
@@ -298,7 +292,11 @@ class _SumProof:
 
     def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Return the verdict on the points of a tile."""
-        own, (values, errors), gaps = self.own[rows], self._evaluate(tile), _no_gaps(len(tile))
+        own, (values, errors), n = self.own[rows], self._evaluate(tile), len(tile)
+        own_low, own_high, other_low, other_high = np.full((4, n), -np.inf)  # as without detectors
+        safe_own, safe_other = np.zeros((2, n), dtype=bool), np.ones((2, n), dtype=bool)
+        bounds = own_low, own_high, other_low, other_high
+        gaps = Gaps(*bounds, safe_own, safe_other, np.zeros(n), np.full(n, np.inf))
         kernels.best_gaps(values, errors[0], errors[1], len(self.first), self.detectors, own, gaps)
         silent = own == self.silent
         right = (silent | (gaps.own_low > 0)) & (gaps.other_high <= 0)
@@ -311,7 +309,9 @@ class _SumProof:
         safe = (silent | gaps.safe_own) & gaps.safe_other
         verdicts: dict[Arithmetic, Flags] = {"exact": right, "float64": safe[0], "float32": safe[1]}
         radii = all_rounded_down(np.where(right, reach, 0.0))
-        return Verdict(verdicts, _slack(gaps), rounded_down(reach), radii=radii)
+        # The smallest proved distance from zero of what decides a point.
+        slack = [np.maximum(own_low, -own_high), np.maximum(other_low, -other_high)]
+        return Verdict(verdicts, rounded_down(np.concatenate(slack)), rounded_down(reach), radii=radii)
 
     def _evaluate(self, tile: Floats) -> tuple[Floats, Floats]:
         """Return values of all detectors, and bounds of each point's errors together, in float64 and float32."""
@@ -324,17 +324,3 @@ class _SumProof:
         starts = range(0, self.masks.n_rows, DETECTOR_BLOCK)
         sums = [ramps @ _as_numbers(self.masks, start).T for start in starts]
         return np.concatenate([np.empty((len(tile), 0)), *sums], axis=1), errors
-
-
-def _no_gaps(n: int) -> Gaps:
-    """Return gaps as if there were no detector yet."""
-    own_low, own_high, other_low, other_high = np.full((4, n), -np.inf)
-    safe_own, safe_other = np.zeros((2, n), dtype=bool), np.ones((2, n), dtype=bool)
-    return Gaps(own_low, own_high, other_low, other_high, safe_own, safe_other, np.zeros(n), np.full(n, np.inf))
-
-
-def _slack(gaps: Gaps) -> float:
-    """Return the smallest proved distance from zero of what decides a point."""
-    own = np.maximum(gaps.own_low, -gaps.own_high)
-    other = np.maximum(gaps.other_low, -gaps.other_high)
-    return rounded_down(np.concatenate([own, other]))

@@ -174,11 +174,12 @@ class Certificate:
         return f"certificate: {verdict} points (proof: {self.proof}, {how})"
 
     def _details(self) -> dict[str, str]:
+        without = f", but for rows {_shown(self.narrow)}" if len(self.narrow) else ""
         details = {
             "method": self.method or "not named",
             "slack": "not examined" if np.isnan(self.slack) else f"{self.slack:.6g}",
             "robust radius": self._radius_text(),
-            **({} if self.margin is None else {"margin": self._margin_text()}),
+            **({} if self.margin is None else {"margin": f"{self.margin:.6g}{without}"}),
             "float64": _SAFETY[self.float64_safe],
             "float32": _SAFETY[self.float32_safe],
             "data": f"sha256 {self.data_digest}",
@@ -192,10 +193,6 @@ class Certificate:
             those = f": rows {_shown(self.mispredicted)}" if len(self.mispredicted) else ""
             shown["by predict"] = f"{len(self.mispredicted)} of them wrong{those}"
         return shown | details
-
-    def _margin_text(self) -> str:
-        without = f", but for rows {_shown(self.narrow)}" if len(self.narrow) else ""
-        return f"{self.margin:.6g}{without}"
 
     def _radius_text(self) -> str:
         if self.robust_radius is None:

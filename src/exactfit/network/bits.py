@@ -73,6 +73,7 @@ class BitMatrix:
     def from_bool(cls, bits: NDArray[np.bool_]) -> BitMatrix:
         """Pack a boolean array of shape (n_rows, n_bits)."""
         rows, width = bits.shape
+        # packbits makes bytes; little-endian bytes, eight at a time, are words with bit 0 first.
         padded = np.zeros((rows, n_words(width) * WORD_BITS), dtype=bool)
         padded[:, :width] = bits
         packed = np.packbits(padded, axis=1, bitorder="little")

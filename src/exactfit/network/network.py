@@ -286,6 +286,7 @@ class Network:
         Exact for the paper's form with thresholds or ReLU; for other networks it is what the outputs of a call say.
         """
         found = self.detectors
+        # Counts of bits are exact in the layers' integers; only ReLU needs the detectors' exact comparison.
         if found is None or not found.activation.is_relu:
             return self.decoder(self(X, n_jobs=n_jobs, checked=checked))
         points = X if checked else as_points(X, n_features=self.n_features, or_none=True)
@@ -348,6 +349,7 @@ class Network:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of structure and numbers, the same on every machine."""
+        # Little-endian and contiguous, whatever the machine and the layout; types and shapes count too.
         hasher = hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode())
         for name, tensor in sorted(self.tensors().items()):
             little = np.ascontiguousarray(tensor).astype(tensor.dtype.newbyteorder("<"), copy=False)

@@ -209,6 +209,7 @@ class WeightedMasks(_Matrix):
 
 def weigh_words(words: NDArray[np.uint64], weights: NDArray[np.int8], threads: Threads = SERIAL) -> NDArray[np.int32]:
     """Return <weights, bits> for every column of word-major patterns."""
+    # Bit by bit of the weights: a weighted count is eight popcounts, each times a power of two.
     planes = np.empty((PLANES, len(words)), dtype=np.uint64)
     weight_planes(weights, planes)
     out = np.empty(words.shape[1], dtype=np.int32)

@@ -260,6 +260,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     network, n_labels, decoder = model.network_.detectors, len(model.classes_), model.network_.decoder
     refuse_unless(network is not None, "its network is not of the form that a classifier has")
     assert network is not None
+    # Slack is relative to the span, so it has to be positive; and no detector could fire otherwise.
     refuse_unless(bool((network.spans > 0).all()), "its network has a detector with a limit that is not positive")
     if n_labels == 2:
         decides = decoder.classes == (0, 1) or (decoder.kind == "sign" and decoder.classes == (1, 0))
@@ -408,6 +409,7 @@ def check_repaired(repaired: RepairedClassifier) -> None:
     if made.probes is not None:
         fits = made.probes.points.shape[1] == repaired.n_features_in_
         refuse_unless(fits, "its probes are no points of its network")
+        # Some of the given points are asked again: another model, or another runtime, is found out by its answers.
         wrong = int(np.count_nonzero(made.model.ask(made.probes.points) != made.answers[made.probes.rows]))
         refuse_unless(
             wrong == 0,

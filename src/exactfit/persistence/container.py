@@ -76,7 +76,8 @@ def write_container(path: Path, header: Header, tensors: Tensors) -> None:
 def read_container(path: Path) -> tuple[Header, Tensors]:
     """Header (without its digest) and tensors of a file that is as it was written."""
     refuse_unless(not path.is_dir(), "it is a folder")
-    refuse_unless(not path.exists() or path.is_file(), "it is no ordinary file")  # a pipe would keep us waiting
+    # A pipe would keep us waiting.
+    refuse_unless(not path.exists() or path.is_file(), "it is no ordinary file")
     with path.open("rb") as file:
         header = _read_header(file)
         size, most = file.seek(0, os.SEEK_END), usable_memory() // 2  # the file, and the model of it
@@ -100,8 +101,14 @@ def _read_header(file: BinaryIO) -> Header:
     text = notes.get(KEY) if isinstance(notes, dict) else None
     refuse_unless(isinstance(text, str), f"it is {FOREIGN}")
     header = _parse(str(text).encode(), "it is damaged: its header is not JSON")
-    _refuse_newer(header)  # before all that a newer format may do in another way
-    same = _is_plain(raw, outer, str(text)) and _is_sealed(str(text), header)
+    # Before anything that a newer format may do in another way.
+    _refuse_newer(header)
+    # The outer header is what safetensors writes around our text, byte for byte; the text is canonical, and has the
+    # digest of all else.
+    layout = json.dumps({"__metadata__": {KEY: text}, **outer}, separators=(",", ":"), ensure_ascii=False).encode()
+    known = all(entry.keys() == {"dtype", "shape", "data_offsets"} for entry in outer.values())
+    same = known and raw == layout + b" " * (-len(layout) % 8) and canonical(header) == text
+    same = same and header.pop("digest", None) == _digest(header)
     refuse_unless(same, "it is damaged or edited: its header does not match its digest")
     return header
 
@@ -113,7 +120,8 @@ def _read_bytes(file: BinaryIO) -> bytes:
     size = int.from_bytes(start, "little")
     refuse_unless(len(start) == 8 and size <= LARGEST_HEADER, f"it is {FOREIGN}, nor any other safetensors file")
     raw = file.read(min(size, len(BEGINNING)))
-    if raw == BEGINNING:  # others are left to fail on their first bytes
+    # Any other beginning is left to fail on its first bytes, however long the header claims to be.
+    if raw == BEGINNING:
         raw += file.read(size - len(raw))
         refuse_unless(len(raw) == size, f"it is cut off, or {FOREIGN}")
     return raw
@@ -126,19 +134,6 @@ def _parse(raw: bytes, otherwise: str) -> Header:
         raise ModelFileError(otherwise) from error
     refuse_unless(isinstance(plain, dict), otherwise)
     return dict(plain)
-
-
-def _is_plain(raw: bytes, outer: Header, text: str) -> bool:
-    """Whether the safetensors header is what safetensors writes around our text, byte for byte."""
-    layout = json.dumps({"__metadata__": {KEY: text}, **outer}, separators=(",", ":"), ensure_ascii=False).encode()
-    known = all(entry.keys() == {"dtype", "shape", "data_offsets"} for entry in outer.values())
-    return known and raw == layout + b" " * (-len(layout) % 8)
-
-
-def _is_sealed(text: str, header: Header) -> bool:
-    """Whether the text is canonical and matches its digest, which is taken out of the header."""
-    in_form = canonical(header) == text
-    return header.pop("digest", None) == _digest(header) and in_form
 
 
 def _refuse_newer(header: Header) -> None:

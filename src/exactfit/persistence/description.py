@@ -90,8 +90,9 @@ def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
     if form >= PACKED:
         tensors = {name: packed(name, tensor) for name, tensor in tensors.items()}
     header["tensors"] = {name: tensor_facts(tensor) for name, tensor in tensors.items()}
+    # JSON joins two halves of a character into one, so that such a text would come back as another.
     plain: Header = json.loads(canonical(header))
-    if plain != header:  # JSON joins two halves of a character into one
+    if plain != header:
         raise ParameterError("this model cannot be saved: its labels or feature names hold text that is not Unicode")
     return plain, tensors
 
@@ -102,6 +103,7 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
     if form >= PACKED:
         tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
     model = _decode(header, tensors, look_up, behind)
+    # What the model says of itself is compared with the file: nothing in it is passed over, nothing made up.
     again, _ = to_parts(model, form)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
         same = canonical(header.get(name)) == canonical(again.get(name))
@@ -124,7 +126,8 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
         return _encode_network(model)
     if isinstance(model, Construction):
         return _encode_construction(model)
-    if type(model) is InterpolatingClassifier:  # a subclass may hold more than we know of
+    # Exact types: a subclass may hold more than is known here.
+    if type(model) is InterpolatingClassifier:
         check_is_fitted(model, "network_")
         return _encode_classifier(model)
     if type(model) is TableModel:
@@ -145,6 +148,7 @@ def _encode_network(network: Network | SwitchedNetwork) -> tuple[Header, Tensors
 def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     header, tensors = _encode_network(made.network)
     trace = vars(made.trace)
+    # Arrays that would be empty are left out, so that files of models without them are as older versions wrote them.
     left_out = {name for name in LEFT_OUT if not len(trace[name])}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
         left_out |= {"support", "shares", "support_starts"}
@@ -328,7 +332,8 @@ def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedC
         **{name: options[name] for name in REPAIR_OPTIONS},
         classes=None if options["classes"] is None else classes,
     )
-    repaired._recipe()  # refuses options that cannot be
+    # The options are validated as by ``fit``, before anything is taken over.
+    repaired._recipe()
     repaired._take(made, None)
     _decode_fitted(repaired, header, tensors)
     check_repaired(repaired)

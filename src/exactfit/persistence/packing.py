@@ -33,7 +33,8 @@ def packed(name: str, tensor: Tensor) -> Tensor:
             limits = np.iinfo(small)
             if (tensor >= limits.min).all() and (tensor <= limits.max).all():
                 short = tensor.astype(small)
-                if short.astype(np.float32).tobytes() == tensor.tobytes():  # zeros without a sign, too
+                # Bytes, not values: -0.0 would come back as 0.0.
+                if short.astype(np.float32).tobytes() == tensor.tobytes():
                     return short
     return tensor
 

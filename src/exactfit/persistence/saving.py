@@ -68,6 +68,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         header, tensors = to_parts(model)
         by_reference = isinstance(model, RepairedClassifier) and model.repair_.model.kind == "reference"
+        # Whatever would not load is refused here, before anything is written.
         from_parts(header, tensors, lookup_in(own_activations(model)), model.model if by_reference else None)
         header["saved_with"] = _circumstances(model)
     except (NotFittedError, ParameterError):
