@@ -1,4 +1,4 @@
-"""Conditions: hyperplanes in words, with names and units of the data, and how a point stands to them."""
+"""Conditions: hyperplanes in words, with names and units of the data; and those that hold at a point."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Rows = NDArray[np.int64]
 
 NAMED, NAMED_NEAR = 5, 3  # conditions of an explanation: those that say most, then those that hold only just
 NEAR = 0.1  # of what rows typically differ by: a condition that holds by less holds only just
-LONGEST = 8  # features of a condition: sentences of more say nothing to anybody
+LONGEST = 8  # features of a condition: sentences of more are hard to read
 DIGITS, CLEAN, MOST_DIGITS = 4, 12, 17  # where training rows are not at hand; of cells; of any float64
 LONGEST_CELL, LONGEST_SUM = 8, 5  # characters of a point's own number that is shown as it is
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
@@ -175,8 +175,8 @@ def shown(number: float) -> str:
 
 def rounded(number: float, digits: int) -> float:
     """Return a number with some significant digits, all of those before the point."""
-    whole = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
-    return float(f"{number:.{max(digits, whole)}g}")
+    n_before = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
+    return float(f"{number:.{max(digits, n_before)}g}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class Supporter:
 
 @dataclass(frozen=True)
 class DetectorAt:
-    """A detector and how it stands to one point.
+    """A detector and its slack at one point.
 
     Attributes
     ----------
@@ -186,16 +186,16 @@ class SupportRows:
     """Rows that weighted detectors rest on, as ``trace_`` holds them: those of k are starts[k]:starts[k + 1]."""
 
     rows: Rows
-    shares: Rows
+    dual_coef: Rows
     starts: Rows
 
     def of(self, detector: int) -> tuple[Rows, Floats]:
         """Return all rows that a detector rests on, with their shares; the largest first, by row on a tie."""
         part = slice(*self.starts[detector : detector + 2])
-        rows, shares = self.rows[part], self.shares[part]
+        rows, dual_coef = self.rows[part], self.dual_coef[part]
         # Sizes add up to 1 over all rows, of the class and of others.
-        order = np.lexsort((rows, -np.abs(shares)))
-        return rows[order], shares[order] / max(int(np.abs(shares).sum()), 1)
+        order = np.lexsort((rows, -np.abs(dual_coef)))
+        return rows[order], dual_coef[order] / max(int(np.abs(dual_coef).sum()), 1)
 
     def largest(self, detector: int) -> tuple[Supporter, ...]:
         """Return the first few of each side, in that order."""

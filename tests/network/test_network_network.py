@@ -147,7 +147,7 @@ def test_integer_weights_refuse_what_has_no_exact_sum():
     layer = Layer(Integers(whole([[1]])), whole([0]), None)
     with pytest.raises(ValueError, match="finite numbers only"):
         layer(np.array([[np.nan]]))
-    with pytest.raises(ValueError, match=r"whole biases, got 0\.5"):
+    with pytest.raises(ValueError, match=r"integer biases, got 0\.5"):
         Layer(Integers(whole([[1]])), np.array([0.5]), None)(np.array([[1.0]]))
     with pytest.raises(ValueError, match="fractions need a layer of integer weights"):
         Layer(Dense(np.ones((1, 1))), np.zeros(1), None)(layer(np.array([[0.5]])))

@@ -111,7 +111,7 @@ def run(
     # powers of two, each evaluation is exact (``paper_form`` again), and the radius is zero: integers below 2^53
     # (2^24), 0/1 signals under integer weights, data on a grid.
     #
-    # A threshold unit is on, or off, wherever its enclosure lies on one side; otherwise its signal is enclosed by 1/2
+    # A threshold unit is on, or off, wherever its enclosure is on one side; otherwise its signal is enclosed by 1/2
     # and 1/2, that is [0, 1], and the chain goes on: it may not matter. max(., 0) does not enlarge distances. A squared
     # norm is a sum of d products of a point with itself.
     for index, layer in enumerate(chain):

@@ -39,7 +39,7 @@ a format if that exceeds the format's own bound.
 **Thresholds.** Exact arithmetic. Every bit is settled (see above), and a class claims a point if the greatest limit -
 count of its detectors is at least one.
 
-In a format. A bit that some evaluation might turn is open. What every evaluation computes lies between the pattern
+In a format. A bit that some evaluation might turn is open. What every evaluation computes is between the pattern
 with the open bits off and the one with them on; counts grow with bits, and counts up to 2^22 are exact in float32. So
 a point is right in every evaluation if its own class still claims it with the open bits on, and no other does with
 them off.
@@ -58,7 +58,7 @@ at most V' / (1 - gamma_n), so |V' - V| <= e + gamma_2n V'; subtracting from the
 
 In a format, with its own e and u: limit and up to n terms, added in any order, give limit - V up to e + gamma_(n+2)
 (V + e + |limit|), and underflow costs less than ``pad``. (Of the five units that ``gamma`` adds, two pay for the
-rounding of masked coordinate cuts, which is a share of their values and not in e.) So the sign of limit - V is that
+rounding of masked coordinate cuts, which is a fraction of their values and not in e.) So the sign of limit - V is that
 of every evaluation if |limit - V'| exceeds both bounds together. The output only adds up what fires, which is
 positive: no rounding can hide it.
 
@@ -95,7 +95,7 @@ PLANE_BLOCK = 1024  # hyperplanes to a matrix product; a multiple of 64, so that
 TILE = 512  # points to a piece of work: their products with 1,024 hyperplanes take 4 MB
 TILE_NUMBERS = 2**22  # values held at a time by each thread: 32 MB
 DETECTOR_BLOCK = 512  # masks made numbers at a time: 8 MB for 2,000 hyperplanes
-EXACT_SUMS = 2**24  # float32 holds every whole number up to this one
+EXACT_SUMS = 2**24  # float32 holds every integer up to this one
 EXACT_COUNTS = 2**22  # float32 holds sums of limit and count up to 2^24
 FORMATS = {"exact": EXACT, "float64": FLOAT64, "float32": FLOAT32}
 
@@ -252,7 +252,7 @@ class _CountProof:
         radii_of: Callable[..., None] = radii_of_weights if self.weighted else radii_of_masks
         radii_of(on, away, orders, self.batch, own, self.silent, radii, setters)
         radii[~right] = 0.0
-        numbers = np.append(self.numbers, NO_DETECTOR)  # the last one stands for nobody
+        numbers = np.append(self.numbers, NO_DETECTOR)  # the last one stands for no detector
         return radii, numbers[np.where(right, setters, NO_DETECTOR)]
 
 

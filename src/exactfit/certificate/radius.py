@@ -168,7 +168,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
             move = least_move(detectors, X[row], int(setters[row]))
             if move is not None and np.isfinite(move).all():
                 starts += [X[[row]]] * len(BEYOND)
-                ends += [X[[row]] + share * move for share in BEYOND]
+                ends += [X[[row]] + factor * move for factor in BEYOND]
     return smallest_change(network.decide, Probes(np.concatenate(starts), np.concatenate(ends)))
 
 

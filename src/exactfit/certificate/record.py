@@ -78,7 +78,7 @@ class Certificate:
     method : str or None
         What the proof rests on, the strongest means that any point needed: ``"counts"`` of exact
         bits; a ``"running error bound"`` in float64; pairs of float64 numbers (``"double-double"``);
-        exact arithmetic on fractions (``"rational"``) or on whole numbers (``"integer-exact"``); or
+        exact arithmetic on fractions (``"rational"``) or on integers (``"integer-exact"``); or
         ``"evaluation"``, which is no proof. None in certificates of versions that did not say.
     radius_method : str or None
         What the robust radius is: how far bits are that detectors cannot do without (``"slack of detectors"``),

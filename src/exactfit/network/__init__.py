@@ -1,4 +1,4 @@
-"""Networks as frozen data: layers, weights, decoders, and on which side of a hyperplane a point lies."""
+"""Networks as frozen data: detectors over hyperplanes, generic layers, decoders; and exact sides of hyperplanes."""
 
 from .activations import RELU, THRESHOLD, Activation, Decoder, as_activation
 from .bits import BitMatrix

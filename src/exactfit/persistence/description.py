@@ -1,4 +1,4 @@
-"""Models as header and tensors, and back: of repaired ones chains and ONNX graphs whole, any other by its answers."""
+"""Models as header and tensors, and back; a repaired model that is no chain and no ONNX graph by its answers."""
 
 from __future__ import annotations
 
