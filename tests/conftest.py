@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "exactfit"))
 
 # Tests that need one of these are skipped by its name where it is not installed.
 OPTIONAL = (
-    *("dask", "distributed", "IPython", "matplotlib", "nbclient", "onnx", "onnxruntime", "pandas", "PIL"),
+    *("dask", "distributed", "IPython", "matplotlib", "nbclient", "onnx", "onnxruntime", "PIL"),
     *("playwright", "polars", "pyarrow", "skl2onnx", "torch", "yaml"),
 )
 

@@ -18,7 +18,7 @@ NODES = (
     "tests/test_suite.py::test_ctrl_c_is_answered",
 )
 
-BLOCKED = "torch onnx onnxruntime skl2onnx dask distributed pandas polars pyarrow matplotlib"
+BLOCKED = "torch onnx onnxruntime skl2onnx dask distributed polars pyarrow matplotlib"
 COLLECT = """
 import sys
 
@@ -39,7 +39,7 @@ def test_the_suite_is_collected_without_optional_packages() -> None:
     closing = done.stdout.splitlines()[-1] if done.stdout else done.stderr
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
     assert int(re.findall(r"^(\d+) tests collected", closing)[0]) > 1000
-    assert "pandas is not installed" in done.stdout
+    assert "onnx is not installed" in done.stdout
 
 
 def test_ctrl_c_is_answered() -> None:

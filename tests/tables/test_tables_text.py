@@ -79,6 +79,7 @@ def test_labels_are_found_at_either_end_of_a_line(path: Path) -> None:
 def test_the_place_is_right_in_later_batches_and_after_long_cells(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "BATCH_CELLS", 4)
     monkeypatch.setattr(text, "BLOCK_BYTES", 8)
+    monkeypatch.setattr(text, "SMALL_TEXT", 0)
     rows = "".join(f"{k},{k}\n" for k in range(20))
     assert "row 21 (line 25)" in error_of(path, f'a,b\n{rows}"2\n",3\n\nx,1\n')
     assert "row 20 (line 22), column 'b'" in error_of(path, f"a,b\n{rows}1,\n")
@@ -141,6 +142,7 @@ def test_numbers_are_read_as_python_reads_them(rows: list[list[str]], block: int
     expected = np.array(naive_numbers(content))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", block)
+        patch.setattr(text, "SMALL_TEXT", 0)
         raw = text.read_text(io.BytesIO(content.encode()), "t", ReadOptions(",", False), _all_columns, lambda *_: None)
     read = np.column_stack([column.values for column in raw.columns])
     assert read.tobytes() == expected.tobytes()
@@ -196,6 +198,12 @@ def test_plain_numbers_are_rounded_as_python_rounds_them() -> None:
         b"1,nan\n",
         b"1\r2,3\n",
         b"1,2\n3,4\n5\n",
+        b"1,2,3\n4,5,6\n",
+        b"1,2,\n3,4,\n",
+        b"1,inf\n",
+        b"1,0x5\n",
+        b"1,1e+\n",
+        b"1,1_0\n",
     ],
 )
 def test_anything_else_takes_the_slow_way(block: bytes) -> None:
@@ -204,6 +212,7 @@ def test_anything_else_takes_the_slow_way(block: bytes) -> None:
 
 def test_reading_tells_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "BLOCK_BYTES", 8)
+    monkeypatch.setattr(text, "SMALL_TEXT", 0)
     monkeypatch.setattr(text, "BATCH_CELLS", 2)
     content = b"a,b\n" + b"1,2\n" * 6 + b"1,x\n" * 6
     told: list[tuple[str, int, int | None]] = []
@@ -229,7 +238,10 @@ def test_decimal_commas_are_found_with_the_separator_and_told(path: Path) -> Non
     assert table.notes == ("cells are separated by ';', numbers have decimal commas",)
 
 
-def test_plain_blocks_with_decimal_commas_take_the_fast_way_and_are_right(path: Path) -> None:
+def test_plain_blocks_with_decimal_commas_take_the_fast_way_and_are_right(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "SMALL_TEXT", 0)
     rows = "".join(f"{k},25;{k}\n" for k in range(500))
     assert cells(table_of(path, f"a;b\n{rows}"))["a"] == [k + 0.25 for k in range(500)]
     assert "holds the text '1.5'" in error_of(path, f"a;b\n{rows}1.5;2\n")

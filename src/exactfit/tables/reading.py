@@ -263,12 +263,13 @@ def _reason(error: Exception) -> str:
 
 def read_parquet(path: Path, choose: Choose, writing: Writing) -> Raw:
     """A Parquet file, by way of pandas."""
+    import pandas as pd
+
     try:
-        import pandas as pd
         import pyarrow  # noqa: F401  (pandas would name several packages)
     except ImportError as error:
         raise MissingDependencyError(
-            f"reading {path.name} needs pandas and pyarrow: pip install pandas pyarrow"
+            f"reading {path.name} needs pyarrow: pip install pyarrow (or exactfit[files])"
         ) from error
     try:
         with refuse_endless(path).open("rb") as file:  # Python's own words for a file that is not there

@@ -1,7 +1,7 @@
-"""Text with separators, CSV and its kin: how a file is written, and what it holds, without further packages.
+"""Text with separators, CSV and its kin: detection of separator and decimal sign, and reading.
 
-Blocks of plain numbers are parsed at once by compiled code; from the first block on that holds
-anything else (text, quotes, empty cells, blank lines), the csv module reads record by record.
+pandas parses blocks of plain numbers. From the first block on that holds anything else (text, quotes, empty cells,
+blank lines), and for small files, the csv module reads record by record, since it knows the line of every record.
 Both give the same numbers: each cell's nearest float64.
 """
 
@@ -21,8 +21,6 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from .._kernels.compile import is_loaded
-from .._kernels.decimals import parse_decimals
 from .._kernels.rounding import EXACT_INTEGERS
 from .._support.console import Progress
 from .._support.processes import read_stream
@@ -44,7 +42,8 @@ NO_TEXT = {
     b"\xd0\xcf\x11\xe0": "a spreadsheet of old (.xls): save the sheet as CSV",
 }
 BLOCK_BYTES = 2**24  # 16 MiB at a time: long enough that Python's share does not count, short enough to show progress
-SMALL_TEXT = 2**17  # bytes that are read record by record before the compiler would be loaded
+SMALL_TEXT = 2**17  # bytes that the csv module reads in the time that loading pandas may take
+PLAIN = b"0123456789+-.eE\n"  # bytes of plain numbers: no nan, no inf, no quotes, no blanks
 BATCH_CELLS = 2**19  # cells held as Python strings at a time, about 30 MB
 
 
@@ -262,7 +261,7 @@ class _Reader:
             self.progress(self.file.tell())
 
     def _plain_numbers(self, block: bytes) -> Floats | None:
-        if len(block) <= SMALL_TEXT and not is_loaded():
+        if len(block) <= SMALL_TEXT:
             return None
         if self.writing.decimal == ",":
             if b"." in block:
@@ -311,18 +310,28 @@ class _Reader:
 
 
 def plain_numbers(block: bytes, separator: str, width: int) -> Floats | None:
-    """Rows of numbers, if every line holds ``width`` plain numbers and nothing else; otherwise None."""
+    """Return the rows of a block if every line holds ``width`` plain numbers and nothing else, otherwise None."""
     block = block.replace(b"\r\n", b"\n")
-    block = block if block.endswith(b"\n") else block + b"\n"
-    numbers = np.empty(block.count(b"\n") * width)
-    hard = np.empty((2, len(numbers)), dtype=np.int64)
-    count = parse_decimals(np.frombuffer(block, dtype=np.uint8), ord(separator), width, numbers, hard)
-    if count < 0:
+    if block.translate(None, PLAIN + separator.encode()):
         return None
-    if count:
-        cells = [float(block[start:stop]) for start, stop in hard[:, :count].T.tolist()]
-        numbers[np.isnan(numbers)] = cells
-    return numbers.reshape(-1, width) if (np.abs(numbers) < EXACT_INTEGERS).all() else None
+    import pandas as pd
+
+    # Each cell becomes the nearest float64. From pandas 3.1 on that is the only way, and saying so is deprecated.
+    exact: dict[str, Any] = {} if _release(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
+    try:
+        # Without a filter for missing values, an empty cell is an error; so are a blank line and a short one.
+        numbers = pd.read_csv(
+            io.BytesIO(block), sep=separator, header=None, dtype=np.float64, na_filter=False, skip_blank_lines=False,
+            quoting=csv.QUOTE_NONE, **exact,
+        ).to_numpy()  # fmt: skip
+    except ValueError:
+        return None
+    # Integers beyond 2^53 are compared with their text by the csv module's way, which can name them.
+    return numbers if numbers.shape[1] == width and (np.abs(numbers) < EXACT_INTEGERS).all() else None
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))
 
 
 def _cells_at(block: bytes, separator: str, position: int, width: int) -> list[str]:
