@@ -32,7 +32,7 @@ from . import (
     weighted,
     weighted_growth,
 )
-from .cases import Case, Options, Row
+from .cases import Case, Row, Settings
 
 GROUPS = (
     fits, growth, geometry, answers, labels, clusters, larger, comparison, weighted, files, weighted_growth, margins,
@@ -49,7 +49,7 @@ def chosen(words: list[str]) -> list[Case]:
     return [case for case in CASES if any(word in case.name for word in words)]
 
 
-def run(case: Case, options: Options, console: Console) -> list[Row]:
+def run(case: Case, options: Settings, console: Console) -> list[Row]:
     """The rows of a case; none, with a reason, if it cannot be run."""
     if case.needs_data and not options.data:
         console.print(f"skipped: {case.name} (needs --data or EXACTFIT_DATA)")
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="CASE", help="a word in the names of the cases to run")
     parser.add_argument("--list", action="store_true", help="print the names of all cases")
-    parser.add_argument("--data", default=Options.data, help="folder with the images; that of EXACTFIT_DATA")
+    parser.add_argument("--data", default=Settings.data, help="folder with the images; that of EXACTFIT_DATA")
     parser.add_argument("--output", type=Path, help="folder for pictures and comparisons")
     parser.add_argument("--constructions", nargs="+", default=[], help="comparisons: rows to add to those there")
     parser.add_argument(
@@ -82,7 +82,7 @@ def main() -> None:
         print(*(case.name for case in (chosen(given.words) if given.words else CASES)), sep="\n")
         return
     console, everything = Console(), list[Row]()
-    options = Options(given.data or None, given.output, tuple(given.constructions), given.size)
+    options = Settings(given.data or None, given.output, tuple(given.constructions), given.size)
     for show, group in groupby(chosen(given.words), key=lambda case: case.show):
         rows = []
         for case in group:

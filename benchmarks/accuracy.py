@@ -33,7 +33,7 @@ from exactfit.lab.contenders import fold_scores
 from exactfit.options import PAPER
 
 from .accuracy_data import CHOOSING, IMAGES, REPORTING, Data, Load
-from .cases import THREADS, Case, Options, Row, images, nothing
+from .cases import THREADS, Case, Row, Settings, images, nothing
 from .weighted import markdown as markdown_table
 
 SEED = 0  # of folds, flips and classifiers
@@ -140,7 +140,7 @@ def flipped(y: np.ndarray, share: float) -> np.ndarray:
     return wrong
 
 
-def on_sets(sets: dict[str, Load], models: dict[str, Any], options: Options) -> list[Row]:
+def on_sets(sets: dict[str, Load], models: dict[str, Any], options: Settings) -> list[Row]:
     """Every model on every data set."""
     kept = Kept(options.output)
     return [
@@ -150,7 +150,7 @@ def on_sets(sets: dict[str, Load], models: dict[str, Any], options: Options) -> 
     ]
 
 
-def with_noise(options: Options) -> list[Row]:
+def with_noise(options: Settings) -> list[Row]:
     """Digits in folds, and the test images of MNIST after 10,000 training images, some of their labels wrong."""
     kept, rows = Kept(options.output), list[Row]()
     for share in FLIPS:
@@ -173,13 +173,13 @@ def noisy_settings(share: float) -> dict[str, Any]:
     }
 
 
-def _on_mnist(options: Options, model: Any, share: float) -> Row:
+def _on_mnist(options: Settings, model: Any, share: float) -> Row:
     X, y = images("mnist", 70_000, options.data)
     found = fold_scores(model, (X[:10_000], X[60_000:]), (flipped(y[:10_000], share), y[60_000:]))
     return {metric: found[metric] for metric in MEASURED}
 
 
-def times(options: Options) -> list[Row]:
+def times(options: Settings) -> list[Row]:
     """Fits on 20,000 rows, one after the other in turn, kernels compiled before."""
     X, y = REPORTING["letter"]()
     X = StandardScaler().fit_transform(X)
@@ -234,7 +234,7 @@ def markdown(rows: Sequence[Row], metric: str = "accuracy") -> str:
     return "\n".join(lines)
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """Tables of accuracy and of areas under the curve; with a folder also a picture of what settings buy."""
     for metric in ("accuracy", "auc"):
         console.print(f"{metric}\n{markdown(rows, metric)}\n", soft_wrap=True)
@@ -276,7 +276,7 @@ TABLES = {
 }
 
 
-def tables(options: Options) -> dict[str, str]:
+def tables(options: Settings) -> dict[str, str]:
     """Every table of the page, by its marker, from the lines that are kept."""
     rows = list(Kept(options.output).lines.values())
     return {
@@ -285,7 +285,7 @@ def tables(options: Options) -> dict[str, str]:
     }
 
 
-def write_tables(options: Options) -> list[Row]:
+def write_tables(options: Settings) -> list[Row]:
     """Put every table behind its marker."""
     put_on_page(PAGE, tables(options))
     return []

@@ -31,7 +31,7 @@ from exactfit import InterpolatingClassifier, Network, to_onnx, to_torch
 from exactfit.network import BitMatrix, Decoder, Dense, Layer, Masks, Sparse
 from exactfit.network.activations import THRESHOLD
 
-from .cases import Case, Data, Options, Row, digits, images, moons
+from .cases import Case, Data, Row, Settings, digits, images, moons
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
@@ -105,7 +105,7 @@ def seconds_per_row(predict: Predict, X: Any, size: int) -> float:
     return best / len(X)
 
 
-def measure_exports(name: str, load: Callable[[str | None], Data], options: Options) -> list[Row]:
+def measure_exports(name: str, load: Callable[[str | None], Data], options: Settings) -> list[Row]:
     """Every export of one data set."""
     X, y = load(options.data)
     X = np.ascontiguousarray(X, dtype=np.float64)
@@ -122,7 +122,7 @@ def measure_exports(name: str, load: Callable[[str | None], Data], options: Opti
     return found
 
 
-def show_exports(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_exports(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """The lines of the table in docs/export.md."""
     for row in rows:
         print(
@@ -151,7 +151,7 @@ def random_network(width: int, n_features: int, dense: bool) -> Network:
     return Network((first, second, last), Decoder("one_hot", tuple(range(DETECTORS))))
 
 
-def measure_sparse(width: int, n_features: int, options: Options) -> list[Row]:
+def measure_sparse(width: int, n_features: int, options: Settings) -> list[Row]:
     """Both forms of a first layer in every runtime."""
     found: list[Row] = []
     for dtype in ("float32", "float64"):
@@ -181,7 +181,7 @@ def milliseconds(predict: Predict, n_rows: int, n_features: int, dtype: str) -> 
     return 1000 * float(np.median(taken))
 
 
-def show_sparse(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_sparse(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """The lines of the table in docs/export.md."""
     for row in sorted(rows, key=lambda row: (row["shape"], row["runtime"])):
         print(

@@ -22,7 +22,7 @@ THREADS = 2  # cores that every side may use: those of a small machine
 
 
 @dataclass(frozen=True)
-class Options:
+class Settings:
     """What the command line says to every case."""
 
     data: str | None = os.environ.get("EXACTFIT_DATA") or None
@@ -31,7 +31,7 @@ class Options:
     size: int | None = None
 
 
-def nothing(console: Console, rows: Sequence[Row], options: Options) -> None:
+def nothing(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """Where a case prints for itself."""
 
 
@@ -43,8 +43,8 @@ class Case:
     """
 
     name: str
-    run: Callable[[Options], list[Row]]
-    show: Callable[[Console, Sequence[Row], Options], None]
+    run: Callable[[Settings], list[Row]]
+    show: Callable[[Console, Sequence[Row], Settings], None]
     needs_data: bool = False
 
 

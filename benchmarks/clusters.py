@@ -14,11 +14,11 @@ import numpy as np
 from rich.console import Console
 
 from exactfit import InterpolatingClassifier
-from exactfit.construct.distinct import Groups
 from exactfit.construct.hyperplanes import Source, gaussian
+from exactfit.construct.unique_patterns import PatternGroups
 from exactfit.distributed import DaskInterpolatingClassifier, tasks
 
-from .cases import THREADS, Case, Data, Options, Row, digits, images, table_of
+from .cases import THREADS, Case, Data, Row, Settings, digits, images, table_of
 
 # Bytes from which malloc gives memory back, and asks the system for each piece alone: Dask's default of 64 KB for the
 # first fixes the second at 128 KB, and every array of a task is then memory that the system has to clear first.
@@ -105,12 +105,12 @@ def measure(name: str, data: Data, width: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def measure_mnist(options: Options) -> list[Row]:
+def measure_mnist(options: Settings) -> list[Row]:
     """All images of MNIST."""
     return measure("MNIST", images("mnist", 70_000, options.data), 2000)
 
 
-def measure_small(options: Options) -> list[Row]:
+def measure_small(options: Settings) -> list[Row]:
     """A fit of a moment: what a cluster costs in any case."""
     return measure("digits", digits(), 500)
 
@@ -150,11 +150,11 @@ def chunk_costs(count: int, width: int, d: int) -> dict[str, float]:
         "radius": processor_seconds(lambda: tasks.radius_of_chunk(X, None, X.mean(axis=0))) / (count * d),
         "patterns": processor_seconds(lambda: tasks.groups_of_chunk(X, planes, own)) / (count * width),
         "digest": processor_seconds(lambda: tasks.digests_of_chunk(X, y)) / count,
-        "joining": processor_seconds(lambda: Groups.joined(parts)) / sum(map(len, parts)),
+        "joining": processor_seconds(lambda: PatternGroups.joined(parts)) / sum(map(len, parts)),
     }
 
 
-def measure_costs(options: Options) -> list[Row]:
+def measure_costs(options: Settings) -> list[Row]:
     """Constants from one chunk, and what they foretell of a larger fit beside what its workers took."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, client_of_workers() as client:
@@ -182,12 +182,12 @@ def measure_costs(options: Options) -> list[Row]:
     return rows
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """One table."""
     console.print(table_of(rows))
 
 
-def show_costs(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_costs(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """One table."""
     console.print(table_of(rows))
 

@@ -28,7 +28,7 @@ from exactfit.lab.contenders import BASELINES
 from exactfit.lab.datasets import load_images
 from exactfit.plots import style
 
-from .cases import Case, Options, Row, nothing
+from .cases import Case, Row, Settings, nothing
 
 HEAD = (
     "construction", "certified by", "depth", "neurons", "parameters", "bits", "max weight", "radius >=", "median",
@@ -141,12 +141,12 @@ def markdown(contest: Contest, comparison: Comparison) -> str:
     return "\n".join([f"### {contest.title}", "", facts, "", *table, "", *reasons])
 
 
-def path_of(contest: Contest, options: Options) -> Path:
+def path_of(contest: Contest, options: Settings) -> Path:
     """Where a comparison is kept."""
     return (options.output or Path()) / f"{contest.name}.json"
 
 
-def run(contest: Contest, options: Options) -> list[Row]:
+def run(contest: Contest, options: Settings) -> list[Row]:
     """Compare all, or some, which join those that are there."""
     path = path_of(contest, options)
     found = compare(
@@ -160,13 +160,13 @@ def run(contest: Contest, options: Options) -> list[Row]:
     return []
 
 
-def print_table(contest: Contest, options: Options) -> list[Row]:
+def print_table(contest: Contest, options: Settings) -> list[Row]:
     """The table of what was measured."""
     print(markdown(contest, read_comparison(path_of(contest, options))), end="\n\n")
     return []
 
 
-def draw(contest: Contest, options: Options) -> list[Row]:
+def draw(contest: Contest, options: Settings) -> list[Row]:
     """The picture of what was measured."""
     path = path_of(contest, options)
     with style():

@@ -16,7 +16,7 @@ import numpy as np
 
 from exactfit import InterpolatingClassifier, save, to_onnx
 
-from .cases import THREADS, Case, Data, Options, Row
+from .cases import THREADS, Case, Data, Row, Settings
 from .weighted import NEW_IMAGES, PAPER, SEED, fitted, markdown, mnist
 
 FOREST_TREES = 100  # scikit-learn's default
@@ -79,7 +79,7 @@ def write(model: Any, features: int, folder: Path) -> tuple[Path, Path]:
     return saved, exported
 
 
-def measure(name: str, options: Options) -> list[Row]:
+def measure(name: str, options: Settings) -> list[Row]:
     """One model: megabytes of both files, how many of the first training images it has wrong, and accuracy."""
     (X, y), new = mnist(60_000, options)
     model = MODELS[name](X, y)

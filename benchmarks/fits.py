@@ -25,14 +25,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from exactfit import InterpolatingClassifier
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.processes import Reporter, run_alone
-from exactfit.construct import Construction, Recipe, adaptive_width, cover, evidence, fixed_width
+from exactfit.construct import Construction, Options, adaptive_width, cover, evidence, fixed_width
 from exactfit.construct.algorithms import Setup
-from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import ORDER, stream
+from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.data import choose_targets
 from exactfit.network.detector_network import DetectorNetwork
 
-from .cases import THREADS, Case, Data, Options, Row, digits, images, moons, table_of
+from .cases import THREADS, Case, Data, Row, Settings, digits, images, moons, table_of
 from .yardsticks import dense_fit, gemm_seconds, packing_rate, word_rates
 
 SEED = 0  # of every fit
@@ -74,9 +74,9 @@ FITS = [
 ]
 
 
-def recipe(case: Fit, **options: Any) -> Recipe:
+def recipe(case: Fit, **options: Any) -> Options:
     """The paper's choices: no centring, lambda given."""
-    return Recipe(max_bias=case.max_bias, center=False, n_jobs=THREADS, **options)
+    return Options(max_bias=case.max_bias, center=False, n_jobs=THREADS, **options)
 
 
 def warm_up(X: np.ndarray, y: np.ndarray, case: Fit) -> None:
@@ -243,7 +243,7 @@ def roofline(mine: dict[str, Any], rate: float, packing: float) -> float:
     return gemm + mine["n"] * mine["width"] / packing + mine["words"] / rate
 
 
-def measure(index: int, options: Options) -> list[Row]:
+def measure(index: int, options: Settings) -> list[Row]:
     """One row of the table."""
     case, (rate, packing) = FITS[index], rates()
     mine = run_alone(measure_side, index, "exactfit", options.data, 0, 0)
@@ -273,7 +273,7 @@ def rates() -> tuple[float, float]:
     return plain, packing
 
 
-def show_fits(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_fits(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """The table."""
     costs = ("seconds", "other", "ratio", "target", "bare", "over bare", "words/s", "peak", "other peak")
     table = Table("case", "against", *costs, "note")
@@ -307,7 +307,7 @@ def dense_form(case: Fit, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
     return lambda: dense_fit(X, y, targets, planes.weights, planes.biases, orders, len(y))
 
 
-def small_fit(index: int, options: Options) -> list[Row]:
+def small_fit(index: int, options: Settings) -> list[Row]:
     """One fit of a small case, three ways."""
     case = FITS[index]
     X, y = case.load(None)
@@ -320,7 +320,7 @@ def small_fit(index: int, options: Options) -> list[Row]:
     return [{"case": case.name, **{way: f"{1e3 * median(work):.2f} ms" for way, work in ways.items()}}]
 
 
-def imports(options: Options) -> list[Row]:
+def imports(options: Settings) -> list[Row]:
     """Seconds of a new Python that only imports."""
     times: dict[str, list[float]] = {statement: [] for statement in IMPORTS}
     for _ in range(IMPORT_REPEATS):
@@ -331,12 +331,12 @@ def imports(options: Options) -> list[Row]:
     return [{"statement": statement, "seconds": f"{np.median(taken):.3f}"} for statement, taken in times.items()]
 
 
-def show_small(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_small(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """Fits."""
     console.print(table_of(rows))
 
 
-def show_imports(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_imports(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """Imports."""
     console.print(table_of(rows))
 

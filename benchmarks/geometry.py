@@ -16,7 +16,7 @@ from sklearn.metrics import pairwise_distances_argmin_min
 
 from exactfit.geometry import angular_separation, limit_cover, mutual_covering, separation
 
-from .cases import THREADS, Case, Data, Options, Row, digits, images, moons
+from .cases import THREADS, Case, Data, Row, Settings, digits, images, moons
 
 Measure = Callable[[Any, Any], Any]
 
@@ -55,7 +55,7 @@ def _two_digits(folder: str | None) -> Data:
 
 
 def measure(
-    name: str, load: Callable[[str | None], Data], work: Measure, against: Measure | None, options: Options
+    name: str, load: Callable[[str | None], Data], work: Measure, against: Measure | None, options: Settings
 ) -> list[Row]:
     """One row, measured once after a small run that compiles the kernels."""
     X, y = load(options.data)
@@ -78,7 +78,7 @@ def measure(
     return [row]
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """A line for every row."""
     for row in rows:
         other = f", scikit-learn {row['other_seconds']:.3g} s" if "other_seconds" in row else ""

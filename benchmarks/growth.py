@@ -16,12 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 
-from .cases import THREADS, Case, Data, Options, Row, moons
+from .cases import THREADS, Case, Data, Row, Settings, moons
 
 REPEATS = 3  # of a fit, of which the median counts
-RECIPE = Recipe(n_jobs=THREADS)
+RECIPE = Options(n_jobs=THREADS)
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ def draw(results: dict[str, list[tuple[int, int, float]]], path: Path) -> None:
         figure.savefig(path, dpi=150)
 
 
-def measure(axis: Axis, options: Options) -> list[Row]:
+def measure(axis: Axis, options: Settings) -> list[Row]:
     """All sizes of one axis."""
     return [{"axis": axis.name, "rows": [measure_size(axis, size) for size in axis.sizes]}]
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """A table for every axis, and a picture of all of them if asked for."""
     results = {row["axis"]: row["rows"] for row in rows}
     for axis in AXES:

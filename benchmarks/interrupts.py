@@ -21,7 +21,7 @@ import numpy as np
 
 from exactfit import InterpolatingClassifier, certify, compare, describe
 
-from .cases import Case, Options, Row, images
+from .cases import Case, Row, Settings, images
 from .weighted import SEED, markdown
 
 ROWS = 10_000  # images of MNIST; --size for another number
@@ -71,7 +71,7 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def measure(name: str, options: Options) -> list[Row]:
+def measure(name: str, options: Settings) -> list[Row]:
     """The delays of one computation."""
     rows, rng = options.size or ROWS, np.random.default_rng(SEED)
     command = [sys.executable, "-m", "benchmarks.interrupts", name, str(rows), options.data or ""]

@@ -31,7 +31,7 @@ from sklearn.neighbors import NearestNeighbors
 from exactfit import find_suspects
 
 from .accuracy_data import REPORTING
-from .cases import THREADS, Case, Data, Options, Row, digits, images
+from .cases import THREADS, Case, Data, Row, Settings, digits, images
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -169,7 +169,7 @@ def _datalab(datalab: Any, X: Floats, y: Codes) -> Floats:
     return -lab.get_issues("label")["label_score"].to_numpy(np.float64)
 
 
-def measure_labels(name: str, kind: str, share: float, options: Options) -> list[Row]:
+def measure_labels(name: str, kind: str, share: float, options: Settings) -> list[Row]:
     """Average precision and precision at the number of wrong labels, by method."""
     X, y = (DATA | CHOOSING)[name](options.data)
     instead = confusable(X, y) if kind == "confusable" else None
@@ -184,7 +184,7 @@ def measure_labels(name: str, kind: str, share: float, options: Options) -> list
     return [{"data": name, "wrong labels": f"{share:.0%} {kind}", "means": means}]
 
 
-def show_labels(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show_labels(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """A line for each case, in Markdown: average precision / precision at the number of wrong labels."""
     methods = list(rows[0]["means"])
     print(f"| data | wrong labels | {' | '.join(methods)} |\n| --- | --- |{' ---: |' * len(methods)}")

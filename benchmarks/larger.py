@@ -21,7 +21,7 @@ from exactfit import certify
 from exactfit.distributed import DaskInterpolatingClassifier
 from exactfit.lab import load_dataset
 
-from .cases import THREADS, Case, Data, Options, Row, table_of
+from .cases import THREADS, Case, Data, Row, Settings, table_of
 from .clusters import Watch, client_of_workers
 
 MOONS, IMAGES = 100_000_000, 2_000_000  # points, unless --size says otherwise
@@ -125,7 +125,7 @@ def _proved(model: Any, X: Any, y: Any, client: Any) -> Row:
     return {"proof": f"{seconds:.1f} s", "processors": f"{taken:.0f} s", "holds": proof.holds}
 
 
-def measure_moons(options: Options) -> list[Row]:
+def measure_moons(options: Settings) -> list[Row]:
     """Adaptive and n = 1000, beside the same for a million points."""
     size = options.size or MOONS
     with tempfile.TemporaryDirectory() as folder:
@@ -134,14 +134,14 @@ def measure_moons(options: Options) -> list[Row]:
         return [measure("Two Moons", data, width) for width in ("adaptive", 1000) for data in (few, (X, y))]
 
 
-def measure_images(options: Options) -> list[Row]:
+def measure_images(options: Settings) -> list[Row]:
     """n = 1000."""
     with tempfile.TemporaryDirectory() as folder:
         data = written(ones_and_nines(options.data), options.size or IMAGES, IMAGES_CHUNK, Path(folder))
         return [measure("ones and nines", data, 1000, prove=True)]
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """One table."""
     console.print(table_of(rows))
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from exactfit import InterpolatingClassifier, Network, certify
 from exactfit.lab.datasets import load_dataset
 
-from .cases import THREADS, Case, Data, Options, Row, images
+from .cases import THREADS, Case, Data, Row, Settings, images
 from .weighted import SEED, fitted, markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -35,13 +35,13 @@ MNIST_ROWS = 2000  # images, the first ones
 PRICES = (0, "5%", "10%", "25%", "50%", "90%", "99%")
 
 
-def mnist(options: Options) -> Data:
+def mnist(options: Settings) -> Data:
     """The first images."""
     images = load_dataset("mnist", options.data)
     return images.X[:MNIST_ROWS], images.y[:MNIST_ROWS]
 
 
-PROBLEMS: dict[str, Callable[[Options], Data]] = {
+PROBLEMS: dict[str, Callable[[Settings], Data]] = {
     "two-moons": lambda _: make_moons(1000, noise=0.05, random_state=0),
     "breast-cancer": lambda _: load_breast_cancer(return_X_y=True),
     "digits": lambda _: load_digits(return_X_y=True),
@@ -78,7 +78,7 @@ def _counts(weights: object, bits: list[bool]) -> list[int]:
     return [sum(int(w) for w, bit in zip(row, bits, strict=True) if bit) for row in rows]
 
 
-def attack(name: str, detectors: str, options: Options) -> list[Row]:
+def attack(name: str, detectors: str, options: Settings) -> list[Row]:
     """One network, and all moves against it."""
     X, y = PROBLEMS[name](options)
     model, seconds = fitted((X, y), {"margin": MARGINS[detectors]}, detectors, SEED)
@@ -107,7 +107,7 @@ def attack(name: str, detectors: str, options: Options) -> list[Row]:
     ]  # fmt: skip
 
 
-def price(detectors: str, margin: float | str, options: Options) -> list[Row]:
+def price(detectors: str, margin: float | str, options: Settings) -> list[Row]:
     """One margin, on four fifths of digits."""
     X, y = load_digits(return_X_y=True)
     X, new, y, labels = train_test_split(X, y, test_size=0.2, random_state=SEED, stratify=y)
@@ -121,7 +121,7 @@ def price(detectors: str, margin: float | str, options: Options) -> list[Row]:
     ]  # fmt: skip
 
 
-def radii(detectors: str, options: Options) -> list[Row]:
+def radii(detectors: str, options: Settings) -> list[Row]:
     """What a radius for every one of 60,000 images takes, in seconds of a processor."""
     X, y = images("mnist", options.size or 60_000, options.data)
     model, _ = fitted((X, y), {"width": 2000}, detectors, SEED)

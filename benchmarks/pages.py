@@ -23,7 +23,7 @@ from rich.console import Console
 
 from exactfit.playground import Playground
 
-from .cases import Case, Options, Row, table_of
+from .cases import Case, Row, Settings, table_of
 
 DATASETS = ("moons", "spirals", "chessboard")
 LARGE = "count=500&width=500&law=gaussian"
@@ -76,7 +76,7 @@ def built_in(page: Any) -> float:
     return float(page.locator("#facts dd").last.text_content().removesuffix(" ms"))
 
 
-def construct(_: Options) -> list[Row]:
+def construct(_: Settings) -> list[Row]:
     """Whole constructions, for each data set."""
     rows = []
     for data in DATASETS:
@@ -97,7 +97,7 @@ def construct(_: Options) -> list[Row]:
     return rows
 
 
-def drag(_: Options) -> list[Row]:
+def drag(_: Settings) -> list[Row]:
     """A point dragged across the picture, for each data set."""
     rows = []
     for data in DATASETS:
@@ -120,12 +120,12 @@ def drag(_: Options) -> list[Row]:
     return rows
 
 
-def show(console: Console, rows: Sequence[Row], _: Options) -> None:
+def show(console: Console, rows: Sequence[Row], _: Settings) -> None:
     """One table."""
     console.print(table_of(rows))
 
 
-def show_drag(console: Console, rows: Sequence[Row], _: Options) -> None:
+def show_drag(console: Console, rows: Sequence[Row], _: Settings) -> None:
     """One table, apart from the other."""
     console.print(table_of(rows))
 

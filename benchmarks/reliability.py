@@ -22,10 +22,10 @@ import numpy as np
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import ExactfitError, Network, certify
-from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+from exactfit.construct import Construction, Options, adaptive_width, fixed_width
 from exactfit.network.sides import sides
 
-from .cases import Case, Options, Row
+from .cases import Case, Row, Settings
 from .weighted import markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -76,7 +76,7 @@ def problem(rng: np.random.Generator) -> tuple[Points, np.ndarray]:
 
 
 def until_enough(
-    tally: Tally, options: Options, make: Callable[[Any, np.random.Generator], Any]
+    tally: Tally, options: Settings, make: Callable[[Any, np.random.Generator], Any]
 ) -> Iterator[tuple[Points, np.ndarray, Any]]:
     """Problems, and a network for each one for which there is one, until so many sums are counted."""
     for number in itertools.count():
@@ -151,11 +151,11 @@ def answers_of(network: Network, on: np.ndarray) -> np.ndarray:
 
 def some_network(data: tuple[Points, np.ndarray], rng: np.random.Generator) -> Network:
     """Of a few hundred hyperplanes, of any law and kind of detectors."""
-    recipe = Recipe(hyperplanes=LAWS[rng.integers(len(LAWS))], detectors=("mask", "weighted")[rng.integers(2)])
+    recipe = Options(hyperplanes=LAWS[rng.integers(len(LAWS))], detectors=("mask", "weighted")[rng.integers(2)])
     return fixed_width(*data, int(rng.integers(64, 513)), recipe, int(rng.integers(2**31))).network
 
 
-def sides_beside_integers(options: Options) -> list[Row]:
+def sides_beside_integers(options: Settings) -> list[Row]:
     """Sides and answers of points and of points on hyperplanes."""
     tally = Tally()
     for X, _, network in until_enough(tally, options, some_network):
@@ -180,11 +180,11 @@ def safe_network(data: tuple[Points, np.ndarray], rng: np.random.Generator) -> t
     format_ = ("float32", "float64")[rng.integers(2)]
     activation = ("threshold", "relu")[rng.integers(2)]
     kind = ("mask", "weighted")[rng.integers(2)] if activation == "threshold" else "mask"
-    recipe = Recipe(exact_in=format_, activation=activation, detectors=kind, max_width=2000, center=True)
+    recipe = Options(exact_in=format_, activation=activation, detectors=kind, max_width=2000, center=True)
     return adaptive_width(*data, recipe, int(rng.integers(2**31))), format_
 
 
-def other_orders(options: Options) -> list[Row]:
+def other_orders(options: Settings) -> list[Row]:
     """Answers on training points, in every order that ``tests/evaluations.py`` knows."""
     tally = Tally()
     for X, y, (made, format_) in until_enough(tally, options, safe_network):
@@ -203,7 +203,7 @@ def other_orders(options: Options) -> list[Row]:
 # ---- Moves inside radii ---------------------------------------------------------------------------------------
 
 
-def moves_inside(options: Options) -> list[Row]:
+def moves_inside(options: Settings) -> list[Row]:
     """Answers of points that moved by just below their own radius."""
     tally = Tally()
     for X, y, network in until_enough(tally, options, some_network):

@@ -22,7 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from exactfit import RepairedClassifier, repair, to_onnx
 from exactfit.lab.datasets import load_images
 
-from .cases import Case, Data, Options, Row, table_of
+from .cases import Case, Data, Row, Settings, table_of
 
 TRAINING, REPORTED = 60_000, 2_000  # training images; test images that are reported as failures
 SIDE = 28
@@ -33,7 +33,7 @@ RADII = (2.0, 4.0, 6.0)  # within which the nearest failure overrides the model;
 
 
 @cache
-def _mnist(options: Options) -> tuple[Data, Data]:
+def _mnist(options: Settings) -> tuple[Data, Data]:
     """Training images, test images."""
     images = load_images("mnist", options.data)
     X = (images.pixels.reshape(len(images.pixels), -1) / 255).astype(np.float32)
@@ -90,7 +90,7 @@ MODELS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {"mlp": _mlp, "cnn"
 
 
 @cache
-def _trained(name: str, options: Options) -> Any:
+def _trained(name: str, options: Settings) -> Any:
     return MODELS[name](*_mnist(options)[0])
 
 
@@ -141,7 +141,7 @@ def _options(repaired: RepairedClassifier) -> dict[str, Any]:
     return {name: value for name, value in repaired.get_params(deep=False).items() if name != "model"}
 
 
-def training_points(name: str, options: Options) -> list[Row]:
+def training_points(name: str, options: Settings) -> list[Row]:
     """All training points of MNIST right."""
     data, new = _mnist(options)
     model, rows = _trained(name, options), []
@@ -166,7 +166,7 @@ def training_points(name: str, options: Options) -> list[Row]:
 class Task:
     """Changed test images as failures to mend, training images to keep, and test images that nobody speaks of."""
 
-    def __init__(self, name: str, options: Options) -> None:
+    def __init__(self, name: str, options: Settings) -> None:
         self.training, (X, y) = _mnist(options)
         self.name, self.model = name, _trained(name, options)
         self.reported = changed_images(X[:REPORTED]), y[:REPORTED]
@@ -189,7 +189,7 @@ class Task:
         return self.row(way, time.perf_counter() - began, model)
 
 
-def failures(name: str, options: Options) -> list[Row]:
+def failures(name: str, options: Settings) -> list[Row]:
     """Reported failures; training images that were right have to stay so."""
     task = Task(name, options)
     kept = [part[task.kept] for part in task.training]
@@ -215,7 +215,7 @@ class _Override:
         return np.where(away[:, 0] < self.radius, self.labels[places[:, 0]], _answers(self.model, X))
 
 
-def fine_tuning(rate: float, options: Options) -> list[Row]:
+def fine_tuning(rate: float, options: Settings) -> list[Row]:
     """The convolutional network trained on until every failure is right, from five seeds.
 
     On the failures alone, and with as many training images that it gets right beside them in every epoch.
@@ -247,7 +247,7 @@ def _ranges(rows: Sequence[Row]) -> Row:
     return {name: found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}" for name, found in merged.items()}
 
 
-def tables(options: Options) -> list[Row]:
+def tables(options: Settings) -> list[Row]:
     """Forest and boosting on two real tables: ten held-out rows that they get wrong, all training rows to keep."""
     rows = []
     for load in (load_breast_cancer, load_digits):
@@ -285,7 +285,7 @@ PAIRS: list[tuple[Any, Callable[..., Any]]] = [
 ]
 
 
-def local(options: Options) -> list[Row]:
+def local(options: Settings) -> list[Row]:
     """With the default reach: answers that change on held-out rows, for models and data of several kinds."""
     rows = []
     for model, load in PAIRS:
@@ -307,7 +307,7 @@ def local(options: Options) -> list[Row]:
     return rows
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """One table for each case."""
     for keys in dict.fromkeys(tuple(row) for row in rows):
         console.print(table_of([row for row in rows if tuple(row) == keys]))

@@ -28,7 +28,7 @@ from exactfit import InterpolatingClassifier, save
 from exactfit.lab.datasets import load_images
 
 from .accuracy import Kept, put_on_page
-from .cases import THREADS, Case, Data, Options, Row, moons, nothing
+from .cases import THREADS, Case, Data, Row, Settings, moons, nothing
 from .weighted import cell, markdown
 from .yardsticks import by_turns
 
@@ -46,7 +46,7 @@ class Comparison:
     """Rows to fit and new ones, a network, another model and its name, and how often both are fitted."""
 
     name: str
-    load: Callable[[Options], tuple[Data, Data]]
+    load: Callable[[Settings], tuple[Data, Data]]
     ours: InterpolatingClassifier
     other: Any = FOREST
     beside: str = "forest of 100"
@@ -54,7 +54,7 @@ class Comparison:
     needs_data: bool = False
 
 
-def image_sets(name: str, options: Options) -> tuple[Data, Data]:
+def image_sets(name: str, options: Settings) -> tuple[Data, Data]:
     """The 60,000 training images as pixels from 0 to 255, and the test images."""
     found = load_images(name, options.data)
     X, y = found.pixels.astype(np.float64), found.labels
@@ -62,14 +62,14 @@ def image_sets(name: str, options: Options) -> tuple[Data, Data]:
     return (X[:rows], y[:rows]), (X[60_000:], y[60_000:])
 
 
-def noisy_table(options: Options) -> tuple[Data, Data]:
+def noisy_table(options: Settings) -> tuple[Data, Data]:
     """20,000 rows of 20 columns, a tenth of the labels drawn at random, and new rows of the same kind."""
     X, y = make_classification(20_000 + NEW, 20, n_informative=10, flip_y=0.1, random_state=SEED)
     rows = min(options.size or 20_000, 20_000)
     return (X[:rows], y[:rows]), (X[20_000:], y[20_000:])
 
 
-def two_moons(options: Options) -> tuple[Data, Data]:
+def two_moons(options: Settings) -> tuple[Data, Data]:
     """A million points of Two Moons, and the first of them again."""
     X, y = moons(options.size or 1_000_000)
     return (X, y), (X[:NEW], y[:NEW])
@@ -134,7 +134,7 @@ def _pair(name: str, values: Sequence[float]) -> Row:
     return {name: round(values[0], 5), f"{name}, other": round(values[1], 5)}
 
 
-def measure(comparison: Comparison, options: Options) -> list[Row]:
+def measure(comparison: Comparison, options: Settings) -> list[Row]:
     """A line, measured now if it is not there yet."""
     data, new = comparison.load(options)
     work = partial(compare, comparison.ours, comparison.other, data, new, comparison.rounds)
@@ -145,12 +145,12 @@ def measure(comparison: Comparison, options: Options) -> list[Row]:
     return [row]
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """A table with a line for each comparison."""
     markdown(console, [{key: row[key] for key in row if key != "model"} for row in rows], options)
 
 
-def tables(options: Options) -> dict[str, str]:
+def tables(options: Settings) -> dict[str, str]:
     """The table of the page, by its marker, from the lines that are kept: two lines for each comparison."""
     lines = [
         "| | hyperplanes | detectors | file, KB | % right | fit, s | both cores, s | one row, ms | 10,000 rows, s |",
@@ -165,7 +165,7 @@ def tables(options: Options) -> dict[str, str]:
     return {"sparse fits": "\n".join(lines)}
 
 
-def write_tables(options: Options) -> list[Row]:
+def write_tables(options: Settings) -> list[Row]:
     """Put the table behind its marker."""
     put_on_page(PAGE, tables(options))
     return []

@@ -21,7 +21,7 @@ from rich.console import Console
 from exactfit import InterpolatingClassifier
 from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 
-from .cases import THREADS, Case, Data, Options, Row, images, moons
+from .cases import THREADS, Case, Data, Row, Settings, images, moons
 
 SEED = 0  # of every fit but those that are repeated
 NEW_IMAGES = 10_000  # the test images of MNIST, which stand behind the training images
@@ -34,32 +34,32 @@ class Comparison:
     """Data to fit, data to judge on if there are any, and options of both sides."""
 
     name: str
-    load: Callable[[Options], tuple[Data, Data | None]]
+    load: Callable[[Settings], tuple[Data, Data | None]]
     options: dict[str, Any]
     seeds: int = 1
     needs_data: bool = False
     only_weighted: bool = False
 
 
-def mnist(rows: int, options: Options) -> tuple[Data, Data]:
+def mnist(rows: int, options: Settings) -> tuple[Data, Data]:
     """Training images, and the test images."""
     X, y = images("mnist", 60_000 + NEW_IMAGES, options.data)
     rows = min(rows, options.size or rows)
     return (X[:rows], y[:rows]), (X[60_000:], y[60_000:])
 
 
-def cifar(options: Options) -> tuple[Data, None]:
+def cifar(options: Settings) -> tuple[Data, None]:
     """All images of CIFAR-10, to be fitted."""
     return images("cifar10", options.size or 60_000, options.data), None
 
 
-def random_labels(options: Options) -> tuple[Data, None]:
+def random_labels(options: Settings) -> tuple[Data, None]:
     """Gaussian points whose labels mean nothing."""
     rng = np.random.default_rng(0)
     return (rng.standard_normal((2000, 50)), rng.integers(0, 2, 2000)), None
 
 
-def lines(n: int, distance: float, options: Options) -> tuple[Data, None]:
+def lines(n: int, distance: float, options: Settings) -> tuple[Data, None]:
     """Parallel lines."""
     return make_parallel_lines(min(n, options.size or n), distance=distance), None
 
@@ -122,7 +122,7 @@ def side(comparison: Comparison, given: tuple[Data, Data | None], detectors: str
     return row
 
 
-def measure(comparison: Comparison, options: Options) -> list[Row]:
+def measure(comparison: Comparison, options: Settings) -> list[Row]:
     """Masks, weights, and how they compare."""
     given = comparison.load(options)
     sides = {} if comparison.only_weighted else {"mask": side(comparison, given, "mask")}
@@ -136,7 +136,7 @@ def measure(comparison: Comparison, options: Options) -> list[Row]:
     return [row]
 
 
-def markdown(console: Console, rows: Sequence[Row], options: Options) -> None:
+def markdown(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """Rows with the same keys as a table."""
     lines = ["| " + " | ".join(rows[0]) + " |", "| --- " + "| ---: " * (len(rows[0]) - 1) + "|"]
     lines += ["| " + " | ".join(cell(value) for value in row.values()) + " |" for row in rows]

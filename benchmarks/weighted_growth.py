@@ -19,7 +19,7 @@ from rich.console import Console
 
 from exactfit.constructions import CONSTRUCTORS
 
-from .cases import Case, Data, Options, Row, images
+from .cases import Case, Data, Row, Settings, images
 from .weighted import SEED, fitted, markdown, warm_up
 
 DIMENSION = 50  # of points with random labels
@@ -40,7 +40,7 @@ class Growth:
         """Whether labels mean nothing: only then counting says something."""
         return "random" in self.name
 
-    def load(self, points: int, options: Options) -> Data:
+    def load(self, points: int, options: Settings) -> Data:
         """The first points."""
         if not self.is_random:
             return images("mnist", points, options.data)
@@ -62,7 +62,7 @@ def least_detectors(points: int, width: int) -> int:
     return math.ceil(points / math.log2(ways))
 
 
-def measure(growth: Growth, options: Options) -> list[Row]:
+def measure(growth: Growth, options: Settings) -> list[Row]:
     """A row for every size."""
     rows = []
     for points, width in growth.sizes:
@@ -82,7 +82,7 @@ def measure(growth: Growth, options: Options) -> list[Row]:
     return rows
 
 
-def show(console: Console, rows: Sequence[Row], options: Options) -> None:
+def show(console: Console, rows: Sequence[Row], options: Settings) -> None:
     """A table, and a picture if asked for."""
     markdown(console, rows, options)
     if options.output is not None:

@@ -18,7 +18,7 @@ GROUPS = {
     "Mend a trained model": ["repair", "RepairedClassifier", "RepairReport"],
     "Other runtimes": ["to_onnx", "to_torch", "register_onnx_converter"],
     "The paper's algorithms": [
-        "adaptive_width", "fixed_width", "Recipe", "Construction", "Outcome", "Trace", "extend", "Extension",
+        "adaptive_width", "fixed_width", "Options", "Construction", "Outcome", "Trace", "extend", "Extension",
     ],
     "Networks": ["Network", "Activation"],
     "Data": ["describe", "Description", "find_suspects", "Suspects"],

@@ -14,7 +14,7 @@ import sys
 
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 from exactfit.geometry import calibrate
 
 DATA = {
@@ -34,7 +34,7 @@ for name, (X, y) in DATA.items():
     for share in SHARES:
         width = int(share * least)
         predicted = calibration.detectors(width)
-        found = [len(fixed_width(X, y, width, Recipe(), 1000 + seed).trace.anchors) for seed in range(runs)]
+        found = [len(fixed_width(X, y, width, Options(), 1000 + seed).trace.anchors) for seed in range(runs)]
         held = sum(number in predicted for number in found)
         inside, total = inside + held, total + runs
         print(f"| {name} | {width:,} | {predicted} | {min(found):,} to {max(found):,} | {held} of {runs} |", flush=True)

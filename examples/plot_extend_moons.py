@@ -15,7 +15,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exactfit import Recipe, extend, fixed_width
+from exactfit import Options, extend, fixed_width
 from exactfit.geometry.theorem import make_disc_moons
 from exactfit.plots import style
 from exactfit.plots.style import color, marker
@@ -37,7 +37,7 @@ def stream():
 def missed(n_samples, width, seed):
     """Share of the target points without a detector after the stream."""
     X, y = make_disc_moons(n_samples, noise=NOISE, random_state=seed)
-    made = fixed_width(X, y, width, Recipe(target=1), seed)
+    made = fixed_width(X, y, width, Options(target=1), seed)
     extended = extend(made, stream, training=(X, y), n_jobs=2)
     return 1 - extended.claimed_share
 

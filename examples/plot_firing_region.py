@@ -13,11 +13,11 @@ import sys
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_circles
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 from exactfit.plots import plot_limit_shape, style
 
 X, y = make_circles(150, factor=0.35, noise=0.05, random_state=0)
-made = fixed_width(X, y, 4000, Recipe(max_bias=3.0, target=1), 0)
+made = fixed_width(X, y, 4000, Options(max_bias=3.0, target=1), 0)
 
 with style():
     figure, axes = plt.subplots(1, 2, figsize=(10.4, 5.0))

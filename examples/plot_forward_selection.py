@@ -14,11 +14,11 @@ import sys
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_moons
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 from exactfit.plots import plot_detector, style
 
 X, y = make_moons(300, noise=0.06, random_state=0)
-made = fixed_width(X, y, 1000, Recipe(target=1), 1)
+made = fixed_width(X, y, 1000, Options(target=1), 1)
 last = len(made.trace.anchors) - 1
 
 with style():

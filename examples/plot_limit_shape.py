@@ -19,7 +19,7 @@ from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 from sklearn.datasets import load_digits, make_moons
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 from exactfit.geometry import limit_cover, radius
 from exactfit.plots import plot_points, style
 from exactfit.plots.style import GREY, INK, LINES, color, marker
@@ -33,8 +33,8 @@ digits /= radius(digits, center=False)
 
 
 def detectors(width, max_bias):
-    recipe = Recipe(max_bias=max_bias, center=False)
-    made = [fixed_width(digits, labels, width, recipe, seed) for seed in SEEDS]
+    options = Options(max_bias=max_bias, center=False)
+    made = [fixed_width(digits, labels, width, options, seed) for seed in SEEDS]
     return [len(one.trace.anchors) for one in made] if all(one.outcome.interpolates for one in made) else None
 
 
@@ -73,6 +73,6 @@ with style():
 print(f"digits, limit forecast: {np.mean(forecast):.0f}")
 for lam, numbers in fits.items():
     print(f"  lambda {lam}:", ", ".join(f"{np.mean(found):.0f} at n = {n}" for n, found in numbers.items()))
-made = fixed_width(X, y, 100_000, Recipe(max_bias=10.0, center=False, target=1), 0)
+made = fixed_width(X, y, 100_000, Options(max_bias=10.0, center=False, target=1), 0)
 same = np.array_equal(made.trace.anchors, limit.anchors)
 print("Two Moons, n = 100000, lambda = 10: the same anchors as the limit's:", same)

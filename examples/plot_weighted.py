@@ -14,7 +14,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from exactfit import Recipe, fixed_width
+from exactfit import Options, fixed_width
 from exactfit.geometry.theorem import make_parallel_lines
 from exactfit.plots import plot_regions, style
 from exactfit.plots.style import color, marker
@@ -28,7 +28,7 @@ def detectors(n_points, kind):
     """Second-layer width for points in 20 dimensions whose labels mean nothing."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n_points, 20)), rng.integers(0, 2, n_points)
-    return fixed_width(X, y, WIDTH, Recipe(detectors=kind), 0).network.widths[1]
+    return fixed_width(X, y, WIDTH, Options(detectors=kind), 0).network.widths[1]
 
 
 with style():
@@ -37,7 +37,7 @@ with style():
     )
     X, y = make_parallel_lines(30, distance=0.2)
     for kind, name in LINES.items():
-        made = fixed_width(X, y, WIDTH, Recipe(detectors=kind), 0)
+        made = fixed_width(X, y, WIDTH, Options(detectors=kind), 0)
         plot_regions(made.network, X, y, ax=panels[kind], detectors=True, equal=True, legend=kind == "weighted")
         n_detectors = made.network.widths[1]
         panels[kind].set_title(f"{name}: {n_detectors} detector{'s' if n_detectors > 1 else ''}")

@@ -15,7 +15,7 @@ import sys
 import time
 import tracemalloc
 
-from exactfit import Recipe, extend, fixed_width
+from exactfit import Options, extend, fixed_width
 from exactfit.geometry.theorem import make_disc_moons
 
 NOISE = 0.15
@@ -31,7 +31,7 @@ def stream():
 
 X, y = make_disc_moons(3000, noise=NOISE, random_state=0)
 for width in (300, 1000, 3000):
-    made = fixed_width(X, y, width, Recipe(target=1), 0)
+    made = fixed_width(X, y, width, Options(target=1), 0)
     tracemalloc.start()
     started = time.perf_counter()
     extended = extend(made, stream, training=(X, y), n_jobs=2)

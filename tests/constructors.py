@@ -19,7 +19,7 @@ from sklearn.datasets import make_moons
 
 from exactfit import InterpolatingClassifier
 from exactfit import constructions as rivals
-from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+from exactfit.construct import Construction, Options, adaptive_width, fixed_width
 from exactfit.constructions import Constructor
 from exactfit.network.activations import Activation
 
@@ -42,18 +42,18 @@ OWN = Activation("squared_relu", squared_relu)
 WIDTH = 200
 
 
-def _fixed(recipe: Recipe, width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
+def _fixed(recipe: Options, width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
     return fixed_width(X, y, width, recipe, rng)
 
 
-def _adaptive(recipe: Recipe, min_width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
+def _adaptive(recipe: Options, min_width: int, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:
     return adaptive_width(X, y, replace(recipe, min_width=min_width), rng)
 
 
 def _make(activation: str | Activation, width: str, law: str, target: str) -> tuple[str, Build]:
     name = activation if isinstance(activation, str) else "own"
     one_or_all: Any = "all" if target == "all" else None
-    recipe = Recipe(activation=activation, hyperplanes=law, target=one_or_all)
+    recipe = Options(activation=activation, hyperplanes=law, target=one_or_all)
     build = partial(_fixed, recipe, WIDTH) if width == "fixed" else partial(_adaptive, recipe, 0)
     return f"{name}-{width}-{law}-{target}", build
 
@@ -78,15 +78,15 @@ CONSTRUCTORS: dict[str, Build] = dict(
         _make(OWN, "adaptive", "sparse", "one"),
     ]
 )
-CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Recipe(detectors="weighted", target="all"), WIDTH)
-CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Recipe(detectors="weighted", hyperplanes="bisector"), 0)
-CONSTRUCTORS["weighted-sparse"] = partial(_fixed, Recipe(detectors="weighted", hyperplanes="sparse"), WIDTH)
-CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Recipe(detectors="weighted"), 2)
-CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Recipe(), 3 * WIDTH)
-CONSTRUCTORS["threshold-paper"] = partial(_fixed, Recipe(center=False, max_bias=1.0), WIDTH)
+CONSTRUCTORS["weighted-fixed"] = partial(_fixed, Options(detectors="weighted", target="all"), WIDTH)
+CONSTRUCTORS["weighted-adaptive"] = partial(_adaptive, Options(detectors="weighted", hyperplanes="bisector"), 0)
+CONSTRUCTORS["weighted-sparse"] = partial(_fixed, Options(detectors="weighted", hyperplanes="sparse"), WIDTH)
+CONSTRUCTORS["weighted-too-narrow"] = partial(_fixed, Options(detectors="weighted"), 2)
+CONSTRUCTORS["threshold-wide"] = partial(_adaptive, Options(), 3 * WIDTH)
+CONSTRUCTORS["threshold-paper"] = partial(_fixed, Options(center=False, max_bias=1.0), WIDTH)
 # Too few hyperplanes: some points are missed, or all of them, and there may be no detector at all.
-CONSTRUCTORS["threshold-too-narrow"] = partial(_fixed, Recipe(), 2)
-CONSTRUCTORS["relu-too-narrow"] = partial(_fixed, Recipe(activation="relu", target="all"), 2)
+CONSTRUCTORS["threshold-too-narrow"] = partial(_fixed, Options(), 2)
+CONSTRUCTORS["relu-too-narrow"] = partial(_fixed, Options(activation="relu", target="all"), 2)
 
 
 def _rival(constructor: Constructor, X: NDArray[Any], y: NDArray[Any], rng: Any) -> Construction:

@@ -11,8 +11,8 @@ from exactfit.construct.values import roundest
 class Table:
     """Evidence read from a table: what mask a counts at column x."""
 
-    def __init__(self, heights, cost=1, rounds=False):
-        self.table, self._cost, self._rounds = heights, cost, rounds
+    def __init__(self, masked_counts, cost=1, rounds=False):
+        self.table, self._cost, self._rounds = masked_counts, cost, rounds
         self.n_limits = 0
 
     def cost(self, rest):
@@ -28,7 +28,7 @@ class Table:
     def select(self, columns):
         return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
-    def heights(self, anchors, selected):
+    def masked_counts(self, anchors, selected):
         return self.table[anchors][:, selected]
 
     def stored(self, limit, highest):
@@ -56,14 +56,14 @@ def tables(draw, max_target=40):
     before, n, after = int(rng.integers(0, 8)), int(rng.integers(1, max_target)), int(rng.integers(1, 8))
     total = before + n + after
     high = int(rng.choice([2, 4, 12]))
-    heights = rng.integers(0, high, (total, total))
+    masked_counts = rng.integers(0, high, (total, total))
     if draw(st.booleans()):
-        heights = heights * 0.3 + rng.integers(0, 2, (total, total))
-    heights[np.arange(total), np.arange(total)] = rng.integers(0, 2, total)
+        masked_counts = masked_counts * 0.3 + rng.integers(0, 2, (total, total))
+    masked_counts[np.arange(total), np.arange(total)] = rng.integers(0, 2, total)
     target = (before, before + n)
     rest = [piece for piece in [(0, before), (before + n, total)] if piece[0] < piece[1]]
     cost = int(rng.choice([1, 2**17, 2**18, 2**25]))
-    return Table(heights, cost, draw(st.booleans())), target, rest, before + rng.permutation(n)
+    return Table(masked_counts, cost, draw(st.booleans())), target, rest, before + rng.permutation(n)
 
 
 def assert_same_cover(fast, slow):

@@ -28,7 +28,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_mo
 import exactfit
 from exactfit import (
     InterpolatingClassifier,
-    Recipe,
+    Options,
     TableModel,
     adaptive_width,
     certify,
@@ -94,7 +94,7 @@ DATA: dict[str, Callable[[], tuple[Points, NDArray[Any], Points]]] = {
 # Every option of the estimator written out: a new default does not change what these build.
 OPTIONS: dict[str, Any] = {
     "width": "adaptive", "min_width": 0, "max_width": None, "max_bias": "radius", "center": True,
-    "hyperplanes": "gaussian", "rescue": True, "activation": "threshold",
+    "hyperplanes": "gaussian", "fallback_cuts": True, "activation": "threshold",
     "detectors": "mask", "margin": 0.0, "image_shape": None,
     "target": None, "conflicts": "raise", "noise": 0.0, "exact_in": None, "n_jobs": None,
     "random_state": 0, "verbose": 0,
@@ -175,7 +175,7 @@ def written_out(data: str, width: int | None, seed: int) -> Built:
 
 def extended() -> Built:
     X, y, new = moons()
-    made = adaptive_width(X[:60], y[:60], recipe=Recipe(min_width=300), random_state=0)
+    made = adaptive_width(X[:60], y[:60], options=Options(min_width=300), random_state=0)
     extension = extend(made, [(X[60:130], y[60:130]), (X[130:], y[130:])], training=(X[:60], y[:60]))
     return _bare(extension.construction.network, extension.certificate, X, new)
 
@@ -226,7 +226,7 @@ ESTIMATORS: dict[str, Callable[[], Built]] = {
         ("noise", "noisy", {"noise": 0.15}),
         ("noise-center-false", "noisy", {"noise": 0.1, "center": False, "width": 250}),
         ("majority", "doubled", {"conflicts": "majority"}),
-        ("no-rescue", "moons", {"rescue": False}),
+        ("no-fallback-cuts", "moons", {"fallback_cuts": False}),
         ("threads", "digits", {"n_jobs": 2, "min_width": 200}),
         ("weighted", "digits", {"detectors": "weighted"}),
         ("weighted-fixed", "moons", {"detectors": "weighted", "width": 300, "target": "all"}),

@@ -77,13 +77,13 @@ def radius(X, origin):
     return max(norm(x - origin) for x in X)
 
 
-def gaussian_block(rng, X, recipe):
+def gaussian_block(rng, X, options):
     """The paper's law."""
-    origin = mean(X) if recipe.center else np.zeros(X.shape[1])
-    reach = radius(X, origin) if recipe.max_bias == "radius" else recipe.max_bias
+    origin = mean(X) if options.center else np.zeros(X.shape[1])
+    reach = radius(X, origin) if options.max_bias == "radius" else options.max_bias
     weights = rng.standard_normal((64, X.shape[1])).astype(np.float32)
     biases = [reach * b for b in rng.uniform(-1.0, 1.0, 64)]
-    return weights, [b - dot(w, origin) if recipe.center else b for w, b in zip(weights, biases, strict=True)]
+    return weights, [b - dot(w, origin) if options.center else b for w, b in zip(weights, biases, strict=True)]
 
 
 def draw_pairs(rng, y, targets, count):
@@ -109,16 +109,16 @@ def bisector_block(rng, X, y, targets):
     return [halfway(X[a], X[b] - X[a]) for a, b in draw_pairs(rng, y, targets, 64)]
 
 
-def sparse_block(rng, X, y, targets, recipe):
+def sparse_block(rng, X, y, targets, options):
     """A few features in which two rows differ, integer weights, and a threshold between the sums at both rows."""
     pairs = draw_pairs(rng, y, targets, 64)
     differ = [np.flatnonzero(X[a] != X[b]) for a, b in pairs]
-    low, high = recipe.feature_range
+    low, high = options.feature_range
     counts = rng.integers(low, high + 1, 64)
     keys = [dict(zip(features, rng.random(len(features)), strict=True)) for features in differ]
-    exponents = np.zeros(X.shape[1], dtype=int) if recipe.image_shape else typical_exponents(X)
-    if recipe.image_shape:
-        keys = in_windows(rng, keys, recipe.image_shape)
+    exponents = np.zeros(X.shape[1], dtype=int) if options.image_shape else typical_exponents(X)
+    if options.image_shape:
+        keys = in_windows(rng, keys, options.image_shape)
     signs, places = 2 * rng.integers(0, 2, (64, high)) - 1, rng.random(64)
     planes = []
     for (a, b), own, count, sign, place in zip(pairs, keys, counts, signs, places, strict=True):
@@ -128,7 +128,7 @@ def sparse_block(rng, X, y, targets, recipe):
         lone = features[:1], [int(sign[0])]
         for some, weights in ((features, first), (features, [*first[:-1], -first[-1]]), lone):
             sums = sorted(sum(w * Fraction(float(X[r, j])) for j, w in zip(some, weights, strict=True)) for r in (a, b))
-            threshold = number_between(*sums, place, recipe.exact_in)
+            threshold = number_between(*sums, place, options.exact_in)
             if threshold is not None:
                 break
         line = np.zeros(X.shape[1], dtype=np.float32)
@@ -184,17 +184,17 @@ def number_between(low, high, place, exact_in):
     return min(max(middle, float(first)), float(last))
 
 
-def hyperplanes(X, y, targets, recipe, seed):
+def hyperplanes(X, y, targets, options, seed):
     """Hyperplanes without end, one at a time."""
     block = 0
     while True:
         rng = stream(seed, HYPERPLANES, block)
-        if recipe.hyperplanes == "bisector":
+        if options.hyperplanes == "bisector":
             weights, biases = zip(*bisector_block(rng, X, y, targets), strict=True)
-        elif recipe.hyperplanes == "sparse":
-            weights, biases = zip(*sparse_block(rng, X, y, targets, recipe), strict=True)
+        elif options.hyperplanes == "sparse":
+            weights, biases = zip(*sparse_block(rng, X, y, targets, options), strict=True)
         else:
-            weights, biases = gaussian_block(rng, X, recipe)
+            weights, biases = gaussian_block(rng, X, options)
         yield from zip(np.asarray(weights).astype(np.float64), biases, strict=True)
         block += 1
 
@@ -351,7 +351,7 @@ def choose_targets(y, target):
     return [target]
 
 
-def cover_classes(evidence, y, targets, recipe, seed):
+def cover_classes(evidence, y, targets, options, seed):
     """One versus many: a cover for every target class (Section 4.4)."""
     by_class = [int(row) for row in np.argsort(y, kind="stable")]
     covers = []
@@ -379,7 +379,7 @@ class Made:
     classes: list
     uncovered: list
     n_rejected: int
-    n_rescued: int
+    n_fallback_cuts: int
 
     @property
     def width(self):
@@ -390,38 +390,38 @@ def gather(X, W, B, bits, activation):
     return Counts(bits) if activation.is_threshold else Values(X, W, B, bits, activation)
 
 
-def put_together(W, B, targets, covers, n_rescued):
+def put_together(W, B, targets, covers, n_fallback_cuts):
     def joined(name):
         return [item for cover in covers for item in getattr(cover, name)]
 
     classes = [k for k, cover in zip(targets, covers, strict=True) for _ in cover.anchors]
     return Made(
         W, np.array(B), joined("anchors"), joined("limits"), joined("witnesses"), joined("coverage"), classes,
-        sorted(joined("uncovered")), sum(cover.n_rejected for cover in covers), n_rescued,
+        sorted(joined("uncovered")), sum(cover.n_rejected for cover in covers), n_fallback_cuts,
     )  # fmt: skip
 
 
-def algorithm_2(X, y, width, recipe, seed):
+def algorithm_2(X, y, width, options, seed):
     """A first layer of given width; points may stay uncovered."""
-    targets = choose_targets(y, recipe.target)
-    source = hyperplanes(X, y, targets, recipe, seed)
+    targets = choose_targets(y, options.target)
+    source = hyperplanes(X, y, targets, options, seed)
     W, B = zip(*(next(source) for _ in range(width)), strict=True)
     W = np.array(W)
-    evidence = gather(X, W, B, sides(X, W, B), recipe.s)
-    return put_together(W, B, targets, cover_classes(evidence, y, targets, recipe, seed), 0)
+    evidence = gather(X, W, B, sides(X, W, B), options.s)
+    return put_together(W, B, targets, cover_classes(evidence, y, targets, options, seed), 0)
 
 
-def algorithm_1(X, y, recipe, seed, min_width=0, rescue=True):
+def algorithm_1(X, y, options, seed, min_width=0, fallback_cuts=True):
     """One hyperplane at a time until all pairs are separated; coordinate cuts where that stalls."""
-    targets = choose_targets(y, recipe.target)
-    source = hyperplanes(X, y, targets, recipe, seed)
+    targets = choose_targets(y, options.target)
+    source = hyperplanes(X, y, targets, options, seed)
     is_open, were_open = all_pairs(y, targets), {}
     W, B, bits = np.empty((0, X.shape[1])), [], np.empty((len(X), 0), dtype=bool)
     while is_open.any() or len(B) < min_width:
         n = len(B)
         if n % 512 == 0:
             were_open[n] = int(is_open.sum())
-            if rescue and n >= max(min_width, 1024) and 2 * were_open[n] > were_open[n - 512]:
+            if fallback_cuts and n >= max(min_width, 1024) and 2 * were_open[n] > were_open[n - 512]:
                 break
         w, b = next(source)
         on = sides(X, [w], [b])
@@ -431,9 +431,9 @@ def algorithm_1(X, y, recipe, seed, min_width=0, rescue=True):
     pairs = [(int(a), int(b)) for a, b in np.argwhere(is_open)]
     for _ in range(5):
         if pairs:
-            W, B, bits = add_cuts(X, W, B, bits, recipe.s, pairs)
-        evidence = gather(X, W, B, bits, recipe.s)
-        covers = cover_classes(evidence, y, targets, recipe, seed)
+            W, B, bits = add_cuts(X, W, B, bits, options.s, pairs)
+        evidence = gather(X, W, B, bits, options.s)
+        covers = cover_classes(evidence, y, targets, options, seed)
         pairs = crowded_pairs(y, targets, evidence, covers)
         if not pairs:
             break
@@ -500,5 +500,5 @@ def assert_same(construction, twin):
     assert trace.detector_classes.tolist() == twin.classes
     assert trace.uncovered.tolist() == twin.uncovered
     assert trace.n_rejected == twin.n_rejected
-    assert (trace.n_drawn, trace.n_rescued) == (twin.width - twin.n_rescued, twin.n_rescued)
+    assert (trace.n_drawn, trace.n_fallback_cuts) == (twin.width - twin.n_fallback_cuts, twin.n_fallback_cuts)
     assert construction.outcome.interpolates == (not twin.uncovered)

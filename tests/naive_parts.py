@@ -8,18 +8,18 @@ import numpy as np
 
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Work
-from exactfit.construct.distinct import Distinct, Groups, ranks_of
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import largest_distance
 from exactfit.construct.patterns import patterns_of
-from exactfit.data import PartedPoints, mean
+from exactfit.construct.unique_patterns import PatternGroups, UniquePatterns, ranks_of
+from exactfit.data import ChunkedPoints, mean
 from exactfit.data.equal import hashes_of
 from exactfit.data.pairs import closest_pair
 from exactfit.network.bits import BitMatrix
 from exactfit.network.sides import sides
 
 
-class InParts(PartedPoints):
+class InParts(ChunkedPoints):
     """An array in place of parts."""
 
     def __init__(self, X, memory=2**30):
@@ -50,7 +50,7 @@ class InParts(PartedPoints):
         for row, key in enumerate(self._keys(planes, order)):
             rows_of.setdefault(key, []).append(row)
         keys = sorted(rows_of, key=lambda key: (key[0], rows_of[key][0]))
-        found = Groups(
+        found = PatternGroups(
             np.array([key[1:] for key in keys], dtype=np.uint64).T.copy(),
             np.array([key[0] for key in keys]),
             np.array([len(rows_of[key]) for key in keys]),
@@ -67,11 +67,11 @@ class InParts(PartedPoints):
         found = [(row, places[key]) for row, key in enumerate(self._keys(planes, order)) if key in places]
         return tuple(np.array(found, dtype=np.int64).reshape(-1, 2).T)
 
-    def distinct(self, planes, order, candidates, threads):
+    def unique_patterns(self, planes, order, candidates, threads):
         groups = self.groups(planes, order, candidates)
-        return self.as_distinct(planes, order, candidates, groups, threads)
+        return self.as_unique(planes, order, candidates, groups, threads)
 
-    def as_distinct(self, planes, order, candidates, groups, threads):
+    def as_unique(self, planes, order, candidates, groups, threads):
         column = np.argsort(order.rows)
 
         def members(columns):
@@ -79,7 +79,7 @@ class InParts(PartedPoints):
 
         evidence = Counts(BitMatrix(groups.words, planes.count), threads)
         named = replace(groups, firsts=column[groups.firsts])
-        return Distinct.of_groups(named, evidence, candidates, len(order.starts) - 1, members)
+        return UniquePatterns.of_groups(named, evidence, candidates, len(order.starts) - 1, members)
 
     def patterns(self, planes, options):
         return patterns_of(self.X, planes, options, SERIAL)

@@ -1,7 +1,7 @@
 """The slow twin of ``construct.weighted``: the same detectors from plain Python integers and lists of 0 and 1.
 
 Nothing is packed, nothing is kept from step to step that can be worked out anew: the half-space of
-some shares is sum_k shares[k] * agree(x, x_k), computed as it is written. Python's integers cannot
+some dual_coef is sum_k dual_coef[k] * agree(x, x_k), computed as it is written. Python's integers cannot
 overflow, so equality also shows that the fast ones do not.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from exactfit.construct import halfspaces
-from exactfit.construct.halfspaces import GOLDEN, HARD_REST, HARD_TARGET, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
+from exactfit.construct.halfspaces import C_HARD, C_REST, GOLDEN, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
 
 Bits = list[list[int]]
 Verdict = tuple[int, int, list[int], int]
@@ -52,9 +52,9 @@ class NaiveCover:
         self.counts = counts
         self.rest = [c for c in range(self.size) if not start <= c < stop]
         self.unclaimed = set(range(start, stop))
-        self.hopeless = self._lost()
+        self.inseparable = self._lost()
         self.neighbours = effort.neighbours
-        self.hot: list[int] = []
+        self.working_set: list[int] = []
         self.detectors: list[NaiveDetector] = []
         times = 1 if on == maybe else effort.rounds + 2
         self.room = 2**60 // (2 * self.n * self.size * times)
@@ -91,12 +91,12 @@ class NaiveCover:
         return [most if raises * w > 0 else on for w, on, most in zip(v, self.on[c], self.maybe[c], strict=True)]
 
     def left(self) -> int:
-        return sum(self.counts[c - self.start] for c in self.unclaimed - self.hopeless)
+        return sum(self.counts[c - self.start] for c in self.unclaimed - self.inseparable)
 
     def open(self) -> list[int]:
-        return sorted(self.unclaimed - self.hopeless)
+        return sorted(self.unclaimed - self.inseparable)
 
-    def descend(self, rows: Bits, caps: list[int], shares: list[int], turn: int, epochs: int) -> bool:
+    def descend(self, rows: Bits, caps: list[int], dual_coef: list[int], turn: int, epochs: int) -> bool:
         """Coordinate descent; whether its last steps were small."""
         goal, tolerance, visit = UNIT * self.n, self.effort.tolerance, shuffled(len(rows), turn)
         agree = [[agreeing(a, b) for b in rows] for a in rows]
@@ -104,27 +104,27 @@ class NaiveCover:
         for _ in range(epochs):
             largest, kept = 0, []
             for i in visit:
-                f = sum(share * a for share, a in zip(shares, agree[i], strict=True) if share)
+                f = sum(share * a for share, a in zip(dual_coef, agree[i], strict=True) if share)
                 if caps[i] > 0:
                     step = (goal - f) // self.n
-                    new = min(max(shares[i] + step, 0), caps[i])
+                    new = min(max(dual_coef[i] + step, 0), caps[i])
                 else:
                     step = -((goal + f) // self.n)
-                    new = max(min(shares[i] + step, 0), caps[i])
-                if new == shares[i] and abs(step) > 2 * tolerance:
+                    new = max(min(dual_coef[i] + step, 0), caps[i])
+                if new == dual_coef[i] and abs(step) > 2 * tolerance:
                     continue
                 kept.append(i)
-                largest = max(largest, abs(new - shares[i]))
-                shares[i] = new
+                largest = max(largest, abs(new - dual_coef[i]))
+                dual_coef[i] = new
             visit = kept
             if largest <= tolerance:
                 break
         return largest <= tolerance
 
-    def rounded(self, rows: Bits, shares: list[int]) -> tuple[list[int], int, int]:
+    def rounded(self, rows: Bits, dual_coef: list[int]) -> tuple[list[int], int, int]:
         """Weights low on the target; the largest of them after and before rounding."""
         exact = [
-            sum(share * (1 - 2 * row[j]) for row, share in zip(rows, shares, strict=True))
+            sum(share * (1 - 2 * row[j]) for row, share in zip(rows, dual_coef, strict=True))
             for j in range(self.n)
         ]  # fmt: skip
         top, largest = min(LARGEST_WEIGHT, LARGEST_SUM // (2 * self.n)), max(map(abs, exact))
@@ -133,32 +133,32 @@ class NaiveCover:
         sizes = [(2 * top * (abs(w) >> shift) + size) // (2 * size) for w in exact]
         return [s if w > 0 else -s for s, w in zip(sizes, exact, strict=True)], top, largest
 
-    def fit(self, state: dict[str, Any], softness: int) -> Fit:
+    def fit(self, state: dict[str, Any], C: int) -> Fit:
         """Rounds of descent, exact judgement, and taking in what of the rest lies within the margin."""
-        columns, rows, shares, pool = (state[name] for name in ("columns", "rows", "shares", "pool"))
-        patience = halfspaces.PATIENCE if softness >= HARD_TARGET else 0
-        soft, hard = min(softness * UNIT, self.room), -min(HARD_REST * UNIT, self.room)
+        columns, rows, dual_coef, pool = (state[name] for name in ("columns", "rows", "dual_coef", "pool"))
+        patience = halfspaces.PATIENCE if C >= C_HARD else 0
+        soft, hard = min(C * UNIT, self.room), -min(C_REST * UNIT, self.room)
         best, stale, goal = None, 0, UNIT * self.n
         for _ in range(self.effort.rounds):
             state["turn"] += 1
             caps = [soft if self.is_target(c) else hard for c in columns]
             epochs = max(self.effort.epochs, patience // len(columns))
-            at_rest = self.descend(rows, caps, shares, state["turn"], epochs)
-            v, top, largest = self.rounded(rows, shares)
+            at_rest = self.descend(rows, caps, dual_coef, state["turn"], epochs)
+            v, top, largest = self.rounded(rows, dual_coef)
             verdict = self.judge(v)
             stale = 0 if best is None or verdict[3] > best[1][3] else stale + 1
             if best is None or verdict[3] >= best[1][3]:
-                best = (v, verdict, self.support(columns, shares))
-            constant = sum(s * (self.n - sum(row)) for row, s in zip(rows, shares, strict=True))
+                best = (v, verdict, self.support(columns, dual_coef))
+            constant = sum(s * (self.n - sum(row)) for row, s in zip(rows, dual_coef, strict=True))
             bounds = [(constant + d * goal) * top // max(largest, 1) for d in (1, -1)]
             far = (2 * constant + 3 * goal) * top // (2 * max(largest, 1))
-            keep = [k for k, c in enumerate(columns) if self.is_target(c) or shares[k] or self.least(v, c) <= far]
-            for each in (columns, rows, shares):
+            keep = [k for k, c in enumerate(columns) if self.is_target(c) or dual_coef[k] or self.least(v, c) <= far]
+            for each in (columns, rows, dual_coef):
                 each[:] = [each[k] for k in keep]
             found = self.fresh(v, bounds, columns, rows, pool)
             columns += [c for c, _ in found]
             rows += [row for _, row in found]
-            shares += [0] * len(found)
+            dual_coef += [0] * len(found)
             enough = 1 if best[1][3] == self.left() else self.effort.stale
             if (at_rest and not found) or stale >= enough:
                 break
@@ -183,8 +183,8 @@ class NaiveCover:
         known = list(zip(columns, rows, strict=True))
         return [(c, self.worst(v, c)) for c in joining if (c, self.worst(v, c)) not in known]
 
-    def support(self, columns: list[int], shares: list[int]) -> list[tuple[int, int]]:
-        pairs = [(c, s) for c, s in zip(columns, shares, strict=True) if s]
+    def support(self, columns: list[int], dual_coef: list[int]) -> list[tuple[int, int]]:
+        pairs = [(c, s) for c, s in zip(columns, dual_coef, strict=True) if s]
         if self.on == self.maybe:
             return pairs
         return [(c, sum(s for other, s in pairs if other == c)) for c in sorted({c for c, _ in pairs})]
@@ -193,28 +193,28 @@ class NaiveCover:
         return self.start <= column < self.stop
 
     def start_with(self, pool: list[int]) -> dict[str, Any]:
-        columns = pool[:: -(-len(pool) // self.effort.most)] + self.hot
+        columns = pool[:: -(-len(pool) // self.effort.most)] + self.working_set
         rows = [self.on[c] for c in columns]
-        return {"columns": columns, "rows": rows, "shares": [0] * len(columns), "pool": pool, "turn": 0}
+        return {"columns": columns, "rows": rows, "dual_coef": [0] * len(columns), "pool": pool, "turn": 0}
 
     def accept(self, v: list[int], verdict: Verdict, support: list[tuple[int, int]]) -> None:
         limit, witness, claimed, coverage = verdict
         anchor = min(claimed, key=lambda c: (self.most(v, c), c))
         self.detectors.append(NaiveDetector(v, limit, anchor, witness, coverage, support))
         self.unclaimed -= set(claimed)
-        self.hot = [c for c, share in support if share < 0]
+        self.working_set = [c for c, share in support if share < 0]
 
     def at_once(self) -> None:
         pool = self.open()
         if not pool:
             return
         state = self.start_with(pool)
-        found = self.fit(state, self.effort.soft)
+        found = self.fit(state, self.effort.C)
         percent = Fraction(100 * found[1][3], self.left())
         if self.effort.clean <= percent < 100:
-            other = self.fit(state, self.effort.firm)
+            other = self.fit(state, self.effort.C_firm)
         elif percent < self.effort.enough and self.size <= 2 * self.n:
-            other = self.fit(self.start_with(pool), HARD_TARGET)
+            other = self.fit(self.start_with(pool), C_HARD)
         else:
             other = found
         if other[1][3] == self.left():
@@ -225,7 +225,7 @@ class NaiveCover:
     def around(self, seed: int) -> None:
         by_distance = sorted(self.open(), key=lambda c: (-agreeing(self.on[seed], self.on[c]), c))
         pool = sorted(by_distance[: self.neighbours])
-        found = self.fit(self.start_with(pool), self.effort.soft)
+        found = self.fit(self.start_with(pool), self.effort.C)
         share = Fraction(len(found[1][2]), len(pool))
         if share < Fraction(4, 10):
             self.neighbours = max(self.neighbours // 2, self.effort.fewest)
@@ -238,12 +238,12 @@ class NaiveCover:
         if found[1][3]:
             self.accept(*found)
         else:
-            self.hopeless.add(seed)
+            self.inseparable.add(seed)
 
     def run(self, order: list[int]) -> None:
         self.at_once()
         for seed in order:
-            while seed in self.unclaimed - self.hopeless:
+            while seed in self.unclaimed - self.inseparable:
                 self.around(seed)
 
 

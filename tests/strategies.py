@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from exactfit.construct import Recipe
+from exactfit.construct import Options
 
 ONE_UP = float(np.nextafter(1.0, 2.0))
 
@@ -39,7 +39,7 @@ def problems(draw, *, kinds=tuple(COORDINATES), max_points=10, max_features=3, m
 seeds = st.integers(0, 2**32)
 
 
-def recipes(**options):
+def some_options(**options):
     """Recipes of every kind, but for the options that are given."""
     choices = {
         "max_bias": st.sampled_from(["radius", 0.0, 0.5, 3.0]),
@@ -48,4 +48,4 @@ def recipes(**options):
         "target": st.sampled_from([None, "all"]),
         "n_jobs": st.sampled_from([1, 2]),
     }
-    return st.builds(Recipe, **choices | {name: st.just(value) for name, value in options.items()})
+    return st.builds(Options, **choices | {name: st.just(value) for name, value in options.items()})

@@ -212,7 +212,7 @@ SURFACE = {
     "InterpolatingClassifier": "the estimator",
     "Network": "what is built, saved and certified",
     "Outcome": "how a construction ended",
-    "Recipe": "the options of the two algorithms",
+    "Options": "the options of the two algorithms",
     "RepairReport": "what was repaired, and what else changed",
     "RepairedClassifier": "a trained model with patches before it",
     "Suspects": "what find_suspects returns",

@@ -35,9 +35,9 @@ from exactfit import (
     ContradictoryLabelsError,
     InterpolatingClassifier,
     InterpolationWarning,
+    Options,
     Outcome,
     ParameterError,
-    Recipe,
     WidthLimitError,
     adaptive_width,
     certify,
@@ -185,9 +185,9 @@ def test_rescue_finishes_where_draws_stall():
     X, y = np.array([[0.0], [1.0], [np.nextafter(1.0, 2.0)]]), [1, 0, 1]
     options = {"hyperplanes": "gaussian", "max_width": 1600, "random_state": 0}
     model = InterpolatingClassifier(**options).fit(X, y)
-    assert model.trace_.n_rescued > 0
+    assert model.trace_.n_fallback_cuts > 0
     with pytest.raises(WidthLimitError, match="max_width=1600"):
-        InterpolatingClassifier(rescue=False, **options).fit(X, y)
+        InterpolatingClassifier(fallback_cuts=False, **options).fit(X, y)
 
 
 # ---------------------------------------------------------------- which class gets detectors
@@ -653,7 +653,7 @@ def test_the_paper_is_one_step_away():
     options = {"center": False, "random_state": 0}
     ours, theirs = (
         InterpolatingClassifier.paper(random_state=0).fit(X, y),
-        adaptive_width(X, y, Recipe(center=False), 0),
+        adaptive_width(X, y, Options(center=False), 0),
     )
     assert ours.network_.digest == theirs.network.digest
     assert InterpolatingClassifier(**options).fit(X, y).network_.digest != ours.network_.digest

@@ -140,7 +140,7 @@ def test_support_names_the_rows_that_weights_rest_on(name):
     for detector in range(model.n_detectors_):
         part = slice(*trace.support_starts[detector : detector + 2])
         rows, shares = explained.supports.of(detector)
-        kept = dict(zip(trace.support[part].tolist(), trace.shares[part].tolist(), strict=True))
+        kept = dict(zip(trace.support[part].tolist(), trace.dual_coef[part].tolist(), strict=True))
         assert sorted(rows.tolist()) == sorted(kept)
         np.testing.assert_allclose(shares * sum(map(abs, kept.values())), [kept[row] for row in rows.tolist()])
         assert np.abs(shares).sum() == pytest.approx(1.0)

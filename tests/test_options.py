@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
@@ -10,8 +11,8 @@ from importlib import import_module
 
 import pytest
 
-from exactfit import InterpolatingClassifier, Recipe
-from exactfit.options import ACCURATE, PAPER, Options, options_text
+from exactfit import InterpolatingClassifier, Options
+from exactfit.options import ACCURATE, PAPER, SHELL
 
 NAMES = {option.name for option in fields(Options)}
 PACKAGES = ("", ".constructions", ".geometry", ".lab", ".plots", ".repairs", ".suspects", ".tables")
@@ -39,7 +40,7 @@ def test_presets_name_options() -> None:
 
 
 def test_the_estimator_has_the_options_of_the_record_with_its_own_defaults() -> None:
-    defaults = {option.name: option.default for option in fields(InterpolatingClassifier)}
+    defaults = InterpolatingClassifier().get_params()
     assert defaults.keys() - NAMES == {"random_state", "verbose"}
     assert {name: defaults[name] for name in NAMES} == {
         option.name: ACCURATE.get(option.name, option.default) for option in fields(Options)
@@ -47,12 +48,13 @@ def test_the_estimator_has_the_options_of_the_record_with_its_own_defaults() -> 
     assert InterpolatingClassifier.paper().get_params().items() >= PAPER.items()
 
 
-def test_text_has_the_defaults_that_are_asked_for() -> None:
-    text = options_text({"margin": 0.5, "target": "all"})
-    assert 'target : label, "all" or None, default="all"\n' in text
-    assert "margin : float or str, default=0.5\n" in text
-    assert text.count("default=") == len(NAMES)
-    assert 'min_width : int or "auto", default="auto"' in (InterpolatingClassifier.__doc__ or "")
+def test_every_option_has_help_for_a_shell_and_a_text() -> None:
+    assert SHELL.keys() == NAMES
+    text = InterpolatingClassifier.__doc__ or ""
+    for name, default in InterpolatingClassifier().get_params().items():
+        assert re.search(rf"(?m)^    {name} : ", text), name
+        (said,) = re.findall(rf"(?m)^    {name} : .*?default=(.*)$", text) or [repr(default)]
+        assert said.replace('"', "'") == repr(default), name
 
 
 def test_python_without_docstrings_fits_and_has_commands() -> None:
@@ -66,9 +68,9 @@ def test_python_without_docstrings_fits_and_has_commands() -> None:
     assert said.splitlines()[-1] == "True 0"
 
 
-OFFERED = [(option.name, word) for option in fields(Options) for word in option.metadata["shell"].words]
+OFFERED = [(name, word) for name, shell in SHELL.items() for word in shell.words]
 
 
 @pytest.mark.parametrize(("name", "word"), OFFERED)
 def test_words_that_are_offered_are_taken(name: str, word: str) -> None:
-    assert getattr(Recipe(**{name: word}), name) == word
+    assert getattr(Options(**{name: word}), name) == word

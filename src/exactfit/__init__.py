@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .certificate import certify as certify
     from .conditions import Condition as Condition
     from .construct import Construction as Construction
-    from .construct import Recipe as Recipe
+    from .construct import Options as Options
     from .construct import Trace as Trace
     from .construct import adaptive_width as adaptive_width
     from .construct import fixed_width as fixed_width
@@ -77,7 +77,7 @@ _HOMES = {
     "lab.comparing": ["compare"],
     "lab.comparison": ["Comparison"],
     "lab.evaluation": ["Evaluation", "evaluate"],
-    "construct": ["Construction", "Recipe", "Trace", "adaptive_width", "fixed_width"],
+    "construct": ["Construction", "Options", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],
     "estimators": ["InterpolatingClassifier"],
     "exceptions": [

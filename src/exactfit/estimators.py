@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import outside, progress_bar
 from ._support.html import FactsBelow
-from ._support.parameters import Unweighted, fill_docstring, refuse_weights, shown
+from ._support.parameters import Unweighted, refuse_weights, shown
 from .certificate import Certificate, certify
 from .conditions import Conditions, Wording
 from .construct import Construction
@@ -23,16 +23,15 @@ from .construct.patterns import rounded
 from .data import Matrix, labelled_for, validated
 from .exceptions import InterpolationWarning, ParameterError
 from .explanation import Explanations, SupportRows
+from .network.activations import Activation
 from .network.detector_network import LOWEST, DetectorNetwork
-from .options import ACCURATE, PAPER, Options, accurate, options_text
+from .options import PAPER, Options
 from .outcome import Outcome
 
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
 
 
-@fill_docstring(options=options_text(ACCURATE))
-@dataclass(eq=False, repr=False)
-class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstimator, Options):  # type: ignore[misc]
+class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that fits every training point, by construction.
 
     Random hyperplanes cut space into cells until no cell mixes labels; then detectors,
@@ -41,7 +40,54 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
     Parameters
     ----------
-    {options}
+    width : "adaptive" or int, default="adaptive"
+        Hyperplanes in the first layer: as many as needed (Algorithm 1 of the paper), or
+        this many (Algorithm 2, which may miss points and then warns).
+    min_width : int or "auto", default="auto"
+        Adaptive only: draw at least this many. More hyperplanes mean fewer detectors, and answers on new points that
+        are right more often. ``"auto"``: 16 for each row of X, at most 4096; never more than ``max_width`` and what
+        memory allows.
+    max_width : int or None, default=None
+        Adaptive only: give up beyond this many (None: what memory allows).
+    max_bias : "radius" or float, default="radius"
+        Biases are uniform on [-max_bias, max_bias], the paper's lambda; ``"radius"`` takes the
+        largest norm of the data (as drawn upon, that is after centring).
+    center : bool, default=True
+        Draw hyperplanes around the mean of the data; False is the paper's choice.
+    hyperplanes : {"gaussian", "bisector", "sparse"}, default="sparse"
+        The paper's; perpendicular bisectors of random pairs of different labels; or hyperplanes that look at
+        a few features each, between two rows of different labels.
+    max_features : int or (low, high), default=4
+        For ``hyperplanes="sparse"``: the number of features of a hyperplane is uniform from 1 to that, or from low
+        to high.
+    image_shape : (height, width) or (height, width, channels), default=None
+        For ``hyperplanes="sparse"``: what a row of X is an image of, pixel by pixel in C order. The features of a
+        hyperplane then lie in a random square window.
+    fallback_cuts : bool, default=True
+        Adaptive only: when random draws stall, finish with coordinate cuts.
+    activation : {"threshold", "relu"}, Activation or named function, default="threshold"
+    detectors : {"mask", "weighted", "auto"}, default="auto"
+        What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
+        fewer of them. ``"auto"``: weights where the activation is a threshold, else masks.
+    target : label, "all" or None, default="all"
+        Two classes only: the class that gets detectors. None: the rarer one, the last of
+        the sorted labels on a tie. ``"all"``: both.
+    conflicts : {"raise", "majority"}, default="raise"
+        Equal points with different labels: an error, or the majority's label (with a warning).
+    noise : float, default=0.0
+        Give up at most this fraction of the training points, below 0.5: those whose labels look wrong
+        (see ``exactfit.construct.noise``). The network is the one of the others.
+    exact_in : {None, "float64", "float32"}, default=None
+        None: every answer is the one of exact arithmetic on the stored numbers. A format: every
+        training point is also right in every IEEE evaluation in that format, in any order of sums,
+        fused or not, so that exports stay exact. Points are rounded to the format first, here and
+        in ``predict``; points that become equal by it must have equal labels.
+    margin : float or str, default=0.0
+        Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
+        units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
+        without the margin are listed. Threshold activation only.
+    n_jobs : int or None, default=None
+        Threads, BLAS included. Changes no result.
     random_state : int, RandomState, Generator or None, default=None
     verbose : int, default=0
         1 shows a progress bar.
@@ -80,12 +126,34 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     (True, 1.0)
     """
 
-    min_width: Literal["auto"] | int = accurate("min_width")
-    hyperplanes: str = accurate("hyperplanes")
-    detectors: str = accurate("detectors")
-    target: Any = accurate("target")
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self, width: Literal["adaptive"] | int = "adaptive", *, min_width: Literal["auto"] | int = "auto",
+        max_width: int | None = None, max_bias: Literal["radius"] | float = "radius", center: bool = True,
+        hyperplanes: str = "sparse", max_features: int | tuple[int, int] = 4,
+        image_shape: tuple[int, ...] | None = None, fallback_cuts: bool = True,
+        activation: str | Activation | Callable[..., Any] = "threshold", detectors: str = "auto", target: Any = "all",
+        conflicts: str = "raise", noise: float = 0.0, exact_in: Literal["float64", "float32"] | None = None,
+        margin: float | str = 0.0, n_jobs: int | None = None, random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
+        self.width = width
+        self.min_width = min_width
+        self.max_width = max_width
+        self.max_bias = max_bias
+        self.center = center
+        self.hyperplanes = hyperplanes
+        self.max_features = max_features
+        self.image_shape = image_shape
+        self.fallback_cuts = fallback_cuts
+        self.activation = activation
+        self.detectors = detectors
+        self.target = target
+        self.conflicts = conflicts
+        self.noise = noise
+        self.exact_in = exact_in
+        self.margin = margin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def paper(cls, **options: Any) -> InterpolatingClassifier:
@@ -146,7 +214,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
             raise ParameterError(f"verbose must be a whole number, got {shown(self.verbose)}")
         data = labelled_for(self, X, y)
         with progress_bar(bool(self.verbose)) as progress:
-            made = build(data, self, self.random_state, progress)
+            made = build(data, Options.of(self), self.random_state, progress)
         self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
 
     def _fitted_html(self) -> str:
@@ -170,10 +238,10 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         self.width_, self.n_detectors_ = made.network.widths[:2]
         self.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(classes))
         self.anchors_ = made.trace.anchors
-        if len(made.trace.narrow):
+        if len(made.trace.without_margin):
             warnings.warn(
-                f"{len(made.trace.narrow)} of {certificate.n_samples} training points are right without the margin of "
-                f"{made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}",
+                f"{len(made.trace.without_margin)} of {certificate.n_samples} training points are right without the "
+                f"margin of {made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}",
                 InterpolationWarning,
                 stacklevel=outside(),
             )
@@ -315,7 +383,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
     def _supports(self) -> SupportRows | None:
         """What weighted detectors rest on; None for masks."""
         trace = self.trace_
-        return SupportRows(trace.support, trace.shares, trace.support_starts) if len(trace.support_starts) else None
+        return SupportRows(trace.support, trace.dual_coef, trace.support_starts) if len(trace.support_starts) else None
 
     def claims(self, X: Matrix) -> NDArray[np.bool_]:
         """Which classes claim each point: those of which a detector fires.

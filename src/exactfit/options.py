@@ -1,20 +1,21 @@
-"""The options of the paper's constructions: written once, taken by functions, estimator, command line and files.
+"""The options of the paper's constructions: one frozen record, checked when it is made.
 
-Nothing but the standard library is loaded here, so that the command line can tell its options at once.
+Loading this loads nothing but the standard library, so that the command line can list its options at once.
 """
 
 from __future__ import annotations
 
-import json
-import re
+import math
+import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from .network.activations import Activation
 
-LAWS = ("gaussian", "bisector", "sparse")
+SAMPLERS = ("gaussian", "bisector", "sparse")
 ACTIVATIONS = ("threshold", "relu")
 DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
@@ -40,158 +41,245 @@ ACCURATE: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Shell:
-    """How the command line takes an option.
+class Options:
+    """Options of the paper's constructions, checked when they are written down.
 
-    Parameters
+    Each is described at :class:`~exactfit.InterpolatingClassifier`. Defaults differ in four of them: here they are
+    ``min_width=0``, ``hyperplanes="gaussian"``, ``detectors="mask"`` and ``target=None``.
+
+    Attributes
     ----------
-    help : str
-    kind : type
-        What it is read as.
-    words : tuple of str
-        What a shell offers.
-    number : type, optional
-        What a text stands for that is none of the words.
-    flags : tuple of str
-        Its names there, if not its own.
-    settings : dict
-        What else is said of it: smallest and largest value, what stands for the value.
+    s : Activation
+        The activation, as the paper writes it.
+    is_adaptive : bool
+        Whether the width is found, not given.
+    has_margin : bool
+        Whether points are to keep their answers when they move.
+    is_weighted : bool
+        Whether detectors count with weights: ``detectors="auto"`` means so where they count bits.
+    has_open_bits : bool
+        Whether a bit may be open: surely neither on nor off.
+
+    Examples
+    --------
+    >>> from exactfit import Options
+    >>> Options(conflicts="drop")
+    Traceback (most recent call last):
+    ...
+    exactfit.exceptions.ParameterError: conflicts must be one of 'raise', 'majority', got 'drop'
     """
+
+    width: Literal["adaptive"] | int = "adaptive"
+    _: KW_ONLY
+    min_width: Literal["auto"] | int = 0
+    max_width: int | None = None
+    max_bias: Literal["radius"] | float = "radius"
+    center: bool = True
+    hyperplanes: str = "gaussian"
+    max_features: int | tuple[int, int] = 4
+    image_shape: tuple[int, ...] | None = None
+    fallback_cuts: bool = True
+    activation: str | Activation | Callable[..., Any] = "threshold"
+    detectors: str = "mask"
+    target: Any = None
+    conflicts: str = "raise"
+    noise: float = 0.0
+    exact_in: Literal["float64", "float32"] | None = None
+    margin: float | str = 0.0
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_each(self)
+        _check_together(self)
+
+    @classmethod
+    def of(cls, model: Any) -> Options:
+        """Return the options of an estimator, which has all of them as attributes."""
+        return cls(**{option.name: getattr(model, option.name) for option in fields(cls)})
+
+    @cached_property
+    def s(self) -> Activation:
+        """The activation."""
+        from .network.activations import as_activation
+
+        return as_activation(self.activation)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the width is found."""
+        return isinstance(self.width, str)
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether points are to keep their answers when they move."""
+        return _margin_number(self.margin) > 0
+
+    @property
+    def has_open_bits(self) -> bool:
+        """Whether a bit may be open."""
+        return self.exact_in is not None or self.has_margin
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether detectors count with weights."""
+        return self.detectors == "weighted" or (self.detectors == "auto" and self.s.is_threshold)
+
+    @property
+    def feature_range(self) -> tuple[int, int]:
+        """The smallest and the largest number of features of a sparse hyperplane."""
+        pair = self.max_features if isinstance(self.max_features, tuple | list) else (1, self.max_features)
+        return int(pair[0]), int(pair[1])
+
+
+def percentage(text: str) -> float | None:
+    """Return the number before a per cent sign; None for any other text."""
+    try:
+        return float(text[:-1]) if text.endswith("%") else None
+    except ValueError:
+        return None
+
+
+def _margin_number(margin: Any) -> float:
+    """Return the number in a margin, be it a distance or a percentage; refuse what is neither."""
+    from ._support.parameters import shown
+    from .exceptions import ParameterError
+
+    if isinstance(margin, str):
+        number = percentage(margin)
+        if number is None or not 0 <= number <= 100:
+            raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {shown(margin)}")
+        return number
+    if not _is_real(margin) or not 0 <= float(margin) < math.inf:
+        raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {shown(margin)}")
+    return float(margin)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _check_each(options: Options) -> None:
+    """Check what can be said of an option without looking at others."""
+    from ._support import parameters as check
+    from .exceptions import ParameterError
+
+    shown, is_whole = check.shown, check.is_whole
+    _ = options.s  # refuses what is no activation
+    check.check_flag("center", options.center)
+    check.check_flag("fallback_cuts", options.fallback_cuts)
+    check.check_choice("hyperplanes", options.hyperplanes, SAMPLERS)
+    check.check_choice("detectors", options.detectors, DETECTORS)
+    check.check_choice("conflicts", options.conflicts, CONFLICTS)
+    check.check_whole_or("adaptive", "width", options.width, at_least=1)
+    check.check_whole_or("auto", "min_width", options.min_width, at_least=0)
+    if options.max_width is not None:
+        check.check_whole("max_width", options.max_width, at_least=1)
+    check.check_n_jobs(options.n_jobs)
+    bias: Any = options.max_bias
+    if isinstance(bias, str):
+        if bias != "radius":
+            raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {shown(bias)}")
+    elif not _is_real(bias) or not 0 <= float(bias) < math.inf:
+        raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {shown(bias)}")
+    shape: Any = options.image_shape
+    if shape is not None and not (
+        isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
+    ):
+        raise ParameterError(
+            f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
+        )
+    pair: Any = options.max_features if isinstance(options.max_features, tuple | list) else (1, options.max_features)
+    if len(pair) != 2 or not all(is_whole(one) for one in pair) or not 1 <= pair[0] <= pair[1]:
+        raise ParameterError(
+            f"max_features must be a whole number >= 1 or a pair (low, high) of such, low <= high, "
+            f"got {shown(options.max_features)}"
+        )
+    if not _is_real(options.noise) or not 0 <= float(options.noise) < 0.5:
+        raise ParameterError(
+            f"noise must be a fraction of the points, at least 0 and below 0.5, got {shown(options.noise)}"
+        )
+    _margin_number(options.margin)
+
+
+def _check_together(options: Options) -> None:
+    """Refuse options that do not go together."""
+    from ._support.parameters import shown
+    from .exceptions import ParameterError
+
+    if options.image_shape is not None and options.hyperplanes != "sparse":
+        raise ParameterError(
+            f"image_shape={shown(options.image_shape)} has no meaning for hyperplanes={options.hyperplanes!r}: "
+            "leave it out, or use hyperplanes='sparse'"
+        )
+    smallest, largest = options.min_width, options.max_width
+    if largest is not None and not isinstance(smallest, str) and largest < smallest:
+        raise ParameterError(f"max_width={largest} is below min_width={smallest}")
+    activation, exact_in = options.s, options.exact_in
+    if options.is_weighted and not activation.is_threshold:
+        raise ParameterError(
+            'detectors="weighted" counts bits: use activation="threshold", '
+            f'or detectors="mask" with {activation.name!r}'
+        )
+    if options.has_margin and not activation.is_threshold:
+        raise ParameterError(
+            f"a margin is proved for bits only: use activation='threshold', or margin=0 with {activation.name!r}"
+        )
+    if exact_in is None:
+        return
+    if not isinstance(exact_in, str) or exact_in not in FORMATS:
+        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {shown(exact_in)}")
+    if activation.is_own:
+        raise ParameterError(
+            f"exact_in={exact_in!r} needs an activation whose rounding is known: "
+            f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Shell:
+    """How the command line takes an option: its help, its type, the words it offers, and its flags."""
 
     help: str
     kind: Any = str
     words: tuple[str, ...] = ()
-    number: type[int] | type[float] | None = None
+    number: type[int] | type[float] | None = None  # what a text stands for that is none of the words
     flags: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # smallest and largest value, what stands for the value
 
 
-def _option(default: Any, text: str, kind: Any = str, **more: Any) -> Any:
-    """A field with what the command line says of it."""
-    return field(default=default, metadata={"shell": Shell(text, kind, **more)})
-
-
-@dataclass(eq=False, repr=False)
-class Options:
-    """Options of the paper's constructions, unchecked: :class:`~exactfit.Recipe` and the estimator are such records.
-
-    Parameters
-    ----------
-    width : "adaptive" or int, default="adaptive"
-        Hyperplanes in the first layer: as many as it takes (Algorithm 1 of the paper), or
-        so many (Algorithm 2, which may miss points and then warns).
-    min_width : int or "auto", default=0
-        Adaptive only: draw at least so many. More hyperplanes mean fewer detectors, and answers on new points that
-        are right more often. ``"auto"``: 16 for each row of X, at most 4096; never more than ``max_width`` and what
-        memory allows.
-    max_width : int or None, default=None
-        Adaptive only: give up beyond so many (None: what memory allows).
-    max_bias : "radius" or float, default="radius"
-        Biases are uniform on [-max_bias, max_bias], the paper's lambda; ``"radius"`` takes the
-        largest norm of the data (as drawn upon, that is after centring).
-    center : bool, default=True
-        Draw hyperplanes around the mean of the data; False is the paper's choice.
-    hyperplanes : {"gaussian", "bisector", "sparse"}, default="gaussian"
-        The paper's law; perpendicular bisectors of random pairs of different labels; or hyperplanes that look at
-        a few features each, between two rows of different labels.
-    max_features : int or (low, high), default=4
-        For ``hyperplanes="sparse"``: the number of features of a hyperplane is uniform from 1 to that, or from low
-        to high.
-    image_shape : (height, width) or (height, width, channels), default=None
-        For ``hyperplanes="sparse"``: what a row of X is an image of, pixel by pixel in C order. The features of a
-        hyperplane then lie in a random square window.
-    rescue : bool, default=True
-        Adaptive only: when random draws stall, finish with coordinate cuts.
-    activation : {"threshold", "relu"}, Activation or named function, default="threshold"
-    detectors : {"mask", "weighted", "auto"}, default="mask"
-        What detectors count with: the mask of their anchor (the paper), or integer weights, which need far
-        fewer of them. ``"auto"``: weights where the activation is a threshold, else masks.
-    target : label, "all" or None, default=None
-        Two classes only: the class that gets detectors. None: the rarer one, the last of
-        the sorted labels on a tie. ``"all"``: both.
-    conflicts : {"raise", "majority"}, default="raise"
-        Equal points with different labels: an error, or the majority's label (with a warning).
-    noise : float, default=0.0
-        Give up at most this fraction of the training points, below 0.5: those whose labels look wrong
-        (see ``exactfit.construct.noise``). The network is the one of the others.
-    exact_in : {None, "float64", "float32"}, default=None
-        None: every answer is the one of exact arithmetic on the stored numbers. A format: every
-        training point is also right in every IEEE evaluation in that format, in any order of sums,
-        fused or not, so that exports stay exact. Points are rounded to the format first, here and
-        in ``predict``; points that become equal by it must have equal labels.
-    margin : float or str, default=0.0
-        Every training point keeps its right answer wherever it moves by at most this Euclidean distance, in the
-        units of X; or a text like ``"25%"`` of half the separation. At a given width, points that are right
-        without the margin are listed. Threshold activation only.
-    n_jobs : int or None, default=None
-        Threads, BLAS included. Changes no result.
-    """
-
-    width: Literal["adaptive"] | int = _option(
-        "adaptive", "Hyperplanes: adaptive, or a number (which may miss points).", words=("adaptive",), number=int
-    )
-    _: KW_ONLY
-    min_width: Literal["auto"] | int = _option(
-        0, "Adaptive: at least so many hyperplanes, or auto (16 to a row, at most 4096).", words=("auto",), number=int
-    )
-    max_width: int | None = _option(
-        None, "Adaptive: give up beyond so many hyperplanes.", int | None, settings={"min": 1}
-    )
-    max_bias: Literal["radius"] | float = _option(
-        "radius", "Largest bias: radius (of the data), or a number.", words=("radius",), number=float
-    )
-    center: bool = _option(True, "Draw hyperplanes around the mean of the data.", bool)
-    hyperplanes: str = _option(
-        "gaussian", "gaussian (the paper's), bisector, or sparse (few features each).", words=LAWS
-    )
-    max_features: int | tuple[int, int] = _option(
-        4, "For sparse: features of a hyperplane, from 1 to so many, or from low to high.",
+SHELL: dict[str, Shell] = {
+    "width": Shell("Hyperplanes: adaptive, or a number (which may miss points).", words=("adaptive",), number=int),
+    "min_width": Shell(
+        "Adaptive: at least so many hyperplanes, or auto (16 to a row, at most 4096).", words=("auto",), number=int
+    ),
+    "max_width": Shell("Adaptive: give up beyond so many hyperplanes.", int | None, settings={"min": 1}),
+    "max_bias": Shell("Largest bias: radius (of the data), or a number.", words=("radius",), number=float),
+    "center": Shell("Draw hyperplanes around the mean of the data.", bool),
+    "hyperplanes": Shell("gaussian (the paper's), bisector, or sparse (few features each).", words=SAMPLERS),
+    "max_features": Shell(
+        "For sparse: features of a hyperplane, from 1 to so many, or from low to high.",
         settings={"metavar": "N|LOW,HIGH"},
-    )  # fmt: skip
-    image_shape: tuple[int, ...] | None = _option(
-        None, "For images: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
-    )
-    rescue: bool = _option(True, "Adaptive: finish with cuts when random hyperplanes stall.", bool)
-    activation: str | Activation | Callable[..., Any] = _option("threshold", "threshold or relu.", words=ACTIVATIONS)
-    detectors: str = _option(
-        "mask", "What detectors count with: mask (the paper's), weighted (far fewer), or auto.", words=DETECTORS
-    )
-    target: Any = _option(
-        None, "Two classes: the one that gets detectors, or all.", str | None,
+    ),
+    "image_shape": Shell(
+        "For images: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
+    ),
+    "fallback_cuts": Shell("Adaptive: finish with cuts when random hyperplanes stall.", bool),
+    "activation": Shell("threshold or relu.", words=ACTIVATIONS),
+    "detectors": Shell(
+        "What detectors count with: mask (the paper's), weighted (far fewer), or auto.", words=DETECTORS
+    ),
+    "target": Shell(
+        "Two classes: the one that gets detectors, or all.", str | None,
         flags=("--target-class",), settings={"metavar": "LABEL"},
-    )  # fmt: skip
-    conflicts: str = _option("raise", "Equal rows with different labels: raise, or majority.", words=CONFLICTS)
-    noise: float = _option(
-        0.0, "Rows that may be given up, as a fraction below 0.5: labels may be wrong.", float, settings={"min": 0}
-    )
-    exact_in: Literal["float64", "float32"] | None = _option(
-        None, "Stay exact in every evaluation in float64 or float32.", str | None,
+    ),
+    "conflicts": Shell("Equal rows with different labels: raise, or majority.", words=CONFLICTS),
+    "noise": Shell(
+        "Rows that may be given up, as a fraction below 0.5: labels may be wrong.", float, settings={"min": 0}
+    ),
+    "exact_in": Shell(
+        "Stay exact in every evaluation in float64 or float32.", str | None,
         words=FORMATS, settings={"metavar": "FORMAT"},
-    )  # fmt: skip
-    margin: float | str = _option(
-        0.0, "How far a row may move and keep its answer: a distance, or 25% of half the separation."
-    )
-    n_jobs: int | None = _option(
-        None, "Threads; -1 for all cores. Changes no result.", int | None, flags=("--jobs", "-j")
-    )
-
-
-def accurate(name: str) -> Any:
-    """An option of the record, with the estimator's default."""
-    return field(default=ACCURATE[name], kw_only=True, metadata=Options.__dataclass_fields__[name].metadata)
-
-
-def options_text(defaults: Mapping[str, Any]) -> str:
-    """What the record's docstring says of the options, with other defaults.
-
-    Examples
-    --------
-    >>> from exactfit.options import options_text
-    >>> options_text({"width": 7}).splitlines()[0]
-    'width : "adaptive" or int, default=7'
-    """
-    # Under ``python -OO`` there are no docstrings, and nothing to fill in.
-    text = (Options.__doc__ or "").partition("----------\n")[2].strip("\n ")
-    for name, default in defaults.items():
-        text = re.sub(rf"(?m)^( *{name} : .*default=).*$", rf"\g<1>{json.dumps(default)}", text)
-    return text
+    ),
+    "margin": Shell("How far a row may move and keep its answer: a distance, or 25% of half the separation."),
+    "n_jobs": Shell("Threads; -1 for all cores. Changes no result.", int | None, flags=("--jobs", "-j")),
+}  # fmt: skip

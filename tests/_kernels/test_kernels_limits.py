@@ -83,21 +83,21 @@ def test_mutual_counts_are_those_under_the_mask_of_the_other(n_columns):
     assert (keys[:, 0] == kernels.MOST).all()
 
 
-def cover_by_hand(low, high, target, rest, order, worth):
+def cover_by_hand(low, high, target, rest, order, remaining):
     """Algorithm 2, lines 3-10: anchor, limit, witness and claimed points of every detector, and rejected points."""
     found, rejected = [], 0
     for anchor in order:
-        if not worth[anchor - target[0]]:
+        if not remaining[anchor - target[0]]:
             continue
         counts = [(int((low[r] & ~high[anchor]).sum()), r) for r in rest]
         limit, witness = min(counts)
         if limit == 0:
-            rejected += worth[anchor - target[0]]
+            rejected += remaining[anchor - target[0]]
             continue
         taken = [c for c in range(*target) if (high[c] & ~high[anchor]).sum() < limit]
-        found.append([anchor, limit, witness, sum(worth[c - target[0]] for c in taken)])
+        found.append([anchor, limit, witness, sum(remaining[c - target[0]] for c in taken)])
         for c in taken:
-            worth[c - target[0]] = 0
+            remaining[c - target[0]] = 0
     return found, rejected
 
 
@@ -107,27 +107,27 @@ def test_candidates_cover_a_class_in_turn(seed, n_bits):
     low = rng.random((30, n_bits)) < 0.3
     high = low | (rng.random(low.shape) < rng.choice([0.0, 0.05]))
     target, rest = (8, 20), np.array([[0, 8], [20, 30]])
-    order, worth = 8 + rng.permutation(12), rng.integers(0, 4, 12)
-    by_hand = worth.copy()
+    order, remaining = 8 + rng.permutation(12), rng.integers(0, 4, 12)
+    by_hand = remaining.copy()
     expected = cover_by_hand(low, high, target, [*range(8), *range(20, 30)], order.tolist(), by_hand)
     chosen, packed = np.empty((12, 4), dtype=np.int64), [BitMatrix.from_bool(bits).words for bits in (low, high)]
-    accepted, rejected = kernels.cover_in_turn(*packed, n_bits, target, rest, order, worth, chosen)
+    accepted, rejected = kernels.cover_in_turn(*packed, n_bits, target, rest, order, remaining, chosen)
     assert (chosen[:accepted].tolist(), rejected) == expected
-    assert worth.tolist() == by_hand.tolist()
+    assert remaining.tolist() == by_hand.tolist()
 
 
-def turns_by_hand(heights, limits, places, worth):
-    """Algorithm 2, lines 4-8, for candidates in order; heights has a row for all of them."""
+def turns_by_hand(masked_counts, limits, places, remaining):
+    """Algorithm 2, lines 4-8, for candidates in order; masked_counts has a row for all of them."""
     claimed, highest = [], []
-    for row, limit, place in zip(heights, limits, places, strict=True):
-        if not worth[place]:
+    for row, limit, place in zip(masked_counts, limits, places, strict=True):
+        if not remaining[place]:
             claimed.append(-1)
             highest.append(None)
             continue
-        taken = [c for c in range(len(row)) if limit > 0 and worth[c] and row[c] < limit]
-        claimed.append(sum(worth[c] for c in taken))
+        taken = [c for c in range(len(row)) if limit > 0 and remaining[c] and row[c] < limit]
+        claimed.append(sum(remaining[c] for c in taken))
         for c in taken:
-            worth[c] = 0
+            remaining[c] = 0
         highest.append(max((row[c] for c in taken), default=None))
     return claimed, highest
 
@@ -137,16 +137,16 @@ def test_candidates_take_turns(seed):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 12)), int(rng.integers(1, 6))
     places = rng.choice(n, min(m, n), replace=False)
-    heights = rng.integers(0, 6, (len(places), n)).astype(np.int32)
-    heights[np.arange(len(places)), places] = 0
+    masked_counts = rng.integers(0, 6, (len(places), n)).astype(np.int32)
+    masked_counts[np.arange(len(places)), places] = 0
     limits = rng.integers(0, 5, len(places))
-    worth = rng.integers(0, 4, n)
-    by_hand = worth.copy()
-    expected, highest_expected = turns_by_hand(heights, limits, places, by_hand)
+    remaining = rng.integers(0, 4, n)
+    by_hand = remaining.copy()
+    expected, highest_expected = turns_by_hand(masked_counts, limits, places, by_hand)
     claimed, highest = np.empty(len(places), dtype=np.int64), np.empty(len(places), dtype=np.int32)
-    kernels.take_turns(heights[limits > 0], limits, places, worth, claimed, highest)
+    kernels.take_turns(masked_counts[limits > 0], limits, places, remaining, claimed, highest)
     assert claimed.tolist() == expected
-    assert worth.tolist() == by_hand.tolist()
+    assert remaining.tolist() == by_hand.tolist()
     assert [h for h, e in zip(highest, highest_expected, strict=True) if e is not None] == [
         e for e in highest_expected if e is not None
     ]

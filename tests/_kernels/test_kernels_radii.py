@@ -21,7 +21,7 @@ from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format
 from exactfit.certificate import Certificate
 from exactfit.certificate.layers import facts_of
 from exactfit.certificate.paper_form import FirstLayer
-from exactfit.construct import Recipe, adaptive_width, fixed_width
+from exactfit.construct import Options, adaptive_width, fixed_width
 from exactfit.exceptions import ParameterError
 from exactfit.network import Decoder, Dense, Layer, Network
 from exactfit.network.activations import THRESHOLD
@@ -101,8 +101,8 @@ def test_radii_are_what_the_definition_says(seed: int, weighted: bool, classes: 
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(30, 3)), np.concatenate([np.arange(classes), rng.integers(0, classes, 30 - classes)])
     target = "all" if seed % 2 else None
-    recipe = Recipe(detectors="weighted" if weighted else "mask", target=target)
-    network = fixed_width(X, y, width, recipe, random_state=seed).network
+    options = Options(detectors="weighted" if weighted else "mask", target=target)
+    network = fixed_width(X, y, width, options, random_state=seed).network
     certificate = certify(network, X, y, radii=True)
     detectors = read_detectors(network)
     own = detectors.positions(y)
@@ -128,7 +128,7 @@ def test_radii_in_a_format_are_smaller_and_hold_there() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 5)).astype(np.float32)
     y = rng.integers(0, 2, 40)
-    network = adaptive_width(X, y, Recipe(exact_in="float32", target="all"), random_state=0).network
+    network = adaptive_width(X, y, Options(exact_in="float32", target="all"), random_state=0).network
     exact, short = (certify(network, X, y, arithmetic=name, radii=True) for name in ("exact", "float32"))
     assert short.holds
     assert (short.radii <= exact.radii).all()
@@ -167,7 +167,7 @@ def test_points_without_detectors_may_go_anywhere() -> None:
 def test_relu_has_radii_by_its_slope_and_other_activations_none() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
-    network = adaptive_width(X, y, Recipe(activation="relu"), random_state=0).network
+    network = adaptive_width(X, y, Options(activation="relu"), random_state=0).network
     plain, found = certify(network, X, y), certify(network, X, y, attack=True)
     assert found.robust_radius == pytest.approx(plain.robust_radius)
     assert (found.radii > 0).all()

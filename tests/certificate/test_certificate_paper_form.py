@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import changed, small_problem
 
-from exactfit import InterpolatingClassifier, Recipe, certify, fixed_width, load, save
+from exactfit import InterpolatingClassifier, Options, certify, fixed_width, load, save
 from exactfit.network import Decoder, Masks, Network
 from exactfit.network.bits import BitMatrix
 
@@ -179,7 +179,7 @@ def moved(network: Network, unit: int, bit: int | None, amount: int) -> Network:
 def test_single_changes_are_judged_as_fractions_judge_them(seed, width, target, data):
     X, y = PROBLEMS[data.draw(st.sampled_from(["two moons", "three classes", "grid"]))]()
     X, y = X[:18], y[:18]
-    made = fixed_width(X, y, width, Recipe(detectors="weighted", target=target), seed).network
+    made = fixed_width(X, y, width, Options(detectors="weighted", target=target), seed).network
     if not made.widths[1]:
         return
     unit = data.draw(st.integers(0, made.widths[1] - 1))
@@ -198,7 +198,7 @@ def test_single_changes_are_judged_as_fractions_judge_them(seed, width, target, 
 def test_what_is_proved_in_a_format_holds_in_every_order_of_sums(problem, form):
     X, y = PROBLEMS[problem]()
     X, y = X[:15].astype(form).astype(np.float64), y[:15]
-    network = fixed_width(X, y, 25, Recipe(detectors="weighted", exact_in=form), 0).network
+    network = fixed_width(X, y, 25, Options(detectors="weighted", exact_in=form), 0).network
     errors = set(certify(network, X, y, arithmetic=form).errors.tolist())
     rng = np.random.default_rng(0)
     for row in sorted(set(range(len(X))) - errors):
@@ -209,7 +209,7 @@ def test_what_is_proved_in_a_format_holds_in_every_order_of_sums(problem, form):
 
 def test_sums_that_float32_may_round_are_not_proved_in_float32():
     X, y = PROBLEMS["two moons"]()
-    made = fixed_width(X, y, 200, Recipe(detectors="weighted", exact_in="float32"), 0).network
+    made = fixed_width(X, y, 200, Options(detectors="weighted", exact_in="float32"), 0).network
     seen = X.astype(np.float32).astype(np.float64)
     assert certify(made, seen, y, arithmetic="float32").holds
     sizes = np.abs(made.layers[1].weights.values.astype(int)).sum(axis=1)

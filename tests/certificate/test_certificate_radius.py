@@ -11,7 +11,7 @@ from small_networks import answer, distances_to, line
 
 from exactfit import certify
 from exactfit.certificate.radius import Reach, least_distance
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Options, fixed_width
 from exactfit.network import Decoder, Dense, Layer, Network
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.detector_network import read_detectors
@@ -46,7 +46,7 @@ def small_network(seed: int):
     y = np.concatenate([np.arange(classes), rng.integers(0, classes, 8 - classes)])
     width = int(rng.integers(3, 11 if seed % 10 == 0 else 8))
     detectors, target = ("weighted", "mask")[seed % 2], ("all", None)[seed // 2 % 2]
-    made = fixed_width(X, y, width, Recipe(detectors=detectors, target=target), random_state=seed)
+    made = fixed_width(X, y, width, Options(detectors=detectors, target=target), random_state=seed)
     return made.network, X, y
 
 

@@ -16,7 +16,7 @@ import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, main
 from exactfit.cli.arguments import Estimator
-from exactfit.options import PAPER, Options
+from exactfit.options import PAPER, SHELL, Options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -30,16 +30,16 @@ def test_options_are_made_from_the_record() -> None:
     made = {field.name: field for field in fields(Estimator)}
     names = {field.name: field.name for field in fields(Options)} | {"target": "target_class", "n_jobs": "jobs"}
     assert list(made) == ["preset", *names.values(), "seed"]
-    for field in fields(InterpolatingClassifier):
-        if field.name not in names:
+    for name, given in InterpolatingClassifier().get_params().items():
+        if name not in names:
             continue
-        kind, told = get_args(made[names[field.name]].type)
-        shell = field.metadata["shell"]
-        assert (told.help, kind) == (shell.help, shell.kind | None if field.name in PAPER else shell.kind)
-        shown = {None: field.default, "center": True, "0": 0.0}.get(told.show_default, told.show_default)
-        default = made[names[field.name]].default
-        assert (shown if field.name in PAPER else default) == field.default  # a preset may change it: None, and shown
-        assert (default is None) == (field.name in PAPER or field.default is None)
+        kind, told = get_args(made[names[name]].type)
+        shell = SHELL[name]
+        assert (told.help, kind) == (shell.help, shell.kind | None if name in PAPER else shell.kind)
+        shown = {None: given, "center": True, "0": 0.0}.get(told.show_default, told.show_default)
+        default = made[names[name]].default
+        assert (shown if name in PAPER else default) == given  # a preset may change it: None, and shown
+        assert (default is None) == (name in PAPER or given is None)
 
 
 def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
@@ -55,12 +55,30 @@ def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
 
 def test_options_reach_the_estimator(capsys: Capture) -> None:
     write("two.csv", "x,y\n1,3\n2,7\n3,3\n")
-    given = ["--min-width", "70", "--max-width", "9000", "--max-bias", "2.5", "--no-center", "--no-rescue", "-j", "1"]
-    given += ["--hyperplanes", "bisector", "--activation", "relu"]
+    given = [
+        "--min-width",
+        "70",
+        "--max-width",
+        "9000",
+        "--max-bias",
+        "2.5",
+        "--no-center",
+        "--no-fallback-cuts",
+        "-j",
+        "1",
+    ]
+    given += ["--no-fallback-cuts", "--hyperplanes", "bisector", "--activation", "relu"]
     given += ["--target-class", "7", "--conflicts", "majority", "--seed", "5", "--scale", "none"]
     output_of(["fit", "two.csv", "--label", "y", "-o", "m", *given], capsys)
     model = exactfit.load("m")
-    expected = {"min_width": 70, "max_width": 9000, "max_bias": 2.5, "center": False, "rescue": False, "n_jobs": 1}
+    expected = {
+        "min_width": 70,
+        "max_width": 9000,
+        "max_bias": 2.5,
+        "center": False,
+        "fallback_cuts": False,
+        "n_jobs": 1,
+    }
     expected |= {"hyperplanes": "bisector", "activation": "relu"}
     expected |= {"target": 7, "conflicts": "majority", "random_state": 5, "width": "adaptive"}
     assert expected.items() <= model.classifier_.get_params().items()

@@ -87,7 +87,7 @@ def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatc
 OPTIONS = [
     ["--scale", "none", "--drop", "colour"],
     ["--preset", "paper", "--center", "--width", "300"],
-    ["--no-rescue", "--max-features", "2,3", "--target-class", "b", "--margin", "1%", "--jobs", "1"],
+    ["--no-fallback-cuts", "--max-features", "2,3", "--target-class", "b", "--margin", "1%", "--jobs", "1"],
     ["--target-class", "all", "--missing-values", "", "--missing", "drop-rows", "--seed", "7"],
 ]
 

@@ -14,11 +14,11 @@ from constructors import OWN, PROBLEMS
 from hypothesis import event, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
-from strategies import FOR_VALUES, problems, recipes, seeds
+from strategies import FOR_VALUES, problems, seeds, some_options
 
 from exactfit import Outcome
-from exactfit.construct import Recipe, adaptive_width, algorithms, cover, fixed_width
-from exactfit.construct.recipe import Memory
+from exactfit.construct import Options, adaptive_width, algorithms, cover, fixed_width
+from exactfit.construct.memory import Memory
 from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
 from exactfit.network import sides as _sides
 
@@ -34,25 +34,25 @@ def interpolates(made, X, y):
 # ---- Against the twin ------------------------------------------------------------------------------------
 
 
-@given(problems(), recipes(), min_widths, seeds)
+@given(problems(), some_options(), min_widths, seeds)
 def test_threshold_networks_are_the_twins(problem, recipe, min_width, seed):
     X, y = problem
     made = adaptive_width(X, y, replace(recipe, min_width=min_width), seed)
-    event("rescued" if made.trace.n_rescued else "drawn")
+    event("rescued" if made.trace.n_fallback_cuts else "drawn")
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
     assert interpolates(made, X, y)
 
 
-@given(problems(kinds=FOR_VALUES), recipes(activation="relu"), min_widths, seeds)
+@given(problems(kinds=FOR_VALUES), some_options(activation="relu"), min_widths, seeds)
 def test_relu_networks_are_the_twins(problem, recipe, min_width, seed):
     X, y = problem
     made = adaptive_width(X, y, replace(recipe, min_width=min_width), seed)
-    event("rescued" if made.trace.n_rescued else "drawn")
+    event("rescued" if made.trace.n_fallback_cuts else "drawn")
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed, min_width))
     assert interpolates(made, X, y)
 
 
-@given(problems(kinds=("interval", "grid")), recipes(activation=OWN), seeds)
+@given(problems(kinds=("interval", "grid")), some_options(activation=OWN), seeds)
 def test_networks_of_ones_own_activation_are_the_twins(problem, recipe, seed):
     X, y = problem
     made = adaptive_width(X, y, recipe, seed)
@@ -65,7 +65,7 @@ def test_networks_of_ones_own_activation_are_the_twins(problem, recipe, seed):
 def test_fewer_points_than_features(activation, law):
     rng = np.random.default_rng(0)
     X, y = rng.integers(-1, 2, (8, 20)) / 2.0, np.arange(8) % 3
-    recipe = Recipe(activation=activation, hyperplanes=law)
+    recipe = Options(activation=activation, hyperplanes=law)
     made = adaptive_width(X, y, recipe, 1)
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, 1))
     assert interpolates(made, X, y)
@@ -76,9 +76,9 @@ def test_close_pairs_in_the_twin(activation):
     """Random draws stall and coordinate cuts finish, scaled for real values."""
     X = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5], [0.25, 0.5], [0.25, np.nextafter(0.5, 0.0)], [0.0, 0.0]])
     y = np.array([0, 1, 1, 0, 0])
-    recipe = Recipe(activation=activation, target="all")
+    recipe = Options(activation=activation, target="all")
     made = adaptive_width(X, y, recipe, 3)
-    assert made.trace.n_rescued > 0
+    assert made.trace.n_fallback_cuts > 0
     naive.assert_same(made, naive.algorithm_1(X, y, recipe, 3))
     assert interpolates(made, X, y)
 
@@ -92,7 +92,7 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
     y = (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 0] > 3)
 
     def digest(points, n_jobs):
-        recipe = Recipe(activation=activation, n_jobs=n_jobs)
+        recipe = Options(activation=activation, n_jobs=n_jobs)
         made = adaptive_width(points, y, recipe, random_state=5)
         return made.network.digest, made.trace.witnesses.tolist()
 
@@ -129,27 +129,27 @@ def test_close_pairs_are_interpolated(gap, activation, size, options):
     for d in (1, 2, 20):
         X, y = pairs_at_distance(gap, size, 15, d, d)
         assert (X[:15] != X[15:]).any(axis=1).all()
-        assert interpolates(adaptive_width(X, y, Recipe(activation=activation, **options), random_state=d), X, y)
+        assert interpolates(adaptive_width(X, y, Options(activation=activation, **options), random_state=d), X, y)
 
 
 @pytest.mark.parametrize("gap", [1e-20, 1e-60, 1e-200, 1e-300])
 def test_relu_tells_points_apart_that_lie_close_to_zero(gap):
     X, y = np.array([[0.0, 1.0], [gap, 1.0], [1.0, 0.3]]), np.array([0, 1, 0])
-    assert interpolates(adaptive_width(X, y, Recipe(activation="relu", target="all"), random_state=0), X, y)
+    assert interpolates(adaptive_width(X, y, Options(activation="relu", target="all"), random_state=0), X, y)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
 @pytest.mark.parametrize("law", ["gaussian", "bisector"])
 def test_relu_on_data_of_any_size(size, law):
     X, y = size * np.array([[1.0, 1.0], [2.0, 1.0], [0.5, 0.3], [0.9, 1.1]]), np.array([0, 1, 0, 1])
-    made = adaptive_width(X, y, Recipe(activation="relu", target="all", hyperplanes=law), random_state=0)
+    made = adaptive_width(X, y, Options(activation="relu", target="all", hyperplanes=law), random_state=0)
     assert interpolates(made, X, y)
-    assert made.trace.n_rescued == 0 or size < 1e-299  # where the allowance for underflow is no longer small
+    assert made.trace.n_fallback_cuts == 0 or size < 1e-299  # where the allowance for underflow is no longer small
 
 
 def test_the_ends_of_float64():
     X, y = np.array([[0.0], [5e-324], [-5e-324], [8e307], [-8e307]]), np.array([0, 1, 1, 0, 1])
-    assert interpolates(adaptive_width(X, y, Recipe(target="all"), random_state=0), X, y)
+    assert interpolates(adaptive_width(X, y, Options(target="all"), random_state=0), X, y)
 
 
 # ---- Widths ----------------------------------------------------------------------------------------------
@@ -165,9 +165,9 @@ def hard_problem():
 @pytest.mark.parametrize("target", [1, "all"])
 def test_the_width_is_where_the_last_pair_is_separated(seed, target):
     X, y = hard_problem()
-    made = adaptive_width(X, y, Recipe(target=target), random_state=seed)
+    made = adaptive_width(X, y, Options(target=target), random_state=seed)
     width = made.network.widths[0]
-    assert (made.trace.n_drawn, made.trace.n_rescued) == (width, 0)
+    assert (made.trace.n_drawn, made.trace.n_fallback_cuts) == (width, 0)
     bits = made.network.layers[0](X).to_bool()
     pairs = [(a, b) for a in range(60) for b in range(60) if y[a] != y[b] and target in ("all", y[a])]
     needed = max(int(np.argmax(~bits[a] & bits[b])) + 1 for a, b in pairs)
@@ -179,7 +179,7 @@ def test_min_width_draws_on_and_changes_nothing_before():
     X, y = hard_problem()
     needed = adaptive_width(X, y, random_state=0).network.widths[0]
     for min_width in (1, needed - 1, needed, needed + 1, needed + 200):
-        made = adaptive_width(X, y, recipe=Recipe(min_width=min_width), random_state=0)
+        made = adaptive_width(X, y, options=Options(min_width=min_width), random_state=0)
         assert made.network.widths[0] == max(needed, min_width)
         same = fixed_width(X, y, max(needed, min_width), random_state=0)
         assert made.network.digest == same.network.digest
@@ -191,14 +191,14 @@ def test_max_width_allows_what_is_needed_and_nothing_less():
     needed = made.network.widths[0]
     assert needed > 64
     assert needed % 64
-    assert adaptive_width(X, y, recipe=Recipe(max_width=needed), random_state=0).network.digest == made.network.digest
+    assert adaptive_width(X, y, options=Options(max_width=needed), random_state=0).network.digest == made.network.digest
     with pytest.raises(WidthLimitError, match=f"max_width={needed - 1} .*still unseparated. Raise max_width"):
-        adaptive_width(X, y, recipe=Recipe(max_width=needed - 1), random_state=0)
+        adaptive_width(X, y, options=Options(max_width=needed - 1), random_state=0)
 
 
 def test_the_error_counts_the_open_pairs_of_groups():
     X, y = hard_problem()
-    bits = fixed_width(X, y, 64, Recipe(target=1), random_state=0).network.layers[0](X).to_bool()
+    bits = fixed_width(X, y, 64, Options(target=1), random_state=0).network.layers[0](X).to_bool()
     open_pairs = {
         (bits[a].tobytes(), bits[b].tobytes())
         for a in range(60)
@@ -207,12 +207,12 @@ def test_the_error_counts_the_open_pairs_of_groups():
     }
     assert open_pairs
     with pytest.raises(WidthLimitError) as caught:
-        adaptive_width(X, y, Recipe(target=1, max_width=64), random_state=0)
+        adaptive_width(X, y, Options(target=1, max_width=64), random_state=0)
     message = str(caught.value)
     assert (
         f"with 64 hyperplanes, max_width=64 leaves no room, and {len(open_pairs)} pairs of groups of points" in message
     )
-    assert "Raise max_width, use rescue=True, or scale features" in message
+    assert "Raise max_width, use fallback_cuts=True, or scale features" in message
     assert isinstance(caught.value, ConstructionError)
 
 
@@ -229,13 +229,13 @@ def test_without_rescue_close_pairs_reach_the_limit(max_width):
     at_least_the_close_ones = "1[2-9]" if max_width < 1000 else "12"
     message = f"max_width={max_width} leaves no room, and {at_least_the_close_ones} pairs of groups of points"
     with pytest.raises(WidthLimitError, match=message):
-        adaptive_width(X, y, recipe=Recipe(rescue=False, max_width=max_width), random_state=0)
+        adaptive_width(X, y, options=Options(fallback_cuts=False, max_width=max_width), random_state=0)
 
 
 def test_without_rescue_the_loop_is_the_papers():
     X, y = hard_problem()
     assert (
-        adaptive_width(X, y, recipe=Recipe(rescue=False), random_state=0).network.digest
+        adaptive_width(X, y, options=Options(fallback_cuts=False), random_state=0).network.digest
         == adaptive_width(X, y, random_state=0).network.digest
     )
 
@@ -246,7 +246,7 @@ def test_without_rescue_the_loop_is_the_papers():
 def test_rescue_begins_when_draws_stall_and_not_before():
     X, y = PROBLEMS["close pairs"]()
     made = adaptive_width(X, y, random_state=0)
-    assert (made.trace.n_drawn, made.trace.n_rescued) == (1024, 12)
+    assert (made.trace.n_drawn, made.trace.n_fallback_cuts) == (1024, 12)
     assert made.network.widths[0] == 1036
     weights, bias = made.network.layers[0].weights.values[1024:], made.network.layers[0].bias[1024:]
     assert (np.count_nonzero(weights, axis=1) == 1).all()
@@ -259,7 +259,7 @@ def test_rescue_begins_when_draws_stall_and_not_before():
 @pytest.mark.parametrize(("min_width", "drawn"), [(1000, 1024), (1025, 1536), (1536, 1536), (1537, 2048)])
 def test_rescue_waits_for_min_width(min_width, drawn):
     X, y = PROBLEMS["close pairs"]()
-    made = adaptive_width(X, y, recipe=Recipe(min_width=min_width), random_state=0)
+    made = adaptive_width(X, y, options=Options(min_width=min_width), random_state=0)
     assert made.trace.n_drawn == drawn
 
 
@@ -270,7 +270,7 @@ def test_draws_go_on_while_they_halve_the_open_pairs():
     near = X + 0.005
     near[0] = np.nextafter(X[0], 2)
     X, y = np.concatenate([X, near]), np.repeat([0, 1], 400)
-    made = adaptive_width(X, y, Recipe(target=1), random_state=0)
+    made = adaptive_width(X, y, Options(target=1), random_state=0)
     assert made.trace.n_drawn > 1024
     assert made.trace.n_drawn % 512 == 0
     opened = {}
@@ -286,17 +286,17 @@ def test_draws_go_on_while_they_halve_the_open_pairs():
 
 def test_cuts_have_to_fit_below_max_width_too():
     X, y = PROBLEMS["close pairs"]()
-    assert adaptive_width(X, y, recipe=Recipe(max_width=1036), random_state=0).trace.n_rescued == 12
+    assert adaptive_width(X, y, options=Options(max_width=1036), random_state=0).trace.n_fallback_cuts == 12
     with pytest.raises(WidthLimitError, match="with 1024 hyperplanes, max_width=1035 leaves no room"):
-        adaptive_width(X, y, recipe=Recipe(max_width=1035), random_state=0)
+        adaptive_width(X, y, options=Options(max_width=1035), random_state=0)
 
 
 def test_cuts_of_real_values_are_scaled_by_powers_of_two():
     X, y = PROBLEMS["close pairs"]()
-    made = adaptive_width(X, y, Recipe(activation="relu"), random_state=0)
+    made = adaptive_width(X, y, Options(activation="relu"), random_state=0)
     weights = made.network.layers[0].weights.values[1024:]
     scales = weights[weights != 0].astype(np.float64)
-    assert len(scales) == made.trace.n_rescued == 12
+    assert len(scales) == made.trace.n_fallback_cuts == 12
     assert (np.frexp(np.abs(scales))[0] == 0.5).all()
     assert (np.abs(scales) > 1).all()
 
@@ -307,14 +307,14 @@ def test_where_rounding_leaves_no_gap_cuts_widen_it():
     for seed in range(30):
         X = np.array([[1.0, 1.0], [1.0 + 2.0**-48, 1.0], [0.3, 0.2], [0.1, 0.9]])
         y = np.array([0, 1, 0, 1])
-        recipe = Recipe(activation="relu", target="all", max_bias=0.0, hyperplanes="bisector")
+        recipe = Options(activation="relu", target="all", max_bias=0.0, hyperplanes="bisector")
         made = adaptive_width(X, y, recipe, random_state=seed)
         assert interpolates(made, X, y)
-        if made.trace.n_rescued and made.trace.n_drawn < 1024:
+        if made.trace.n_fallback_cuts and made.trace.n_drawn < 1024:
             n_widened += 1
             naive.assert_same(made, naive.algorithm_1(X, y, recipe, seed))
             with pytest.raises(NoGapError, match=r"no room for a limit at rows .*use activation=\"threshold\""):
-                adaptive_width(X, y, replace(recipe, rescue=False), random_state=seed)
+                adaptive_width(X, y, replace(recipe, fallback_cuts=False), random_state=seed)
     assert n_widened > 3
 
 
@@ -326,7 +326,7 @@ def test_where_rounding_leaves_no_gap_cuts_widen_it():
 def test_it_always_interpolates(problem, activation):
     X, y = PROBLEMS[problem]()
     for target in (None, "all"):
-        made = adaptive_width(X, y, Recipe(activation=activation, target=target), random_state=6)
+        made = adaptive_width(X, y, Options(activation=activation, target=target), random_state=6)
         assert interpolates(made, X, y)
         assert made.trace.n_rejected == 0
         assert made.trace.coverage.sum() == np.isin(y, made.trace.detector_classes).sum()
@@ -337,7 +337,7 @@ def test_it_always_interpolates(problem, activation):
 def test_alternating_points_need_a_detector_for_every_centre(activation, seed):
     along = np.arange(15) / 14
     X, y = along[:, None] * [3.0, -4.0] + 0.1, (np.arange(15) + 1) % 2
-    made = adaptive_width(X, y, Recipe(activation=activation, target=1), random_state=seed)
+    made = adaptive_width(X, y, Options(activation=activation, target=1), random_state=seed)
     assert interpolates(made, X, y)
     assert len(made.trace.anchors) == 8
 
@@ -382,13 +382,13 @@ def fires(made, X):
 # ---- Against the twin ------------------------------------------------------------------------------------
 
 
-@given(problems(), recipes(), widths, seeds)
+@given(problems(), some_options(), widths, seeds)
 def test_threshold_networks_are_the_twins_of_given_width(problem, recipe, width, seed):
     X, y = problem
     naive.assert_same(fixed_width(X, y, width, recipe, seed), naive.algorithm_2(X, y, width, recipe, seed))
 
 
-@given(problems(), recipes(), widths, seeds)
+@given(problems(), some_options(), widths, seeds)
 def test_so_they_are_with_candidates_in_blocks(problem, recipe, width, seed):
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
@@ -397,13 +397,13 @@ def test_so_they_are_with_candidates_in_blocks(problem, recipe, width, seed):
     naive.assert_same(made, naive.algorithm_2(X, y, width, recipe, seed))
 
 
-@given(problems(kinds=FOR_VALUES), recipes(activation="relu"), widths, seeds)
+@given(problems(kinds=FOR_VALUES), some_options(activation="relu"), widths, seeds)
 def test_relu_networks_are_the_twins_of_given_width(problem, recipe, width, seed):
     X, y = problem
     naive.assert_same(fixed_width(X, y, width, recipe, seed), naive.algorithm_2(X, y, width, recipe, seed))
 
 
-@given(problems(kinds=("interval", "grid", "any")), recipes(activation=OWN), widths, seeds)
+@given(problems(kinds=("interval", "grid", "any")), some_options(activation=OWN), widths, seeds)
 def test_networks_of_ones_own_activation_are_the_twins_of_given_width(problem, recipe, width, seed):
     X, y = problem
     naive.assert_same(fixed_width(X, y, width, recipe, seed), naive.algorithm_2(X, y, width, recipe, seed))
@@ -415,7 +415,7 @@ def test_networks_of_ones_own_activation_are_the_twins_of_given_width(problem, r
 def test_fewer_points_than_features_of_given_width(activation, d, options):
     rng = np.random.default_rng(d)
     X, y = rng.integers(-1, 2, (9, d)) / 2 + 1e4 * np.eye(9, d), np.arange(9) % 3
-    recipe = Recipe(activation=activation, **options)
+    recipe = Options(activation=activation, **options)
     naive.assert_same(fixed_width(X, y, 70, recipe, 1), naive.algorithm_2(X, y, 70, recipe, 1))
 
 
@@ -427,7 +427,7 @@ def test_threads_tiles_and_layout_give_the_same_network_of_given_width(monkeypat
     y = (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 0] > 3)
 
     def digest(points, n_jobs):
-        recipe = Recipe(activation=activation, n_jobs=n_jobs)
+        recipe = Options(activation=activation, n_jobs=n_jobs)
         made = fixed_width(points, y, 130, recipe, random_state=5)
         return made.network.digest, made.trace.witnesses.tolist(), made.trace.coverage.tolist()
 
@@ -444,7 +444,7 @@ def test_threads_tiles_and_layout_give_the_same_network_of_given_width(monkeypat
 
 def test_two_fits_at_once_do_not_disturb_each_other():
     X, y = PROBLEMS["three classes"]()
-    recipe = Recipe(n_jobs=2)
+    recipe = Options(n_jobs=2)
     alone = [fixed_width(X, y, 300, recipe, seed).network.digest for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda seed: fixed_width(X, y, 300, recipe, seed).network.digest, range(8)))
@@ -459,7 +459,7 @@ def test_two_fits_at_once_do_not_disturb_each_other():
 @pytest.mark.parametrize("width", [1, 20, 300])
 def test_detectors_fire_on_their_anchors_and_never_on_the_rest(problem, activation, width):
     X, y = PROBLEMS[problem]()
-    made = fixed_width(X, y, width, Recipe(activation=activation, target="all"), random_state=2)
+    made = fixed_width(X, y, width, Options(activation=activation, target="all"), random_state=2)
     fired, trace = fires(made, X), made.trace
     assert fired[trace.anchors, np.arange(len(trace.anchors))].all()
     assert (y[trace.anchors] == trace.detector_classes).all()
@@ -470,7 +470,7 @@ def test_detectors_fire_on_their_anchors_and_never_on_the_rest(problem, activati
     assert trace.coverage.sum() == covered.sum()
     assert made.outcome is (Outcome.INTERPOLATES if covered.all() else Outcome.POINTS_MISSED)
     assert (made.network.decide(X) == y).tolist() == covered.tolist()
-    assert (trace.n_drawn, trace.n_rescued, made.network.widths[0]) == (width, 0, width)
+    assert (trace.n_drawn, trace.n_fallback_cuts, made.network.widths[0]) == (width, 0, width)
 
 
 def test_limits_are_the_smallest_counts_and_witnesses_attain_them():
@@ -488,7 +488,7 @@ def test_limits_are_the_smallest_counts_and_witnesses_attain_them():
 
 def test_one_target_of_two_is_silent_about_the_other():
     X, y = PROBLEMS["two moons"]()
-    made = fixed_width(X, y, 300, Recipe(target=0), random_state=0)
+    made = fixed_width(X, y, 300, Options(target=0), random_state=0)
     assert set(made.trace.detector_classes.tolist()) == {0}
     assert ((made.network(X)[:, 0] < 0) == (y == 0)).all()
 
@@ -496,7 +496,7 @@ def test_one_target_of_two_is_silent_about_the_other():
 def test_a_network_without_detectors_says_so():
     X, y = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0])
     made = fixed_width(
-        X, y, 1, Recipe(max_bias=0.0, center=False), random_state=0
+        X, y, 1, Options(max_bias=0.0, center=False), random_state=0
     )  # one ray: nothing can be told apart
     assert made.network.widths == (1, 0, 1)
     assert made.outcome is Outcome.POINTS_MISSED
@@ -508,7 +508,7 @@ def test_a_network_without_detectors_says_so():
 def test_progress_is_told_of_given_width(detectors):
     told = []
     X, y = PROBLEMS["two moons"]()
-    recipe = Recipe(target="all", detectors=detectors)
+    recipe = Options(target="all", detectors=detectors)
     fixed_width(X, y, 100, recipe, random_state=0, progress=lambda *step: told.append(step))
     done = [step[1] for step in told]
     assert done == sorted(done)
@@ -537,7 +537,7 @@ def test_alternating_points_need_a_detector_for_every_centre_of_given_width(acti
     for seed in range(6):
         for width in (50, 300, 1500):
             X, y = alternating_line(6, 3, d, seed)
-            made = fixed_width(X, y, width, Recipe(activation=activation, target=1), random_state=seed)
+            made = fixed_width(X, y, width, Options(activation=activation, target=1), random_state=seed)
             if made.outcome.interpolates:
                 n_interpolated += 1
                 assert len(made.trace.anchors) >= 6
@@ -548,7 +548,7 @@ def test_parallel_lines_need_every_point_as_an_anchor():
     """But for an end point now and then: there the draws are sparse enough to err on it."""
     along = np.linspace(-1, 1, 10)
     X = np.concatenate([np.column_stack([along, np.full(10, height)]) for height in (0.05, -0.05)])
-    recipe = Recipe(max_bias=1.0, center=False, target=1)
+    recipe = Options(max_bias=1.0, center=False, target=1)
     made = [fixed_width(X, np.repeat([0, 1], 10), 2000, recipe, random_state=seed) for seed in range(30)]
     assert all(one.outcome.interpolates for one in made)
     missing = [set(range(10, 20)) - set(one.trace.anchors.tolist()) for one in made]
@@ -563,7 +563,7 @@ def test_the_limit_shape_is_the_ball_that_reaches_to_the_rest():
     rest = rest[np.linalg.norm(rest - anchor, axis=1) > 0.5]
     X, y = np.concatenate([anchor, rest]), np.repeat([1, 0], [1, len(rest)])
     far = np.linalg.norm(X, axis=1).max()
-    made = fixed_width(X, y, 100000, Recipe(max_bias=5 * far, center=False), random_state=1)
+    made = fixed_width(X, y, 100000, Options(max_bias=5 * far, center=False), random_state=1)
     points = rng.uniform(-1, 1, (2000, 2))
     inside = np.linalg.norm(points - anchor, axis=1) < np.linalg.norm(rest - anchor, axis=1).min()
     assert 0.1 < inside.mean() < 0.4
@@ -588,7 +588,7 @@ TWO_MOONS = [
 def test_two_moons_as_published(width, max_bias, probability, detectors):
     X, y = make_moons(1000, noise=0.05, random_state=0)
     X /= np.linalg.norm(X, axis=1).max()
-    recipe = Recipe(max_bias=max_bias, center=False, target=1)
+    recipe = Options(max_bias=max_bias, center=False, target=1)
     made = [fixed_width(X, y, width, recipe, random_state=seed) for seed in range(RUNS)]
     rate = np.mean([one.outcome.interpolates for one in made])
     counts = np.array([len(one.trace.anchors) for one in made])

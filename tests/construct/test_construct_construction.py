@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, recipes, seeds
+from strategies import options, problems, seeds
 
 from exactfit import certify
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Options, fixed_width
 from exactfit.network import Decoder
 from exactfit.network.detector_network import output_layer
 from exactfit.network.sides import sides
@@ -18,7 +18,7 @@ from exactfit.network.sides import sides
 @given(problems(), st.integers(1, 100), seeds)
 def test_each_detector_is_the_mask_of_its_anchor_with_the_limit_of_its_witness(problem, width, seed):
     X, y = problem
-    made = fixed_width(X, y, width, Recipe(conflicts="majority"), seed)
+    made = fixed_width(X, y, width, Options(conflicts="majority"), seed)
     first, detectors, _ = made.network.layers
     bits = sides(np.asarray(X, dtype=np.float64), first.weights.values, first.bias).to_bool()
     masks, trace = detectors.weights.bits.to_bool(), made.trace
@@ -31,14 +31,14 @@ def test_each_detector_is_the_mask_of_its_anchor_with_the_limit_of_its_witness(p
         assert y[anchor] == code or anchor in made.given_up
 
 
-@given(problems(), recipes(), st.integers(1, 100), seeds)
-def test_the_certificate_by_construction_is_what_certify_finds(problem, recipe, width, seed):
+@given(problems(), options(), st.integers(1, 100), seeds)
+def test_the_certificate_by_construction_is_what_certify_finds(problem, options, width, seed):
     X, y = problem
-    made = fixed_width(X, y, width, recipe, seed)
-    claimed = made.certificate(len(y), "", recipe.exact_in)
+    made = fixed_width(X, y, width, options, seed)
+    claimed = made.certificate(len(y), "", options.exact_in)
     proved = certify(made, X, y)
     wrong = np.union1d(claimed.errors, claimed.given_up)
-    if recipe.exact_in is None:
+    if options.exact_in is None:
         assert proved.errors.tolist() == wrong.tolist()
     assert set(proved.errors) <= set(wrong)
     assert claimed.network_digest == made.network.digest

@@ -13,8 +13,8 @@ from exactfit._support.console import silent
 from exactfit._support.threads import Threads
 from exactfit.construct import cover, evidence
 from exactfit.construct.cover import random_cover
-from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.evidence import Counts, first_lowest
+from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.network.bits import BitMatrix
 
 
@@ -123,12 +123,12 @@ def test_counts_limits_and_witnesses(monkeypatch, width, n_jobs):
         counts = Counts(BitMatrix.from_bool(bits), threads)
         limits, witnesses = counts.limits(anchors, rest)
         some = np.array([5, 59, 20])
-        heights = counts.heights(anchors, counts.select(some))
-        everyone = counts.heights(anchors, counts.select(slice(13, 40)))
+        masked_counts = counts.masked_counts(anchors, counts.select(some))
+        everyone = counts.masked_counts(anchors, counts.select(slice(13, 40)))
     expected = [naive.limit_of(twin, int(a), rows_of(rest)) for a in anchors]
     assert limits.tolist() == [limit for limit, _ in expected]
     assert witnesses.tolist() == [witness for _, witness in expected]
-    assert heights.tolist() == [[twin.low(a, x) for x in some] for a in anchors]
+    assert masked_counts.tolist() == [[twin.low(a, x) for x in some] for a in anchors]
     assert everyone.tolist() == [[twin.low(a, x) for x in range(13, 40)] for a in anchors]
     assert counts.cost(rest) == 33 * -(-width // 64)
     assert counts.stored_limits(np.array([5, 2]), np.array([3, 1])) == [5, 2]
@@ -160,7 +160,7 @@ def test_blocks_stay_within_their_bounds():
     assert cover._block_size(much, 1000, 1000.0, 10) == 1
     assert cover._block_size(evidence.HERE.call_words, 200, 101.0, 10) == 2
     assert cover._block_size(1, 200, 101.0, 10) == evidence.HERE.largest_block
-    assert cover._block_size(1, 1000, 1.0, 2 * cover.HEIGHTS_AT_ONCE) == 1
+    assert cover._block_size(1, 1000, 1.0, 2 * cover.COUNTS_AT_ONCE) == 1
 
 
 @pytest.mark.parametrize("doubtful", [False, True])

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, recipes, seeds
+from strategies import problems, seeds, some_options
 
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import evidence, fixed_width
-from exactfit.construct.evidence import Counts, Foreseen, foresee, mutual_limits, worth_foreseeing
+from exactfit.construct.evidence import Counts, PrecomputedLimits, mutual_limits, precompute_limits, worth_precomputing
 from exactfit.construct.noise import Claims
 from exactfit.network.bits import BitMatrix
 
@@ -62,14 +62,14 @@ def test_mutual_limits_of_many_columns_and_of_bits_beyond_the_width():
         np.testing.assert_array_equal(witnesses[own], other.start + counts[own, other].argmin(axis=1))
 
 
-@given(problems(), recipes(), st.integers(1, 140), seeds)
-def test_networks_with_foreseen_limits_are_the_twins(problem, recipe, width, seed):
+@given(problems(), some_options(), st.integers(1, 140), seeds)
+def test_networks_with_foreseen_limits_are_the_twins(problem, options, width, seed):
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence, "WORTHWHILE", 0)
         patch.setattr(evidence, "SHARE", -1.0)
-        made = fixed_width(X, y, width, recipe, seed)
-    naive.assert_same(made, naive.algorithm_2(X, y, width, recipe, seed))
+        made = fixed_width(X, y, width, options, seed)
+    naive.assert_same(made, naive.algorithm_2(X, y, width, options, seed))
 
 
 def test_claims_with_foreseen_limits_are_those_without(monkeypatch):
@@ -101,30 +101,30 @@ def orders():
 
 def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
-    assert isinstance(foresee(counts_of(1000), CLASSES, silent, orders()), Foreseen)
+    assert isinstance(precompute_limits(counts_of(1000), CLASSES, silent, orders()), PrecomputedLimits)
     easy = counts_of(3)
-    assert foresee(easy, CLASSES, silent, orders()) is easy
-    assert isinstance(foresee(easy, CLASSES, silent), Foreseen)
+    assert precompute_limits(easy, CLASSES, silent, orders()) is easy
+    assert isinstance(precompute_limits(easy, CLASSES, silent), PrecomputedLimits)
 
 
 def test_limits_are_not_foreseen_where_candidates_have_none(monkeypatch):
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     same = Counts(BitMatrix.from_bool(np.zeros((600, 10), dtype=bool)), SERIAL)
-    assert foresee(same, CLASSES, silent, orders()) is same
+    assert precompute_limits(same, CLASSES, silent, orders()) is same
 
 
 def test_limits_are_not_foreseen_for_little_work_or_for_bits_in_doubt(monkeypatch):
     small = counts_of(1000)
-    assert foresee(small, CLASSES, silent) is small
+    assert precompute_limits(small, CLASSES, silent) is small
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     doubtful = Counts(small.patterns, SERIAL, BitMatrix(small.patterns.words.copy(), 400))
-    assert foresee(doubtful, CLASSES, silent) is doubtful
-    assert foresee(small, [(0, 600)], silent) is small
+    assert precompute_limits(doubtful, CLASSES, silent) is doubtful
+    assert precompute_limits(small, [(0, 600)], silent) is small
 
 
 def test_progress_of_limits_grows_to_the_end(at_any_size):
     told = []
-    foresee(counts_of(1000), CLASSES, lambda *what: told.append(what))
+    precompute_limits(counts_of(1000), CLASSES, lambda *what: told.append(what))
     assert {(what, total) for what, _, total in told} == {("limits", 540)}
     assert [done for _, done, _ in told] == sorted({done for _, done, _ in told})
     assert told[-1][1] == 540
@@ -135,8 +135,8 @@ def test_widths_are_foreseen_together_where_they_share_enough(monkeypatch):
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     monkeypatch.setattr(evidence, "UPDATE_WORDS", 0)
     counts, widths = counts_of(1000), [100, 200, 300, 400]
-    assert worth_foreseeing(counts, CLASSES, orders(), widths) == widths
-    assert worth_foreseeing(counts, CLASSES, None, widths) == widths
-    assert worth_foreseeing(counts_of(3), CLASSES, orders(), widths) == ()
+    assert worth_precomputing(counts, CLASSES, orders(), widths) == widths
+    assert worth_precomputing(counts, CLASSES, None, widths) == widths
+    assert worth_precomputing(counts_of(3), CLASSES, orders(), widths) == ()
     monkeypatch.setattr(evidence, "UPDATE_WORDS", 100)
-    assert worth_foreseeing(counts, CLASSES, orders(), widths) == [400]
+    assert worth_precomputing(counts, CLASSES, orders(), widths) == [400]

@@ -22,9 +22,9 @@ from exactfit import (
     DataError,
     InterpolatingClassifier,
     InterpolationWarning,
+    Options,
     Outcome,
     ParameterError,
-    Recipe,
     TableModel,
     adaptive_width,
     certify,
@@ -64,7 +64,7 @@ def supports(trace: Any) -> list[Any]:
     if not len(trace.support_starts):
         return [None] * len(trace.anchors)
     parts = [slice(*trace.support_starts[k : k + 2]) for k in range(len(trace.anchors))]
-    return [(trace.support[part].tolist(), trace.shares[part].tolist()) for part in parts]
+    return [(trace.support[part].tolist(), trace.dual_coef[part].tolist()) for part in parts]
 
 
 @pytest.mark.parametrize("detectors", ["mask", "weighted"])
@@ -74,7 +74,7 @@ def test_limits_and_claims_are_those_of_all_points_at_once(
 ) -> None:
     X, y = problem
     start = next(k for k in range(2, len(y) + 1) if set(y[:k]) == set(y))
-    made = fixed_width(X[:start], y[:start], width, Recipe(detectors=detectors), seed)
+    made = fixed_width(X[:start], y[:start], width, Options(detectors=detectors), seed)
     stream = [(X[k : k + cut], y[k : k + cut]) for k in range(start, len(y), cut)]
     extended = extend(made, stream, training=(X[:start], y[:start]))
     limits = naive_limits(made.network, X, y)
@@ -100,7 +100,7 @@ def test_limits_and_claims_are_those_of_all_points_at_once(
 @pytest.mark.parametrize("width", [100, 500])
 def test_what_is_reported_is_what_the_network_decides(activation: Any, width: int) -> None:
     training = moons(300, 0)
-    made = fixed_width(*training, width, Recipe(activation=activation), 0)
+    made = fixed_width(*training, width, Options(activation=activation), 0)
     extended = extend(made, batches(), training=training)
     X, y = joined(training, *batches())
     network = extended.construction.network
@@ -114,7 +114,7 @@ def test_what_is_reported_is_what_the_network_decides(activation: Any, width: in
 
 def test_no_point_of_the_rest_is_ever_claimed() -> None:
     training = moons(100, 0)
-    made = fixed_width(*training, 60, Recipe(target=1), 0)
+    made = fixed_width(*training, 60, Options(target=1), 0)
     extended = extend(made, batches(), training=training)
     X, y = joined(training, *batches())
     assert (extended.construction.network.decide(X)[y == 0] == 0).all()
@@ -124,7 +124,7 @@ def test_no_point_of_the_rest_is_ever_claimed() -> None:
 
 def test_witnesses_set_the_limits() -> None:
     training = moons(200, 0)
-    made = adaptive_width(*training, Recipe(min_width=128), 0)
+    made = adaptive_width(*training, Options(min_width=128), 0)
     extended = extend(made, batches(), training=training)
     X, _ = joined(training, *batches())
     network = extended.construction.network
@@ -138,7 +138,7 @@ def test_witnesses_set_the_limits() -> None:
 
 def test_without_training_data_the_report_is_about_the_stream() -> None:
     training = moons(200, 0)
-    made = fixed_width(*training, 200, Recipe(), 0)
+    made = fixed_width(*training, 200, Options(), 0)
     extended = extend(made, batches())
     assert (extended.n_training, extended.n_streamed, extended.certificate.n_samples) == (0, 1200, 1200)
     X, y = joined(*batches())
@@ -150,7 +150,7 @@ def test_without_training_data_the_report_is_about_the_stream() -> None:
 
 def test_an_empty_stream_changes_nothing() -> None:
     training = moons(200, 0)
-    made = fixed_width(*training, 500, Recipe(), 0)
+    made = fixed_width(*training, 500, Options(), 0)
     extended = extend(made, [], training=training)
     assert extended.construction.network.digest == made.network.digest
     assert extended.construction.outcome is Outcome.INTERPOLATES
@@ -160,7 +160,7 @@ def test_an_empty_stream_changes_nothing() -> None:
 
 def test_a_detector_whose_limit_falls_to_zero_is_dropped() -> None:
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
-    made = fixed_width(X, y, 50, Recipe(target=1), 0)
+    made = fixed_width(X, y, 50, Options(target=1), 0)
     extended = extend(made, [(np.array([[1.0]]), np.array([0]))], training=(X, y))
     assert extended.construction.network.widths == (50, 0, 1)
     assert extended.dropped.tolist() == [0]
@@ -170,7 +170,7 @@ def test_a_detector_whose_limit_falls_to_zero_is_dropped() -> None:
 
 def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     training = moons(300, 0)
-    made = fixed_width(*training, 100, Recipe(target="all"), 0)
+    made = fixed_width(*training, 100, Options(target="all"), 0)
     whole = extend(made, [joined(*batches())], training=training)
     monkeypatch.setattr(streams, "TILE_ROWS", 37)
     for jobs in (1, 3):
@@ -183,7 +183,7 @@ def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatc
 
 def test_rows_beyond_what_is_listed_are_counted() -> None:
     training = moons(50, 0)
-    made = fixed_width(*training, 20, Recipe(target=1), 0)
+    made = fixed_width(*training, 20, Options(target=1), 0)
     extended = extend(made, batches(), training=training, most_reported=3)
     assert extended.n_uncovered > 3 == len(extended.uncovered)
     assert extended.certificate.n_errors == extended.n_uncovered

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from constructors import PROBLEMS
 from sparse_twins import dense_twin, documents, twin_of
 
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, extend, fixed_width
+from exactfit import InterpolatingClassifier, Options, adaptive_width, extend, fixed_width
 from exactfit.network import Sparse
 
 OPTIONS = {
@@ -47,14 +47,14 @@ def test_limits_lowered_over_a_stream_are_the_twins(options):
 def test_cuts_stay_sparse_beside_sparse_hyperplanes(activation):
     X, y = PROBLEMS["close pairs"]()
     wide = sp.hstack([sp.csr_array(X), sp.csr_array((len(X), 50_000))], format="csr")
-    made = adaptive_width(wide, y, Recipe(hyperplanes="sparse", activation=activation), 0)
+    made = adaptive_width(wide, y, Options(hyperplanes="sparse", activation=activation), 0)
     first = made.network.layers[0]
     assert isinstance(first.weights, Sparse)
     assert first.weights.rows.nnz <= 4 * first.n_units
     assert made.network.decide(wide).tolist() == y.tolist()
-    narrow = adaptive_width(X, y, Recipe(hyperplanes="sparse", activation=activation), 0)
+    narrow = adaptive_width(X, y, Options(hyperplanes="sparse", activation=activation), 0)
     assert narrow.network.decide(X).tolist() == y.tolist()
-    assert narrow.trace.n_rescued == made.trace.n_rescued
+    assert narrow.trace.n_fallback_cuts == made.trace.n_fallback_cuts
 
 
 @pytest.mark.parametrize("options", [{}, {"activation": "relu", "width": 200}], ids=str)
@@ -76,7 +76,7 @@ def test_fits_to_text_never_hold_it_dense(options):
 
 def test_batches_of_text_are_looked_at_a_few_rows_at_a_time():
     X, y = documents(900, 50_000)
-    made = fixed_width(X[:100], y[:100], 100, Recipe(hyperplanes="sparse"), 0)
+    made = fixed_width(X[:100], y[:100], 100, Options(hyperplanes="sparse"), 0)
     extend(made, [(X[:10], y[:10])])
     tracemalloc.start()
     extend(made, [(X[100:], y[100:])])

@@ -11,9 +11,9 @@ from exactfit.construct import halfspaces
 from exactfit.construct.halfspaces import (
     LARGEST_SUM,
     LARGEST_WEIGHT,
-    Cube,
+    BinaryPatterns,
     Effort,
-    Machine,
+    HalfspaceSolver,
     fit,
     judge,
     lowest,
@@ -26,7 +26,7 @@ from exactfit.network.bits import BitMatrix
 
 def cube_of(on, start, stop, maybe=None):
     words = BitMatrix.from_bool(on).words
-    return Cube(words, words if maybe is None else BitMatrix.from_bool(maybe).words, on.shape[1], start, stop)
+    return BinaryPatterns(words, words if maybe is None else BitMatrix.from_bool(maybe).words, on.shape[1], start, stop)
 
 
 def random_cube(seed, m=20, n=70, start=6, stop=13, opened=0.0):
@@ -102,11 +102,11 @@ def test_the_signed_mask_claims_its_seed_whenever_no_pattern_of_the_rest_is_the_
 @pytest.mark.parametrize("n", [1, 70, 300])
 def test_rounded_weights_keep_their_bounds_and_are_the_nearest(n):
     _, _, cube = random_cube(4, n=n)
-    machine = Machine(cube, np.arange(6, 13), 2, Effort())
-    machine.join_rest(np.r_[0:6, 13:20])
-    machine.descend()
-    weights, top, largest = machine.weights()
-    exact = machine.totals[0] - 2 * machine.sums[:n]
+    solver = HalfspaceSolver(cube, np.arange(6, 13), 2, Effort())
+    solver.join_rest(np.r_[0:6, 13:20])
+    solver.descend()
+    weights, top, largest = solver.weights()
+    exact = solver.totals[0] - 2 * solver.sums[:n]
     assert (top, largest) == (LARGEST_WEIGHT, np.abs(exact).max())
     assert np.abs(weights.astype(int)).max() <= LARGEST_WEIGHT
     assert (np.abs(weights * (largest / max(top, 1)) - exact) <= largest / (2 * top) + 1e-6 * largest).all()
@@ -117,10 +117,10 @@ def test_rounded_weights_keep_their_bounds_and_are_the_nearest(n):
 def test_wide_layers_get_smaller_weights(monkeypatch):
     monkeypatch.setattr(halfspaces, "LARGEST_SUM", 2000)
     _, _, cube = random_cube(5, n=100)
-    machine = Machine(cube, np.arange(6, 13), 2, Effort())
-    machine.join_rest(np.r_[0:6, 13:20])
-    machine.descend()
-    weights, top, _ = machine.weights()
+    solver = HalfspaceSolver(cube, np.arange(6, 13), 2, Effort())
+    solver.join_rest(np.r_[0:6, 13:20])
+    solver.descend()
+    weights, top, _ = solver.weights()
     assert top == 10
     assert np.abs(weights.astype(int)).max() == 10
     limit = judge(cube, weights, np.ones(7, dtype=np.int64)).limit
@@ -131,8 +131,8 @@ def test_shares_that_the_machine_may_reach_stay_within_int64():
     """|f| is at most 2 n times the sum of all shares, and its terms at most twice that."""
     for n, m in [(1, 2), (2000, 60_000), (66_000, 10**6)]:
         on = np.zeros((1, 1), dtype=np.uint64)
-        machine = Machine(Cube(on, on, n, 0, 1), np.array([0]), 2, Effort())
-        assert machine.room == 2**60 // (2 * n * 1)
+        solver = HalfspaceSolver(BinaryPatterns(on, on, n, 0, 1), np.array([0]), 2, Effort())
+        assert solver.room == 2**60 // (2 * n * 1)
         room = 2**60 // (2 * n * m)
         assert 4 * n * m * room < 2**63
 
@@ -142,8 +142,8 @@ def test_a_fit_separates_what_one_hyperplane_of_the_cube_separates():
     on = rng.random((60, 40)) < 0.5
     order = np.argsort(on @ rng.integers(-5, 6, 40), kind="stable")
     cube = cube_of(on[order], 0, 25)
-    worth = np.ones(25, dtype=np.int64)
-    found, support = fit(Machine(cube, np.arange(25), halfspaces.HARD_TARGET, Effort()), worth, 25)
+    remaining = np.ones(25, dtype=np.int64)
+    found, support = fit(HalfspaceSolver(cube, np.arange(25), halfspaces.C_HARD, Effort()), remaining, 25)
     assert found.coverage == 25
-    assert (support.shares[support.columns < 25] > 0).all()
-    assert (support.shares[support.columns >= 25] < 0).all()
+    assert (support.dual_coef[support.columns < 25] > 0).all()
+    assert (support.dual_coef[support.columns >= 25] < 0).all()

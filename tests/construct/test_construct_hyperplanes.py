@@ -14,23 +14,23 @@ from scipy import stats
 from strategies import problems, seeds
 
 from exactfit._support.parameters import seed_sequence
-from exactfit.construct import Recipe
+from exactfit.construct import Options
 from exactfit.construct.algorithms import Setup
 from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream
 from exactfit.data import mean
 from exactfit.exceptions import DataError
 
 RECIPES = st.builds(
-    Recipe,
+    Options,
     max_bias=st.sampled_from(["radius", 0.0, 0.5]),
     center=st.booleans(),
     hyperplanes=st.sampled_from(["gaussian", "bisector"]),
 )
-LAWS = {law: Recipe(hyperplanes=law) for law in ("gaussian", "bisector")}
+LAWS = {law: Options(hyperplanes=law) for law in ("gaussian", "bisector")}
 
 
-def drawn(X, y, targets, recipe, seed, count):
-    return Setup.of(X, y, tuple(targets), recipe).source(seed_sequence(seed)).first(count)
+def drawn(X, y, targets, options, seed, count):
+    return Setup.of(X, y, tuple(targets), options).source(seed_sequence(seed)).first(count)
 
 
 def gaussian_source(X, seed=0, max_bias="radius", center=True):
@@ -71,34 +71,34 @@ def test_a_generator_gives_a_new_root_each_time_and_the_same_ones_again():
 
 
 @given(problems(), RECIPES, seeds, st.integers(1, 140))
-def test_the_same_as_one_at_a_time(problem, recipe, seed, count):
+def test_the_same_as_one_at_a_time(problem, options, seed, count):
     X, y = problem
     targets = naive.choose_targets(y, "all")
-    planes = drawn(X, y, targets, recipe, seed, count)
-    source = naive.hyperplanes(X, y, targets, recipe, seed)
+    planes = drawn(X, y, targets, options, seed, count)
+    source = naive.hyperplanes(X, y, targets, options, seed)
     W, B = zip(*itertools.islice(source, count), strict=True)
     assert planes.weights.dtype == np.float32
     np.testing.assert_array_equal(planes.weights, np.array(W))
     assert planes.biases.tolist() == list(B)
 
 
-@pytest.mark.parametrize("recipe", LAWS.values(), ids=LAWS)
-def test_sparse_and_float32_data_give_the_same_hyperplanes(recipe):
+@pytest.mark.parametrize("options", LAWS.values(), ids=LAWS)
+def test_sparse_and_float32_data_give_the_same_hyperplanes(options):
     rng = np.random.default_rng(0)
     X = np.where(rng.random((30, 6)) < 0.5, rng.standard_normal((30, 6)), 0.0).astype(np.float32)
     y = np.arange(30) % 2
-    expected = drawn(X.astype(np.float64), y, [0, 1], recipe, 1, 100)
+    expected = drawn(X.astype(np.float64), y, [0, 1], options, 1, 100)
     for same in (X, np.asfortranarray(X), sp.csr_array(X), sp.csr_matrix(X.astype(np.float64))):
-        planes = drawn(same, y, [0, 1], recipe, 1, 100)
+        planes = drawn(same, y, [0, 1], options, 1, 100)
         np.testing.assert_array_equal(planes.weights, expected.weights)
         np.testing.assert_array_equal(planes.biases, expected.biases)
 
 
-@pytest.mark.parametrize("recipe", LAWS.values(), ids=LAWS)
-def test_the_first_are_the_same_whatever_comes_after(recipe):
+@pytest.mark.parametrize("options", LAWS.values(), ids=LAWS)
+def test_the_first_are_the_same_whatever_comes_after(options):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((20, 6)), np.arange(20) % 2
-    source = Setup.of(X, y, (0,), recipe).source(seed_sequence(3))
+    source = Setup.of(X, y, (0,), options).source(seed_sequence(3))
     many = source.first(300)
     for count in (1, 63, 64, 65, 128, 299):
         few = source.first(count)
@@ -182,15 +182,15 @@ def test_bisectors_of_points_of_any_size():
 
 
 @pytest.mark.parametrize(
-    "recipe",
+    "options",
     [
-        Recipe(), Recipe(center=False), Recipe(hyperplanes="bisector"),
+        Options(), Options(center=False), Options(hyperplanes="bisector"),
     ],
 )  # fmt: skip
-def test_data_that_overflow_are_refused_with_a_remedy(recipe):
+def test_data_that_overflow_are_refused_with_a_remedy(options):
     X = np.array([[1.7e308, 1.7e308], [-1.7e308, 1.7e308], [1.7e308, 0.0]])
     with pytest.raises(DataError, match=r"too large.*Scale them down"):
-        drawn(X, np.array([0, 1, 1]), [0, 1], recipe, 0, 64)
+        drawn(X, np.array([0, 1, 1]), [0, 1], options, 0, 64)
 
 
 # ---- Hyperplanes as data ---------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, recipes, seeds
+from strategies import problems, seeds, some_options
 
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Options, fixed_width
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.exceptions import ParameterError
 
@@ -26,15 +26,15 @@ def drawn_order(y, seed):
     return order
 
 
-@given(problems(), recipes(), st.integers(1, 100), seeds, st.sampled_from(["mask", "weighted"]))
+@given(problems(), some_options(), st.integers(1, 100), seeds, st.sampled_from(["mask", "weighted"]))
 def test_what_was_drawn_given_back_makes_the_same_network(problem, recipe, width, seed, detectors):
     X, y = problem
     if detectors == "weighted":
-        recipe = Recipe(detectors="weighted", conflicts=recipe.conflicts, target=recipe.target)
+        recipe = Options(detectors="weighted", conflicts=recipe.conflicts, target=recipe.target)
     drawn = fixed_width(X, y, width, recipe, seed)
     first = drawn.network.layers[0]
     planes = (first.weights.values, first.bias)
-    again = fixed_width(X, y, recipe=recipe, hyperplanes=planes, order=drawn_order(y, seed))
+    again = fixed_width(X, y, options=recipe, hyperplanes=planes, order=drawn_order(y, seed))
     assert again.network.digest == drawn.network.digest
     assert again.trace.witnesses.tolist() == drawn.trace.witnesses.tolist()
 
@@ -69,8 +69,8 @@ def test_hyperplanes_that_float32_does_not_hold_stay_as_they_are():
         ({"hyperplanes": PLANES, "order": [0, 1, 2]}, "every row number from 0 to 3"),
         ({"hyperplanes": PLANES, "order": [0, 1, 2, 2]}, "every row number"),
         ({"hyperplanes": PLANES, "order": [0.0, 1.0, 2.0, 3.0]}, "row numbers"),
-        ({"hyperplanes": PLANES, "recipe": Recipe(noise=0.25)}, "noise=0"),
-        ({"hyperplanes": (np.eye(2), [0.1, 0.1]), "recipe": Recipe(exact_in="float32")}, "float32 holds"),
+        ({"hyperplanes": PLANES, "recipe": Options(noise=0.25)}, "noise=0"),
+        ({"hyperplanes": (np.eye(2), [0.1, 0.1]), "recipe": Options(exact_in="float32")}, "float32 holds"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_remedy(options, message):

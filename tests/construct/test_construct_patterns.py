@@ -14,10 +14,10 @@ from evaluations import evaluations, first_layers, fma32, fma64
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from naive_separation import all_pairs, unpack
-from strategies import problems, recipes, seeds
+from strategies import problems, seeds, some_options
 
 import exactfit
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width
+from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width
 from exactfit._kernels.rounding import FLOAT32, FLOAT64
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.hyperplanes import Hyperplanes
@@ -62,11 +62,11 @@ def assert_right_everywhere(network, X, y, exact_in):
 def test_a_bit_is_sure_only_outside_the_bound_and_then_no_evaluation_turns_it(exact_in, data):
     X, y = data.draw(problems(max_points=6))
     assume(not conflicts(rounded(X, exact_in), y))
-    made = fixed_width(rounded(X, exact_in), y, 10, data.draw(recipes()), data.draw(seeds))
+    made = fixed_width(rounded(X, exact_in), y, 10, data.draw(some_options()), data.draw(seeds))
     layer = made.network.layers[0]
     bias = layer.bias.astype(exact_in).astype(np.float64)
     planes = Hyperplanes(layer.weights.values, bias)
-    patterns = patterns_of(rounded(X, exact_in), planes, Recipe(exact_in=exact_in), SERIAL)
+    patterns = patterns_of(rounded(X, exact_in), planes, Options(exact_in=exact_in), SERIAL)
     on, maybe = patterns.on.to_bool(), patterns.maybe.to_bool()
     event("some are open" if (on != maybe).any() else "all are sure")
     seen = np.asarray(rounded(X, exact_in), dtype=np.float64)
@@ -159,7 +159,7 @@ def test_pairs_are_separated_only_surely(n_classes, everyone, seed, budget, n_jo
 def test_exact_bits_are_kept_once():
     X, _ = PROBLEMS["two moons"]()
     planes = Hyperplanes(np.ones((70, 2), dtype=np.float32), np.linspace(-1, 1, 70))
-    patterns = patterns_of(X, planes, Recipe(), SERIAL)
+    patterns = patterns_of(X, planes, Options(), SERIAL)
     assert patterns.maybe is patterns.on
     again = Patterns.from_lines(patterns.lines, 70).take(np.arange(5)).append(patterns.take(slice(0, 5)))
     assert again.maybe is again.on
@@ -182,12 +182,12 @@ WAYS = {
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid"])
 def test_every_evaluation_is_right(problem, exact_in, way):
     X, y = PROBLEMS[problem]()
-    recipe = Recipe(exact_in=exact_in, **WAYS[way])
-    made = adaptive_width(X, y, recipe, 0)
+    options = Options(exact_in=exact_in, **WAYS[way])
+    made = adaptive_width(X, y, options, 0)
     assert made.outcome.interpolates
     assert_right_everywhere(made.network, X, y, exact_in)
     if problem == "two moons":
-        fixed = fixed_width(X, y, 150, recipe, 0)
+        fixed = fixed_width(X, y, 150, options, 0)
         assert fixed.outcome.interpolates
         assert_right_everywhere(fixed.network, X, y, exact_in)
 
@@ -196,8 +196,8 @@ def test_every_evaluation_is_right(problem, exact_in, way):
 @pytest.mark.parametrize("exact_in", FORMATS)
 def test_points_one_number_apart(exact_in, way):
     X, y = neighbours(exact_in)
-    made = adaptive_width(X, y, Recipe(exact_in=exact_in, **WAYS[way]), 0)
-    assert made.trace.n_rescued > 0
+    made = adaptive_width(X, y, Options(exact_in=exact_in, **WAYS[way]), 0)
+    assert made.trace.n_fallback_cuts > 0
     assert_right_everywhere(made.network, X, y, exact_in)
 
 
@@ -209,7 +209,7 @@ def test_points_one_number_apart(exact_in, way):
 def test_large_and_small_numbers(problem, exact_in, scale, activation):
     X, y = neighbours(exact_in) if problem == "neighbours" else PROBLEMS[problem]()
     X = X * scale
-    made = adaptive_width(X, y, Recipe(exact_in=exact_in, activation=activation), 0)
+    made = adaptive_width(X, y, Options(exact_in=exact_in, activation=activation), 0)
     assert_right_everywhere(made.network, X, y, exact_in)
 
 
@@ -218,20 +218,20 @@ def test_large_and_small_numbers(problem, exact_in, scale, activation):
 @settings(max_examples=25)
 def test_whatever_the_points(problem, exact_in, data):
     X, y = problem
-    recipe = data.draw(recipes(exact_in=exact_in, activation=data.draw(st.sampled_from(["threshold", "relu"]))))
+    recipe = data.draw(some_options(exact_in=exact_in, activation=data.draw(st.sampled_from(["threshold", "relu"]))))
     try:
         made = adaptive_width(X, y, recipe, data.draw(seeds))
     except (ContradictoryLabelsError, NoGapError) as refusal:
         event(type(refusal).__name__)
         assume(False)
-    event("rescued" if made.trace.n_rescued else "drawn")
+    event("rescued" if made.trace.n_fallback_cuts else "drawn")
     assert_right_everywhere(made.network, X, y, exact_in)
 
 
 def test_without_it_rounding_does_turn_answers():
     """The tests above can fail: the same points, the same evaluations, a network that was not built for them."""
     X, y = neighbours("float64")
-    made = adaptive_width(X, y, Recipe(activation="relu"), 0)
+    made = adaptive_width(X, y, Options(activation="relu"), 0)
     wrong = [name for name, codes in evaluations(made.network, X, "float32") if codes.tolist() != y.tolist()]
     assert wrong
     assert not certify(made.network, X, y, arithmetic="float32").holds
@@ -239,13 +239,13 @@ def test_without_it_rounding_does_turn_answers():
 
 def test_where_every_bit_is_sure_the_network_is_the_same():
     X, y = PROBLEMS["three classes"]()
-    plain, sure = (adaptive_width(X, y, Recipe(exact_in=form), 0) for form in (None, "float64"))
+    plain, sure = (adaptive_width(X, y, Options(exact_in=form), 0) for form in (None, "float64"))
     assert sure.network.digest == plain.network.digest
 
 
 def test_a_fixed_width_misses_points_that_some_evaluation_might_miss():
     X, y = neighbours("float32")
-    made = fixed_width(X, y, 64, Recipe(exact_in="float32"), 0)
+    made = fixed_width(X, y, 64, Options(exact_in="float32"), 0)
     assert len(made.trace.uncovered) == 6
     with pytest.warns(InterpolationWarning):
         model = plain(64, exact_in="float32", random_state=0).fit(X, y)
@@ -257,24 +257,24 @@ def test_a_fixed_width_misses_points_that_some_evaluation_might_miss():
 def test_numbers_too_small_to_tell_apart():
     X, y = np.array([[1e-40], [2e-40]]), np.array([0, 1])
     with pytest.raises(NoGapError, match="scale the data up, so that labels differ by more than float32 rounds"):
-        adaptive_width(X, y, Recipe(exact_in="float32"), 0)
+        adaptive_width(X, y, Options(exact_in="float32"), 0)
 
 
 def test_numbers_too_large():
     with pytest.raises(DataError, match="too large for float32: scale them down, or use exact_in"):
-        adaptive_width(np.array([[1e39], [0.0]]), np.array([0, 1]), Recipe(exact_in="float32"), 0)
+        adaptive_width(np.array([[1e39], [0.0]]), np.array([0, 1]), Options(exact_in="float32"), 0)
 
 
 def test_sparse_points():
     X, y = PROBLEMS["three classes"]()
     X = X * (X > 0)
-    made, same = (adaptive_width(one, y, Recipe(exact_in="float32"), 0) for one in (sp.csr_array(X), X))
+    made, same = (adaptive_width(one, y, Options(exact_in="float32"), 0) for one in (sp.csr_array(X), X))
     assert made.network.digest == same.network.digest
 
 
 def test_threads_change_nothing():
     X, y = PROBLEMS["three classes"]()
-    one, two = (adaptive_width(X, y, Recipe(exact_in="float32", n_jobs=n), 0) for n in (1, 2))
+    one, two = (adaptive_width(X, y, Options(exact_in="float32", n_jobs=n), 0) for n in (1, 2))
     assert one.network.digest == two.network.digest
 
 
@@ -289,7 +289,7 @@ def test_points_that_float32_cannot_tell_apart_are_contradictions():
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.exact_in, str(again)) == ("float32", str(caught.value))
     with pytest.raises(ContradictoryLabelsError, match="in float32"):
-        adaptive_width(X, y, Recipe(exact_in="float32"))
+        adaptive_width(X, y, Options(exact_in="float32"))
     mixed = np.concatenate([X, X[:1] + 1]), np.append(y, 1)
     with pytest.warns(ConflictWarning):
         model = InterpolatingClassifier(exact_in="float32", conflicts="majority", random_state=0).fit(*mixed)
@@ -338,12 +338,12 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize("exact_in", ["float16", "exact", 32, np.float32])
 def test_formats_that_are_none(exact_in):
     with pytest.raises(ParameterError, match="exact_in must be None, 'float64' or 'float32'"):
-        Recipe(exact_in=exact_in)
+        Options(exact_in=exact_in)
 
 
 def test_an_activation_of_ones_own_has_no_proof():
     with pytest.raises(ParameterError, match="needs an activation whose rounding is known"):
-        Recipe(exact_in="float64", activation=OWN)
+        Options(exact_in="float64", activation=OWN)
 
 
 @pytest.mark.data
@@ -360,7 +360,7 @@ def test_mnist():
     W, b, x = (
         part.astype(np.float32) for part in (model.network_.layers[0].weights.values, model.network_.layers[0].bias, X)
     )
-    patterns = patterns_of(x, Hyperplanes(W, b.astype(np.float64)), Recipe(exact_in="float32"), SERIAL)
+    patterns = patterns_of(x, Hyperplanes(W, b.astype(np.float64)), Options(exact_in="float32"), SERIAL)
     on, maybe = patterns.on.to_bool(), patterns.maybe.to_bool()
     columns = np.random.default_rng(0).permutation(x.shape[1])
     for values in (x @ W.T + b, x[:, columns] @ W[:, columns].T + b, x[:, ::-1] @ W[:, ::-1].T + b):
@@ -389,7 +389,7 @@ def test_no_claim_about_relu_at_the_ends_of_a_format_is_denied(exact_in, seed):
     spread = rng.uniform(-top, top, (6, 2)) if seed % 2 else rng.uniform(top - 4, top)
     X, y = rounded(np.clip(rng.normal(size=(6, 2)), -3, 3) * 10.0**spread, exact_in), np.arange(6) % 2
     try:
-        made = adaptive_width(X, y, Recipe(activation="relu", exact_in=exact_in), seed)
+        made = adaptive_width(X, y, Options(activation="relu", exact_in=exact_in), seed)
     except (NoGapError, DataError):
         return
     assert certify(made.network, X, y, arithmetic=exact_in).holds
@@ -398,11 +398,11 @@ def test_no_claim_about_relu_at_the_ends_of_a_format_is_denied(exact_in, seed):
 def test_sums_beyond_float64_are_no_foreign_error():
     X, y = np.array([[8e307, 1.0], [-8e307, 2.0], [1.0, 8e307], [0.0, 1.0]]), np.array([0, 1, 0, 1])
     with pytest.raises(exactfit.ExactfitError, match=r"scale the data down|threshold"):
-        adaptive_width(X, y, Recipe(activation="relu"), 0)
+        adaptive_width(X, y, Options(activation="relu"), 0)
 
 
 def test_a_remedy_is_one_that_is_left():
     X, y = np.array([[3e38], [3.1e38], [-3e38]]), np.array([0, 1, 0])
     with pytest.raises(NoGapError, match=r"scale the data|exact_in=None") as caught:
-        adaptive_width(X, y, Recipe(exact_in="float32", max_bias=1.0, center=False), 0)
+        adaptive_width(X, y, Options(exact_in="float32", max_bias=1.0, center=False), 0)
     assert "activation" not in str(caught.value)

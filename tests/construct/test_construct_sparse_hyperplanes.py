@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import problems, seeds
 
 from exactfit._support.parameters import seed_sequence
-from exactfit.construct import Recipe, adaptive_width, fixed_width
+from exactfit.construct import Options, adaptive_width, fixed_width
 from exactfit.construct.algorithms import Setup
 from exactfit.construct.hyperplanes import HYPERPLANES, RandomPairs, stream
 from exactfit.construct.sparse_hyperplanes import spread_exponents
@@ -27,8 +27,8 @@ SIZES = st.one_of(st.integers(1, 6), st.tuples(st.integers(1, 3), st.integers(3,
 NORMAL = tuple(kind for kind in ("grid", "halves", "interval", "any", "offset", "neighbours"))
 
 
-def drawn(X, y, recipe, seed, count):
-    return Setup.of(X, y, tuple(range(y.max() + 1)), recipe).source(seed_sequence(seed)).first(count)
+def drawn(X, y, options, seed, count):
+    return Setup.of(X, y, tuple(range(y.max() + 1)), options).source(seed_sequence(seed)).first(count)
 
 
 def pairs_of_block(y, seed, block=0):
@@ -64,9 +64,9 @@ def images(draw):
 @given(problems(kinds=NORMAL), SIZES, seeds, st.integers(1, 140))
 def test_tables_give_the_hyperplanes_of_the_twin(problem, max_features, seed, count):
     X, y = problem
-    recipe = Recipe(hyperplanes="sparse", max_features=max_features)
-    planes = drawn(X, y, recipe, seed, count)
-    W, B = zip(*itertools.islice(naive.hyperplanes(X, y, tuple(range(y.max() + 1)), recipe, seed), count), strict=True)
+    options = Options(hyperplanes="sparse", max_features=max_features)
+    planes = drawn(X, y, options, seed, count)
+    W, B = zip(*itertools.islice(naive.hyperplanes(X, y, tuple(range(y.max() + 1)), options, seed), count), strict=True)
     assert planes.weights.dtype == np.float32
     np.testing.assert_array_equal(planes.weights.toarray(), np.array(W))
     assert planes.biases.tolist() == list(B)
@@ -76,9 +76,9 @@ def test_tables_give_the_hyperplanes_of_the_twin(problem, max_features, seed, co
 def test_images_give_the_hyperplanes_of_the_twin(problem, max_features, seed, exact_in):
     X, y, shape = problem
     X = X.astype(np.float32).astype(np.float64)
-    recipe = Recipe(hyperplanes="sparse", max_features=max_features, image_shape=shape, exact_in=exact_in)
-    planes = drawn(X, y, recipe, seed, 64)
-    W, B = zip(*itertools.islice(naive.hyperplanes(X, y, tuple(range(y.max() + 1)), recipe, seed), 64), strict=True)
+    options = Options(hyperplanes="sparse", max_features=max_features, image_shape=shape, exact_in=exact_in)
+    planes = drawn(X, y, options, seed, 64)
+    W, B = zip(*itertools.islice(naive.hyperplanes(X, y, tuple(range(y.max() + 1)), options, seed), 64), strict=True)
     np.testing.assert_array_equal(planes.weights.toarray(), np.array(W))
     assert planes.biases.tolist() == list(B)
 
@@ -92,7 +92,7 @@ def test_every_hyperplane_separates_the_rows_that_it_comes_from(problem, max_fea
     if exact_in == "float32":
         X = X.astype(np.float32).astype(np.float64) + 0.0
         assume_distinct(X, y)
-    planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=max_features, exact_in=exact_in), seed, 64)
+    planes = drawn(X, y, Options(hyperplanes="sparse", max_features=max_features, exact_in=exact_in), seed, 64)
     here, there = pairs_of_block(y, seed)
     for bias, *sums in zip(
         planes.biases.tolist(), exact_sums(planes, X, here), exact_sums(planes, X, there), strict=True
@@ -111,13 +111,13 @@ def assume_distinct(X, y):
 @given(problems(max_features=6), SIZES, seeds)
 def test_weights_are_integers_and_one_of_them_is_one(problem, max_features, seed):
     X, y = problem
-    recipe = Recipe(hyperplanes="sparse", max_features=max_features)
-    planes = drawn(X, y, recipe, seed, 100)
+    options = Options(hyperplanes="sparse", max_features=max_features)
+    planes = drawn(X, y, options, seed, 100)
     assert sp.isspmatrix_csr(planes.weights) or planes.weights.format == "csr"
     assert planes.weights.has_canonical_format
     for start, stop in itertools.pairwise(planes.weights.indptr.tolist()):
         sizes = np.abs(planes.weights.data[start:stop])
-        assert 1 <= len(sizes) <= recipe.feature_range[1]
+        assert 1 <= len(sizes) <= options.feature_range[1]
         assert sizes.min() == 1
         assert (np.frexp(sizes)[0] == 0.5).all()
 
@@ -126,7 +126,7 @@ def test_the_number_of_features_is_uniform():
     X = np.random.default_rng(0).standard_normal((60, 20))
     y = np.arange(60) % 3
     for max_features, sizes in ((4, (1, 2, 3, 4)), ((2, 4), (2, 3, 4)), ((3, 3), (3,))):
-        planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=max_features), 0, 6400)
+        planes = drawn(X, y, Options(hyperplanes="sparse", max_features=max_features), 0, 6400)
         counts = np.bincount(np.diff(planes.weights.indptr))[1:]
         expected = 6400 / len(sizes)
         assert np.flatnonzero(counts).tolist() == [size - 1 for size in sizes]
@@ -135,7 +135,7 @@ def test_the_number_of_features_is_uniform():
 
 def test_both_sides_and_every_place_between_two_rows_are_alike():
     X, y = np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([0, 1])
-    planes = drawn(X, y, Recipe(hyperplanes="sparse"), 0, 6400)
+    planes = drawn(X, y, Options(hyperplanes="sparse"), 0, 6400)
     signs = planes.weights.toarray()[:, 0]
     assert abs(np.mean(signs > 0) - 0.5) < 0.03
     thresholds = -planes.biases / signs
@@ -144,7 +144,7 @@ def test_both_sides_and_every_place_between_two_rows_are_alike():
 
 def test_one_hot_rows_are_separated_though_their_sums_may_be_equal():
     X, y = np.eye(6), np.arange(6) % 2
-    planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=(2, 2)), 0, 640)
+    planes = drawn(X, y, Options(hyperplanes="sparse", max_features=(2, 2)), 0, 640)
     weights = planes.weights.toarray()
     assert (np.count_nonzero(weights, axis=1) == 2).all()
     assert (weights.sum(axis=1) == 0).all(), "equal signs would give both rows the same sum"
@@ -155,7 +155,7 @@ def test_features_lie_in_a_window_that_holds_a_pixel_in_which_the_rows_differ():
     for shape, largest in (((28, 28), 14), ((32, 32, 3), 16), ((8, 8), 4)):
         X = rng.integers(0, 2, (40, int(np.prod(shape)))).astype(float)
         y = np.arange(40) % 2
-        planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=(3, 6), image_shape=shape), 0, 64)
+        planes = drawn(X, y, Options(hyperplanes="sparse", max_features=(3, 6), image_shape=shape), 0, 64)
         here, there = pairs_of_block(y, 0)
         extents = []
         for line, a, b in zip(planes.weights.toarray(), here, there, strict=True):
@@ -168,10 +168,10 @@ def test_features_lie_in_a_window_that_holds_a_pixel_in_which_the_rows_differ():
 @given(problems(kinds=("grid", "halves", "interval")), st.lists(st.integers(-30, 30), min_size=3, max_size=3), seeds)
 def test_units_of_features_do_not_matter(problem, powers, seed):
     X, y = problem
-    recipe = Recipe(hyperplanes="sparse")
+    options = Options(hyperplanes="sparse")
     bits = []
     for points in (X, np.ldexp(X, np.array(powers[: X.shape[1]]))):
-        planes = drawn(points, y, recipe, seed, 64)
+        planes = drawn(points, y, options, seed, 64)
         bits.append(sides(points, planes.weights, planes.biases).to_bool())
     np.testing.assert_array_equal(*bits)
 
@@ -192,8 +192,8 @@ def test_spreads_do_not_follow_a_few_huge_values_or_many_zeros():
 @given(problems(), SIZES, seeds, st.sampled_from(["mask", "weighted"]), st.sampled_from([None, "all"]))
 def test_algorithm_1_interpolates(problem, max_features, seed, detectors, target):
     X, y = problem
-    recipe = Recipe(hyperplanes="sparse", max_features=max_features, detectors=detectors, target=target)
-    made = adaptive_width(X, y, recipe, seed)
+    options = Options(hyperplanes="sparse", max_features=max_features, detectors=detectors, target=target)
+    made = adaptive_width(X, y, options, seed)
     assert made.outcome.interpolates
     assert isinstance(made.network.layers[0].weights, Sparse)
 
@@ -203,21 +203,21 @@ def test_sparse_points_are_never_made_dense_and_give_the_same_network():
     X = sp.random_array((60, 300), density=0.05, random_state=np.random.default_rng(0), format="csr")
     y = rng.integers(0, 3, 60)
     y[np.asarray(abs(X).sum(axis=1)).ravel() == 0] = 0
-    recipe = Recipe(hyperplanes="sparse", detectors="weighted", target="all")
-    sparse_points, dense_points = (fixed_width(points, y, 200, recipe, 1) for points in (X, X.toarray()))
+    options = Options(hyperplanes="sparse", detectors="weighted", target="all")
+    sparse_points, dense_points = (fixed_width(points, y, 200, options, 1) for points in (X, X.toarray()))
     assert sparse_points.network.digest == dense_points.network.digest
 
 
 def test_images_of_another_shape_are_refused():
     X, y = np.zeros((2, 12)), np.array([0, 1])
     with pytest.raises(ParameterError, match=r"image_shape=\(3, 5\) is .* of 15 numbers, but rows of X have 12"):
-        drawn(X, y, Recipe(hyperplanes="sparse", image_shape=(3, 5)), 0, 1)
+        drawn(X, y, Options(hyperplanes="sparse", image_shape=(3, 5)), 0, 1)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "4", True, (0, 2), (3, 2), (1, 2, 3), None])
 def test_numbers_of_features_that_make_no_sense_are_refused(value):
     with pytest.raises(ParameterError, match="max_features must be a whole number >= 1 or a pair"):
-        Recipe(hyperplanes="sparse", max_features=value)
+        Options(hyperplanes="sparse", max_features=value)
 
 
 # ---- How likely two points are separated (docs/sparse.md) ------------------------------------------------
@@ -245,7 +245,7 @@ def some_rows():
 
 def frequencies(X, y, points, max_features, count):
     """Of pairs of points: how often a hyperplane is off at the first and on at the second."""
-    planes = drawn(X, y, Recipe(hyperplanes="sparse", max_features=max_features), 5, count)
+    planes = drawn(X, y, Options(hyperplanes="sparse", max_features=max_features), 5, count)
     on = sides(points, planes.weights, planes.biases).to_bool()
     return np.array([[np.mean(~first & second) for second in on] for first in on])
 

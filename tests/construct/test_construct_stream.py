@@ -15,8 +15,8 @@ from sklearn.datasets import load_iris
 
 from exactfit import (
     DataError,
+    Options,
     ParameterError,
-    Recipe,
     adaptive_width,
     extend,
     fixed_width,
@@ -25,7 +25,7 @@ from exactfit import (
 
 def test_kinds_of_batches() -> None:
     X, y = load_iris(return_X_y=True)
-    made = adaptive_width(X, y, Recipe(), 0)
+    made = adaptive_width(X, y, Options(), 0)
     plain = extend(made, [(X, y)])
     for same in (X.astype(np.float32).astype(np.float64), sp.csc_array(X), pd.DataFrame(X), X.tolist()):
         other = extend(made, lambda same=same: iter([(same, y)]))  # type: ignore[misc]
@@ -35,7 +35,7 @@ def test_kinds_of_batches() -> None:
 
 def test_memory_is_that_of_a_batch() -> None:
     training = moons(200, 0)
-    made = fixed_width(*training, 64, Recipe(), 0)
+    made = fixed_width(*training, 64, Options(), 0)
 
     def stream(count: int) -> Any:
         return lambda: (moons(2000, k) for k in range(count))
@@ -53,7 +53,7 @@ def test_memory_is_that_of_a_batch() -> None:
 
 def test_bad_batches_are_refused() -> None:
     training = moons(50, 0)
-    made = fixed_width(*training, 50, Recipe(), 0)
+    made = fixed_width(*training, 50, Options(), 0)
     good = batches(count=1)[0]
 
     def once() -> Iterator[tuple[Any, Any]]:

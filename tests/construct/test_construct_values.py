@@ -16,11 +16,11 @@ from strategies import FOR_VALUES, problems, seeds
 
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads
-from exactfit.construct import Recipe, adaptive_width, fixed_width, values
+from exactfit.construct import Options, adaptive_width, fixed_width, values
 from exactfit.construct.algorithms import Setup
-from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import Lines
+from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.construct.values import Values, roundest
 from exactfit.exceptions import DataError, NoGapError
 from exactfit.network.activations import RELU
@@ -34,7 +34,7 @@ def evidence_for(X, y, planes, activation=RELU, n_jobs=1):
 
 
 def drawn(X, y, width, seed=0, **options):
-    return Setup.of(X, y, tuple(range(y.max() + 1)), Recipe(**options)).source(seed_sequence(seed)).first(width)
+    return Setup.of(X, y, tuple(range(y.max() + 1)), Options(**options)).source(seed_sequence(seed)).first(width)
 
 
 def weights_of(planes):
@@ -68,8 +68,8 @@ def test_values_errors_limits_and_witnesses(activation, problem, seed, width, la
     assert evidence.share == twin.share
     assert evidence.values(X).T.tolist() == twin.values
     assert evidence.errors(X).tolist() == twin.errors
-    heights = evidence.heights(all_of(order), evidence.select(slice(0, len(y))))
-    assert heights.tolist() == [[twin.high(a, x) for x in rows] for a in rows]
+    masked_counts = evidence.masked_counts(all_of(order), evidence.select(slice(0, len(y))))
+    assert masked_counts.tolist() == [[twin.high(a, x) for x in rows] for a in rows]
     for k in range(y.max() + 1):
         start, stop = order.target(k)
         limits, witnesses = evidence.limits(np.arange(start, stop), order.rest(k))
@@ -86,14 +86,14 @@ def test_tiles_threads_and_memory_do_not_matter(monkeypatch, n_jobs):
     planes = drawn(X, y, 100)
     order, plain = evidence_for(X, y, planes)
     anchors, columns = np.array([0, 5, 29]), rng.permutation(90)[:50]
-    limits, heights = plain.limits(anchors, order.rest(0)), plain.heights(anchors, columns)
+    limits, masked_counts = plain.limits(anchors, order.rest(0)), plain.masked_counts(anchors, columns)
     monkeypatch.setattr(values, "KEPT_BYTES", 0)
     monkeypatch.setattr(values, "COLUMN_TILE", 17)
     for same in (X, sp.csr_array(X), np.asfortranarray(X)):
         _, other = evidence_for(same, y, planes, n_jobs=n_jobs)
         assert other.step == 17
         assert [part.tolist() for part in other.limits(anchors, order.rest(0))] == [part.tolist() for part in limits]
-        np.testing.assert_array_equal(other.heights(anchors, columns), heights)
+        np.testing.assert_array_equal(other.masked_counts(anchors, columns), masked_counts)
         np.testing.assert_array_equal(other.crowding(5, order.rest(0)), plain.crowding(5, order.rest(0)))
 
 
@@ -120,7 +120,7 @@ def test_the_exact_value_lies_within_the_bounds(size, options):
         for anchor in range(3):
             exact = exact_value(masks[anchor], W, B, X[row])
             low = twin.low(order.rows[anchor], row)
-            high = evidence.heights(np.array([anchor]), np.array([column]))[0, 0]
+            high = evidence.masked_counts(np.array([anchor]), np.array([column]))[0, 0]
             assert Fraction(float(low)) <= exact <= Fraction(float(high))
 
 
@@ -131,7 +131,7 @@ def test_limits_are_right_for_exact_values_too(problem):
     X, y = rng.uniform(0.5, 1, (8, 2)), np.arange(8) % 2
     if problem == "one ulp":
         X[1::2] = np.nextafter(X[::2], 2)
-    made = adaptive_width(X, y, Recipe(activation="relu", target="all"), random_state=0)
+    made = adaptive_width(X, y, Options(activation="relu", target="all"), random_state=0)
     assert made.outcome.interpolates
     first, detectors, _ = made.network.layers
     W, B, masks = first.weights.values.astype(np.float64), first.bias, detectors.weights.bits.to_bool()
@@ -216,7 +216,7 @@ def test_values_that_overflow_are_refused_with_a_remedy(activation):
     X = 1.5e308 * np.array([[1.0, 0.0], [0.9, 0.1], [-0.5, 0.5], [0.1, -0.2]])
     with pytest.raises(DataError, match="negative or not finite on these data: scale the data down"):
         fixed_width(
-            X, np.array([0, 1, 0, 1]), 100, Recipe(activation=activation, max_bias=1.0, center=False), random_state=0
+            X, np.array([0, 1, 0, 1]), 100, Options(activation=activation, max_bias=1.0, center=False), random_state=0
         )
 
 
@@ -238,11 +238,11 @@ def test_an_activation_that_turns_negative_is_refused():
 
     X, y = np.array([[1e6], [-1e6]]), np.array([0, 1])
     with pytest.raises(DataError, match="'falls' gives values that are negative"):
-        fixed_width(X, y, 10, Recipe(activation=Activation("falls", falls)), random_state=0)
+        fixed_width(X, y, 10, Options(activation=Activation("falls", falls)), random_state=0)
 
 
 def test_points_that_values_cannot_tell_apart_are_refused_with_a_remedy():
     X, y = np.array([[1.0], [0.0], [5e-324]]), np.array([0, 1, 0])
     with pytest.raises(NoGapError, match='use activation="threshold"'):
-        adaptive_width(X, y, Recipe(activation="relu"), random_state=0)
+        adaptive_width(X, y, Options(activation="relu"), random_state=0)
     assert adaptive_width(X, y, random_state=0).outcome.interpolates

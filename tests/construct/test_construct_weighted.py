@@ -13,13 +13,13 @@ from evaluations import evaluations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_weighted import NaiveCover, distinct_twin
-from strategies import problems, recipes, seeds
+from strategies import problems, seeds, some_options
 
 import exactfit
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width
+from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import halfspaces
-from exactfit.construct.halfspaces import Cube, Effort, judge, masks
+from exactfit.construct.halfspaces import BinaryPatterns, Effort, judge, masks
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of, rounded
 from exactfit.construct.weighted import weighted_cover
@@ -27,9 +27,9 @@ from exactfit.exceptions import ConflictWarning, InterpolationWarning, NoGapErro
 from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 from exactfit.network import WeightedMasks
 from exactfit.network.bits import BitMatrix
-from exactfit.options import LAWS
+from exactfit.options import SAMPLERS
 
-WEIGHTED = Recipe(detectors="weighted")
+WEIGHTED = Options(detectors="weighted")
 
 
 LARGEST_SUM = 2**24
@@ -80,7 +80,7 @@ def test_a_cover_is_that_of_the_twin(cube, effort, seed, n_threads):
     words = BitMatrix.from_bool(on).words
     most = words if maybe is on else BitMatrix.from_bool(maybe).words
     with Threads(n_threads) as threads:
-        whole = Cube(words, most, on.shape[1], start, stop, threads)
+        whole = BinaryPatterns(words, most, on.shape[1], start, stop, threads)
         fast = weighted_cover(whole, counts, order, effort)
     slow = NaiveCover(on.astype(int).tolist(), maybe.astype(int).tolist(), start, stop, counts.tolist(), effort)
     slow.run(order.tolist())
@@ -94,7 +94,7 @@ def test_a_cover_is_that_of_the_twin(cube, effort, seed, n_threads):
 
 
 def _pairs(support):
-    return list(zip(support.columns.tolist(), support.shares.tolist(), strict=True))
+    return list(zip(support.columns.tolist(), support.dual_coef.tolist(), strict=True))
 
 
 def assert_cover(cover, on, maybe, start, stop):
@@ -111,7 +111,7 @@ def assert_cover(cover, on, maybe, start, stop):
         assert np.abs(v).max() <= 127
         assert np.abs(v).sum() + abs(one.limit) <= LARGEST_SUM
         inside = (one.support.columns >= start) & (one.support.columns < stop)
-        assert ((one.support.shares > 0) == inside).all()
+        assert ((one.support.dual_coef > 0) == inside).all()
         claimed[start:stop] |= high[start:stop] < one.limit
     assert cover.uncovered.tolist() == (start + np.flatnonzero(~claimed[start:stop])).tolist()
 
@@ -138,7 +138,7 @@ def assert_is_the_twins(made, X, codes, recipe):
             assert made.network.layers[1].bias[at] == one.limit
             assert (trace.anchors[at], trace.witnesses[at]) == (firsts[one.anchor], firsts[one.witness])
             assert trace.coverage[at] == one.coverage
-            pairs = list(zip(trace.support[rows].tolist(), trace.shares[rows].tolist(), strict=True))
+            pairs = list(zip(trace.support[rows].tolist(), trace.dual_coef[rows].tolist(), strict=True))
             assert pairs == [(firsts[column], share) for column, share in one.support]
             at += 1
     assert at == len(values)
@@ -158,7 +158,7 @@ def candidate_rows(codes, k, recipe):
 @pytest.mark.usefixtures("impatient")
 def test_networks_of_any_small_data_are_the_twins(problem, width, data):
     X, codes = problem
-    recipe = data.draw(recipes(detectors="weighted"))
+    recipe = data.draw(some_options(detectors="weighted"))
     made = fixed_width(X, codes, width, recipe, 0)
     assert_is_the_twins(made, X, codes, recipe)
 
@@ -189,7 +189,7 @@ def assert_promises(made, X, codes):
     assert (np.abs(v) <= 127).all()
 
 
-@given(problem=problems(), recipe=recipes(detectors="weighted"), seed=seeds)
+@given(problem=problems(), options=some_options(detectors="weighted"), seed=seeds)
 def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     X, codes = problem
     made = adaptive_width(X, codes, recipe, seed)
@@ -200,7 +200,7 @@ def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     assert (plain.network.layers[0].weights.values == made.network.layers[0].weights.values).all()
 
 
-@given(problem=problems(), recipe=recipes(detectors="weighted"), width=st.integers(1, 12), s=seeds)
+@given(problem=problems(), options=some_options(detectors="weighted"), width=st.integers(1, 12), s=seeds)
 def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
     X, codes = problem
     made = fixed_width(X, codes, width, recipe, s)
@@ -211,7 +211,7 @@ def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
 
 
 @pytest.mark.parametrize("width", ["adaptive", 60])
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", SAMPLERS)
 @pytest.mark.parametrize("target", [None, "all"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_same_network_for_any_threads_dense_or_sparse(problem, target, law, width):
@@ -309,7 +309,7 @@ def test_parallel_lines_need_one_detector(distance, n):
     X, y = make_parallel_lines(n, distance=distance)
     made = fixed_width(X, y, 2000, replace(WEIGHTED, max_bias=1.0, center=False), 0)
     assert made.network.widths[1] == 1
-    assert fixed_width(X, y, 2000, Recipe(max_bias=1.0, center=False), 0).network.widths[1] > 1
+    assert fixed_width(X, y, 2000, Options(max_bias=1.0, center=False), 0).network.widths[1] > 1
 
 
 def test_the_alternating_line_needs_few_detectors():
@@ -330,7 +330,7 @@ def test_random_labels_need_few_detectors():
 
 def test_other_activations_are_refused():
     with pytest.raises(ParameterError, match='activation="threshold", or detectors="mask"'):
-        Recipe(detectors="weighted", activation="relu")
+        Options(detectors="weighted", activation="relu")
     with pytest.raises(ParameterError, match="detectors must be one of 'mask', 'weighted'"):
         InterpolatingClassifier(detectors="heavy").fit([[0.0], [1.0]], [0, 1])
 

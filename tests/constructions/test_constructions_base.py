@@ -274,14 +274,14 @@ def test_claims_of_several_classes_leave_a_point_undecided_and_none_its_base() -
 
 
 def test_the_papers_own_is_built_by_the_same_code() -> None:
-    from exactfit.construct import Recipe, adaptive_width, fixed_width
+    from exactfit.construct import Options, adaptive_width, fixed_width
 
     X, y = three_labels()
-    recipe = Recipe(activation="relu")
+    options = Options(activation="relu")
     made = AdaptiveWidth(activation="relu").construct(X, y, random_state=0)
-    assert made.network.digest == adaptive_width(X, y, recipe, 0).network.digest
+    assert made.network.digest == adaptive_width(X, y, options, 0).network.digest
     made = FixedWidth(50, target="all").construct(X, y, random_state=0)
-    assert made.network.digest == fixed_width(X, y, 50, Recipe(target="all"), 0).network.digest
+    assert made.network.digest == fixed_width(X, y, 50, Options(target="all"), 0).network.digest
     assert not FixedWidth(2).construct(X, y, random_state=0).outcome.interpolates
     with pytest.raises(ParameterError, match=r"FixedWidth\(1000\): AdaptiveWidth finds"):
         FixedWidth()

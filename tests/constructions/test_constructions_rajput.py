@@ -92,8 +92,8 @@ def test_points_that_no_random_hyperplane_parts_are_parted_by_cuts():
     x = np.array([1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0), 1e9, -1e9])
     y = np.array([0, 1, 1, 0, 1])
     made = Rajput().construct(x[:, None], y, random_state=0)
-    assert made.trace.n_rescued > 0
-    assert made.trace.n_drawn + made.trace.n_rescued == made.network.widths[0]
+    assert made.trace.n_fallback_cuts > 0
+    assert made.trace.n_drawn + made.trace.n_fallback_cuts == made.network.widths[0]
     np.testing.assert_array_equal(made.network.decide(x[:, None]), y)
 
 

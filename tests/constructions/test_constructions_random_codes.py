@@ -41,7 +41,7 @@ def test_codes_and_answers_in_exact_arithmetic(constructor) -> None:
 def test_points_that_random_hyperplanes_do_not_part_get_a_cut(constructor) -> None:
     X, y = close_pair()
     made = constructor.construct(X, y, random_state=0)
-    assert made.trace.n_rescued == 1
+    assert made.trace.n_fallback_cuts == 1
     assert made.network.widths[0] == made.trace.n_drawn + 1
     np.testing.assert_array_equal(made.network.decide(X), y)
 

@@ -357,7 +357,7 @@ BAD_OPTIONS = {
     "center": [1, "yes", None],
     "hyperplanes": ["uniform", None, 3],
     "image_shape": [(1, 2), 2, "2"],
-    "rescue": [1, "yes", None],
+    "fallback_cuts": [1, "yes", None],
     "activation": ["sigmoid", None, lambda t: t],
     "target": ["neither", 7],
     "conflicts": ["ignore", None, 0],
@@ -421,7 +421,7 @@ def test_a_construction_that_fails_changes_nothing():
     model = InterpolatingClassifier(hyperplanes="bisector").fit(X_FLOAT, Y_GOOD)
     before = dict(vars(model))
     with pytest.raises(WidthLimitError):
-        model.set_params(max_width=1500, rescue=False).fit(X, y)
+        model.set_params(max_width=1500, fallback_cuts=False).fit(X, y)
     assert {name: value for name, value in vars(model).items() if name.endswith("_")} == {
         name: value for name, value in before.items() if name.endswith("_")
     }

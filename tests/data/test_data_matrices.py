@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactfit import InterpolatingClassifier, Recipe, TableModel, adaptive_width
+from exactfit import InterpolatingClassifier, Options, TableModel, adaptive_width
 from exactfit.construct.patterns import rounded
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.data import ExactSum, Labelled, as_points, is_mapped, mean, mean_and_deviation
@@ -53,10 +53,10 @@ RECIPES = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_zeros_of_both_signs_give_one_network(form: str, recipe: str) -> None:
-    options = Recipe(**RECIPES[recipe])
+    options = Options(**RECIPES[recipe])
     digest = adaptive_width(X, Y, options, 0).network.digest
     assert adaptive_width(FORMS[form], Y, options, 0).network.digest == digest
-    named = {option.name: getattr(options, option.name) for option in fields(Recipe)}
+    named = {option.name: getattr(options, option.name) for option in fields(Options)}
     model = InterpolatingClassifier(**named, random_state=0).fit(FORMS[form], Y)
     assert model.network_.digest == digest
 

@@ -224,7 +224,7 @@ def test_close_points_are_rescued_alike() -> None:
     X[20:] = np.nextafter(X[:20], np.inf)
     y = np.repeat([0, 1], 20)
     local = InterpolatingClassifier(random_state=0).fit(X, y)
-    assert local.trace_.n_rescued
+    assert local.trace_.n_fallback_cuts
     assert_same(DaskInterpolatingClassifier(random_state=0).fit(in_chunks(X, 7, 33), y), local)
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from naive_parts import InParts
 
 from exactfit._support.threads import SERIAL
-from exactfit.construct import Recipe
-from exactfit.construct.distinct import ClassOrder, candidates_of
+from exactfit.construct import Options
 from exactfit.construct.hyperplanes import Source, gaussian
+from exactfit.construct.unique_patterns import ClassOrder, candidates_of
 from exactfit.data import data_digest
 from exactfit.distributed.runner import Runner
 from exactfit.distributed.shards import Shards, gathered_labels, is_collection, row_chunks
@@ -63,14 +63,14 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     half = groups.take(np.arange(0, len(groups), 2))
     for found, expected in zip(shards.members(planes, order, half), naive.members(planes, order, half), strict=True):
         assert found.tolist() == expected.tolist()
-    here, there = (one.distinct(planes, order, candidates, SERIAL) for one in (shards, naive))
+    here, there = (one.unique_patterns(planes, order, candidates, SERIAL) for one in (shards, naive))
     assert here.order.rows.tolist() == there.order.rows.tolist()
     assert here.leaders.tolist() == there.leaders.tolist()
-    assert [share.turns.tolist() for share in here.shares] == [share.turns.tolist() for share in there.shares]
+    assert [share.candidates.tolist() for share in here.slices] == [share.candidates.tolist() for share in there.slices]
     every = np.arange(len(here.leaders))
     assert here.members(every).tolist() == there.members(every).tolist()
-    recipe = Recipe(margin=0.1)
-    assert shards.patterns(planes, recipe).maybe.words.tolist() == naive.patterns(planes, recipe).maybe.words.tolist()
+    options = Options(margin=0.1)
+    assert shards.patterns(planes, options).maybe.words.tolist() == naive.patterns(planes, options).maybe.words.tolist()
 
 
 def test_rows_that_will_not_do_are_named_by_their_number_among_all():
@@ -82,7 +82,7 @@ def test_patterns_beyond_the_memory_are_refused():
     shards = Shards.of(da.from_array(np.arange(20.0)[:, None], chunks=(5, 1)), Runner(), memory=100)
     planes = Source(np.random.SeedSequence(0), gaussian(np.ones((2, 1)), max_bias=1.0, center=False)).first(64)
     with pytest.raises(TooLargeError, match="patterns of all 20 points here, 320 bytes, memory_limit allows 100"):
-        shards.patterns(planes, Recipe(margin=0.1))
+        shards.patterns(planes, Options(margin=0.1))
 
 
 def test_labels_are_gathered_in_order():

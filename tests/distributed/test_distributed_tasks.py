@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from exactfit import InterpolatingClassifier, certify
 from exactfit._support.threads import SERIAL
-from exactfit.construct.distinct import NO_RANK, ClassOrder, Groups
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import Hyperplanes
+from exactfit.construct.unique_patterns import NO_RANK, ClassOrder, PatternGroups
 from exactfit.distributed.runner import Runner, delayed
 from exactfit.distributed.tasks import (
     SHORT_NO_RANK,
@@ -117,7 +117,7 @@ def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, s
     codes = np.concatenate([[0, 1], rng.integers(0, 2, n_points - 2)])
     half = n_points // 2
     chunks = [
-        Groups.of(bits.take(rows).words, codes[rows], rows, rng.permutation(len(rows)))[0]
+        PatternGroups.of(bits.take(rows).words, codes[rows], rows, rng.permutation(len(rows)))[0]
         for rows in (np.arange(half), np.arange(half, n_points))
         if len(rows)
     ]
@@ -125,7 +125,7 @@ def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, s
     parts = [join_parts(*(split[k] for split in splits)) for k in range(n_parts)]
     kept = KeptCounts([delayed(part) for part in parts], n_bits, Runner())
 
-    whole = Groups.joined(chunks)
+    whole = PatternGroups.joined(chunks)
     counts = Counts(BitMatrix(whole.words, n_bits), SERIAL)
     assert kept.groups.firsts.tolist() == whole.firsts.tolist()
     everyone = np.arange(len(whole))
@@ -140,6 +140,6 @@ def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, s
         usable = expected > 0
         assert limits.tolist() == expected.tolist()
         assert witnesses[usable].tolist() == first[usable].tolist()
-        own = kept.heights(anchors[usable], kept.select(slice(*target))) < limits[usable, None]
-        claims = counts.heights(anchors[usable], counts.select(slice(*target))) < expected[usable, None]
+        own = kept.masked_counts(anchors[usable], kept.select(slice(*target))) < limits[usable, None]
+        claims = counts.masked_counts(anchors[usable], counts.select(slice(*target))) < expected[usable, None]
         assert own.tolist() == claims.tolist()

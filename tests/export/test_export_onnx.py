@@ -69,7 +69,7 @@ def test_published_constructions(name, problem):
     try:
         network = RIVALS[name](X, y, 0).network
     except ExactfitError:
-        pytest.skip("this recipe refuses these points")
+        pytest.skip("this options refuses these points")
     for dtype in DTYPES:
         proto, reason = export_or_reason(network, dtype)
         if proto is None:

@@ -45,7 +45,7 @@ def test_published_constructions(name):
         network = RIVALS[name](X, y, 0).network
         module = to_torch(network)
     except ExactfitError:
-        pytest.skip("this recipe refuses these points, or has integers beyond 2^53")
+        pytest.skip("this options refuses these points, or has integers beyond 2^53")
     label, _ = run(module, X)
     safe = np.setdiff1d(np.arange(len(y)), certify(network, X, y, arithmetic="float64").errors)
     assert label[safe].tolist() == y[safe].tolist()

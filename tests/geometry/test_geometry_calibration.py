@@ -11,7 +11,7 @@ import pytest
 from moon_data import unit_moons
 from sklearn.datasets import load_digits, load_iris
 
-from exactfit import DataError, ParameterError, Recipe, fixed_width
+from exactfit import DataError, Options, ParameterError, fixed_width
 from exactfit.geometry import bounds, calibrate, limit_cover, mutual_covering
 from exactfit.geometry.calibration import Fit, _fit_curve, _least_squares
 
@@ -41,7 +41,7 @@ def test_predictions_hold_at_widths_that_were_left_out(digits: tuple[Any, Any]) 
         predicted = calibration.detectors(width)
         assert predicted.extrapolated == (width > 600)
         for seed in range(3):
-            found = len(fixed_width(X, y, width, Recipe(), 500 + seed).trace.anchors)
+            found = len(fixed_width(X, y, width, Options(), 500 + seed).trace.anchors)
             inside, total = inside + (found in predicted), total + 1
             assert found == pytest.approx(predicted.value, rel=0.35)
     assert inside >= 0.8 * total

@@ -14,7 +14,7 @@ from moon_data import moons
 from sklearn.datasets import load_digits, load_iris, make_moons
 from strategies import problems
 
-from exactfit import ContradictoryLabelsError, ParameterError, Recipe, fixed_width
+from exactfit import ContradictoryLabelsError, Options, ParameterError, fixed_width
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.geometry import (
@@ -54,8 +54,8 @@ def test_the_forecast_is_near_what_wide_networks_have() -> None:
     X, y = load_digits(return_X_y=True)
     X = X / np.linalg.norm(X, axis=1).max()
     forecast = limit_cover(X, y, random_state=0).n_detectors
-    wide = fixed_width(X, y, 4000, Recipe(max_bias=1.0, center=False), 0)
-    narrow = fixed_width(X, y, 400, Recipe(max_bias=1.0, center=False), 0)
+    wide = fixed_width(X, y, 4000, Options(max_bias=1.0, center=False), 0)
+    narrow = fixed_width(X, y, 400, Options(max_bias=1.0, center=False), 0)
     assert abs(len(wide.trace.anchors) - forecast) < 0.15 * forecast
     assert len(narrow.trace.anchors) > 1.5 * forecast
 
@@ -114,7 +114,7 @@ def test_an_alternating_line_needs_a_detector_for_every_centre(activation: str, 
     assert not X[:, 1:].any()
     assert limit_cover(X, y, target=1).n_detectors >= 6
     for seed in range(3):
-        made = fixed_width(X, y, 3000, Recipe(target=1, activation=activation), seed)
+        made = fixed_width(X, y, 3000, Options(target=1, activation=activation), seed)
         assert made.outcome.interpolates
         assert len(made.trace.anchors) >= 6
 
@@ -132,7 +132,7 @@ def test_parallel_lines_make_every_target_point_an_anchor() -> None:
     assert X.shape == (20, 3)
     assert separation(X, y).value == 0.1
     assert limit_cover(X, y, target=1).n_detectors == 10
-    made = fixed_width(X, y, 2000, Recipe(max_bias=1.0, center=False, target=1), 0)
+    made = fixed_width(X, y, 2000, Options(max_bias=1.0, center=False, target=1), 0)
     assert len(made.trace.anchors) == 10
 
 
@@ -266,7 +266,7 @@ def without_close_calls(seed: int) -> tuple[Any, Any]:
 def test_a_very_wide_network_has_the_same_detectors(seed: int) -> None:
     X, y = without_close_calls(seed)
     limit = limit_cover(X, y, target=1, random_state=seed)
-    made = fixed_width(X, y, 200_000, Recipe(max_bias=8 * np.abs(X).max(), center=False, target=1), seed)
+    made = fixed_width(X, y, 200_000, Options(max_bias=8 * np.abs(X).max(), center=False, target=1), seed)
     np.testing.assert_array_equal(made.trace.anchors, limit.anchors)
     np.testing.assert_array_equal(made.trace.coverage, limit.coverage)
     np.testing.assert_array_equal(made.trace.witnesses, limit.witnesses)

@@ -22,40 +22,40 @@ def test_greedy_cover_takes_the_best_of_the_pool(case, memory):
 
 
 def test_a_covered_anchor_still_gets_a_detector_that_fires_on_it():
-    """Greed may pick an anchor that is covered already, for the sake of points with smaller heights than its own."""
-    heights = np.full((4, 4), 9.0)
-    heights[0, [0, 1]] = 0.0  # claims 0 and 1
-    heights[1, [1, 2]] = 1.5, 0.5  # claims 1 (covered by then) and 2; the rest is at 1.9
-    heights[2, 2] = 9.0  # useless itself
-    heights[:3, 3] = 9.0, 1.9, 1.0
-    made = greedy_cover(Table(heights, rounds=True), (0, 3), [(3, 4)], np.arange(3), 10**6, silent)
+    """Greed may pick an anchor that is covered already, for the sake of points with smaller counts than its own."""
+    masked_counts = np.full((4, 4), 9.0)
+    masked_counts[0, [0, 1]] = 0.0  # claims 0 and 1
+    masked_counts[1, [1, 2]] = 1.5, 0.5  # claims 1 (covered by then) and 2; the rest is at 1.9
+    masked_counts[2, 2] = 9.0  # useless itself
+    masked_counts[:3, 3] = 9.0, 1.9, 1.0
+    made = greedy_cover(Table(masked_counts, rounds=True), (0, 3), [(3, 4)], np.arange(3), 10**6, silent)
     assert made.anchors == [0, 1]
     assert 1.5 < made.limits[1] <= 1.9
 
 
 def test_greedy_takes_the_lowest_column_on_a_tie_whatever_the_order():
-    heights = np.full((7, 7), 9)
+    masked_counts = np.full((7, 7), 9)
     for anchor, claims in {0: [0, 1], 1: [1], 2: [2, 3], 3: [2, 3], 4: [4, 5], 5: [5]}.items():
-        heights[anchor, claims] = 0
+        masked_counts[anchor, claims] = 0
     for order in ([5, 4, 3, 2, 1, 0], [3, 5, 0, 2, 4, 1]):
-        made = greedy_cover(Table(heights), (0, 6), [(6, 7)], np.array(order), 10**6, silent)
+        made = greedy_cover(Table(masked_counts), (0, 6), [(6, 7)], np.array(order), 10**6, silent)
         assert made.anchors == [0, 2, 4]
         assert made.coverage == [2, 2, 2]
 
 
 def test_a_small_pool_is_refilled_from_uncovered_points_in_order():
-    heights = np.full((5, 5), 9)
+    masked_counts = np.full((5, 5), 9)
     for anchor, claims in {0: [0, 1], 1: [1], 2: [2], 3: [0, 1, 2, 3]}.items():
-        heights[anchor, claims] = 0
-    made = greedy_cover(Table(heights), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 8, silent)  # one candidate fits
+        masked_counts[anchor, claims] = 0
+    made = greedy_cover(Table(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 8, silent)  # one candidate fits
     assert made.anchors == [0, 2, 3]
-    made = greedy_cover(Table(heights), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 32, silent)  # all four fit
+    made = greedy_cover(Table(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 32, silent)  # all four fit
     assert made.anchors == [3]
 
 
 def test_no_usable_candidate_leaves_all_uncovered():
-    heights = Table(np.zeros((5, 5), dtype=int))
-    made = greedy_cover(heights, (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), 10**6, silent)
+    masked_counts = Table(np.zeros((5, 5), dtype=int))
+    made = greedy_cover(masked_counts, (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), 10**6, silent)
     assert made.uncovered.tolist() == [1, 2, 3]
     assert (made.anchors, made.n_rejected) == ([], 3)
 

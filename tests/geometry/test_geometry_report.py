@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from moon_data import moons
 from sklearn.datasets import load_digits, load_iris
 
-from exactfit import ContradictoryLabelsError, Description, ParameterError, Recipe, describe, fixed_width
+from exactfit import ContradictoryLabelsError, Description, Options, ParameterError, describe, fixed_width
 from exactfit.geometry import (
     angular_separation,
     calibrate,
@@ -65,15 +65,15 @@ def test_parts_are_what_their_functions_give(described: Description) -> None:
 def test_a_forecast_for_weighted_detectors(described: Description) -> None:
     X, y = moons(200)
     widths = sorted({fit.width for fit in described.calibration.fits})  # type: ignore[union-attr]
-    expected = calibrate(X, y, widths=widths, n_repeats=2, recipe=Recipe(detectors="weighted"))
+    expected = calibrate(X, y, widths=widths, n_repeats=2, options=Options(detectors="weighted"))
     assert described.weighted is not None
     assert (described.weighted.fits, described.weighted.curve) == (expected.fits, expected.curve)
     assert described.weighted.forecast == expected.forecast == len(described.targets)
-    made = fixed_width(X, y, widths[-1], Recipe(detectors="weighted"), 99)
+    made = fixed_width(X, y, widths[-1], Options(detectors="weighted"), 99)
     assert made.network.widths[1] in described.weighted.detectors(widths[-1])
     assert "weighted detectors" in str(described)
-    assert describe(X, y, recipe=Recipe(activation="relu")).weighted is None
-    weighted = describe(X, y, recipe=Recipe(detectors="weighted"))
+    assert describe(X, y, options=Options(activation="relu")).weighted is None
+    weighted = describe(X, y, options=Options(detectors="weighted"))
     assert weighted.weighted == weighted.calibration
 
 
@@ -126,7 +126,7 @@ def test_progress_is_shown_when_asked(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_classes_sparse_short_floats_and_other_options() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[np.r_[:100, 110:140]], np.array(["a", "b", "c"])[y[np.r_[:100, 110:140]]]
-    found = describe(sp.csr_array(X), y, center=True, recipe=Recipe(hyperplanes="bisector"), n_jobs=2)
+    found = describe(sp.csr_array(X), y, center=True, options=Options(hyperplanes="bisector"), n_jobs=2)
     assert found.targets == ("a", "b", "c")
     assert found.sizes == {"a": 50, "b": 50, "c": 30}
     assert found.radius == radius(X, center=True)

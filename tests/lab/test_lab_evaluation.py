@@ -172,14 +172,14 @@ def test_a_fit_is_ended_when_time_is_out(monkeypatch):
 
 
 def test_what_cannot_be_fitted_is_named(monkeypatch):
-    monkeypatch.setattr(evaluation, "SETTINGS", {"3 hyperplanes": {"max_width": 3, "rescue": False}})
+    monkeypatch.setattr(evaluation, "SETTINGS", {"3 hyperplanes": {"max_width": 3, "fallback_cuts": False}})
     found = exactfit.evaluate(None, sparse.csr_matrix(IRIS[0]), IRIS[1], n_folds=2, n_repeats=1)
     assert found.complete
     assert list(found.missing) == ["gradient boosting", "3 hyperplanes"]
     assert "not measured (Sparse data was passed" in str(found)
     assert "no setting was measured" in found.recommendation
     with pytest.raises(exactfit.exceptions.ConstructionError):
-        exactfit.evaluate({"max_width": 3, "rescue": False}, *IRIS, n_folds=2)
+        exactfit.evaluate({"max_width": 3, "fallback_cuts": False}, *IRIS, n_folds=2)
 
 
 def test_intervals_of_gains_are_wider_the_more_settings_there_are_to_choose_from(found):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactfit import Recipe
+from exactfit import Options
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab.experiment import BEYOND, PAPER, Cell, axis_values, load_experiment, paper_experiment
 
@@ -129,7 +129,7 @@ def test_a_users_file(tmp_path: Path) -> None:
     experiment = load_experiment(path)
     assert (experiment.name, experiment.title, experiment.runs, experiment.folder) == ("own", "own", 2, tmp_path)
     assert experiment.cells(150) == [Cell(n, 1.0, N) for n in (4, 8) for N in (75, 150)]
-    assert experiment.scheme.center == Recipe().center
+    assert experiment.scheme.center == Options().center
     path.write_text("center = false" + GOOD, encoding="utf-8")
     assert not load_experiment(path).scheme.center
 

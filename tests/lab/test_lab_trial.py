@@ -13,12 +13,12 @@ from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
 from exactfit._support.threads import SERIAL
-from exactfit.construct import Recipe, evidence
+from exactfit.construct import Options, evidence
 from exactfit.construct.construction import assemble
 from exactfit.construct.cover import cover_classes
-from exactfit.construct.distinct import ClassOrder
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import Hyperplanes
+from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.data import data_digest, mean
 from exactfit.exceptions import ParameterError
 from exactfit.lab import Dataset, load_dataset
@@ -76,9 +76,9 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     planes, order = Hyperplanes(weights, biases), ClassOrder.of(y)
     targets = OrderedPoints.of(data).targets
     patterns = sides(X, weights, biases, rows=order.rows)
-    recipe = Recipe(detectors=scheme.detectors)
-    covers = cover_classes(Counts(patterns, SERIAL), order, targets, recipe, draw.order(cell))
-    return assemble(planes, patterns, order, targets, covers, Recipe().s)
+    options = Options(detectors=scheme.detectors)
+    covers = cover_classes(Counts(patterns, SERIAL), order, targets, options, draw.order(cell))
+    return assemble(planes, patterns, order, targets, covers, Options().s)
 
 
 def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
@@ -91,7 +91,7 @@ def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None
     points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or PAPERS, run)
     layers = FirstLayers(points, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
-    return assemble(planes_of(layers, cell), patterns, points.order, points.targets, covers, Recipe().s)
+    return assemble(planes_of(layers, cell), patterns, points.order, points.targets, covers, Options().s)
 
 
 CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]
@@ -117,7 +117,7 @@ def test_the_network_behind_a_cell_of_weights(digits: Dataset) -> None:
     cell, scheme = Cell(100, 0.5, 300), replace(PAPERS, detectors="weighted")
     made, other = build_cell(digits, cell, 3, scheme), by_hand(digits, cell, 3, scheme)
     assert made.network.digest == other.network.digest
-    for name in ("anchors", "witnesses", "support", "shares", "support_starts", "uncovered"):
+    for name in ("anchors", "witnesses", "support", "dual_coef", "support_starts", "uncovered"):
         assert getattr(made.trace, name).tolist() == getattr(other.trace, name).tolist()
     assert made.network.widths[1] < build_cell(digits, cell, 3).network.widths[1]
     with pytest.raises(ParameterError, match="detectors must be one of mask, weighted, got 'heavy'"):
@@ -145,8 +145,8 @@ def test_limits_worked_out_ahead_change_nothing(digits: Dataset, monkeypatch: py
 def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
     cell = Cell(130, 0.7, 1000)
     draw = Draw(moons.digest, PAPERS, 5)
-    recipe = Recipe(max_bias=0.7, center=False, target=1)
-    made = fixed_width(moons.X, moons.y, 130, recipe, random_state=draw.hyperplanes(cell))
+    options = Options(max_bias=0.7, center=False, target=1)
+    made = fixed_width(moons.X, moons.y, 130, options, random_state=draw.hyperplanes(cell))
     planes = planes_of(FirstLayers(OrderedPoints.of(moons), draw, [Cell(500, 0.7, 1000)]), cell)
     assert (made.network.layers[0].weights.values == planes.weights).all()
     assert (made.network.layers[0].bias == planes.biases).all()
@@ -155,8 +155,8 @@ def test_the_first_layer_is_that_of_fixed_width(moons: Dataset) -> None:
 def test_centred_first_layer_is_that_of_fixed_width(digits: Dataset) -> None:
     cell, scheme = Cell(70, 0.7, 200), Scheme(center=True)
     draw = Draw(digits.digest, scheme, 1)
-    recipe = Recipe(max_bias=0.7, center=True)
-    made = fixed_width(digits.X[:200], digits.y[:200], 70, recipe, random_state=draw.hyperplanes(cell))
+    options = Options(max_bias=0.7, center=True)
+    made = fixed_width(digits.X[:200], digits.y[:200], 70, options, random_state=draw.hyperplanes(cell))
     planes = planes_of(FirstLayers(OrderedPoints.of(digits), draw, [cell]), cell)
     assert (made.network.layers[0].bias == planes.biases).all()
 

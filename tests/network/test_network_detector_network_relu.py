@@ -12,7 +12,7 @@ from kernel_inputs import any_float
 
 from exactfit import InterpolatingClassifier, certify
 from exactfit._kernels.signs import settle_ramps
-from exactfit.construct import Recipe, adaptive_width
+from exactfit.construct import Options, adaptive_width
 from exactfit.network import Decoder
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
@@ -74,7 +74,7 @@ def test_certificates_hold_for_answers_and_nothing_else_at_bisected_points(targe
 @pytest.mark.parametrize("problem", ["two moons", "three classes"])
 def test_answers_are_the_exact_ones_whatever_the_size_of_points(problem, scale) -> None:
     X, y = PROBLEMS[problem]()
-    network = adaptive_width(X, y, Recipe(activation="relu", target="all"), random_state=0).network
+    network = adaptive_width(X, y, Options(activation="relu", target="all"), random_state=0).network
     rng = np.random.default_rng(2)
     points = rng.normal(size=(40, X.shape[1])) * scale
     ends = bisected(network.decide, points, X[rng.integers(0, len(X), 40)])

@@ -10,26 +10,26 @@ import scipy.sparse as sp
 from constructors import PROBLEMS
 from sparse_twins import dense_twin, documents
 
-from exactfit import Recipe, adaptive_width, fixed_width
+from exactfit import Options, adaptive_width, fixed_width
 from exactfit.network import Decoder, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU
 from exactfit.network.bits import BitMatrix
 from exactfit.network.detector_network import DetectorNetwork
 
 RECIPES = {
-    "masks": Recipe(hyperplanes="sparse"),
-    "weights": Recipe(hyperplanes="sparse", detectors="weighted", target="all"),
-    "relu": Recipe(hyperplanes="sparse", activation="relu"),
-    "long rows too": Recipe(hyperplanes="sparse", margin="30%"),
-    "float32": Recipe(hyperplanes="sparse", max_features=(2, 6), exact_in="float32"),
+    "masks": Options(hyperplanes="sparse"),
+    "weights": Options(hyperplanes="sparse", detectors="weighted", target="all"),
+    "relu": Options(hyperplanes="sparse", activation="relu"),
+    "long rows too": Options(hyperplanes="sparse", margin="30%"),
+    "float32": Options(hyperplanes="sparse", max_features=(2, 6), exact_in="float32"),
 }
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("options", RECIPES)
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid"])
-def test_everything_is_as_the_dense_twin_says(problem, recipe):
+def test_everything_is_as_the_dense_twin_says(problem, options):
     X, y = PROBLEMS[problem]()
-    network = adaptive_width(X, y, RECIPES[recipe], 0).network
+    network = adaptive_width(X, y, RECIPES[options], 0).network
     twin = dense_twin(network)
     points = np.concatenate([X, np.random.default_rng(0).normal(size=(700, X.shape[1]))])
     found, other = DetectorNetwork.of(network), DetectorNetwork.of(twin)
@@ -58,7 +58,7 @@ def test_close_sums_of_relu_are_decided_exactly():
 
 def test_features_that_no_hyperplane_looks_at_are_not_read():
     X, y = documents(60, 5000)
-    network = fixed_width(X, y, 100, Recipe(hyperplanes="sparse", activation="relu"), 0).network
+    network = fixed_width(X, y, 100, Options(hyperplanes="sparse", activation="relu"), 0).network
     narrow, columns = DetectorNetwork.of(network).narrow
     assert len(columns) == narrow.normals.shape[1] <= 400
     dense = X.toarray()
@@ -72,7 +72,7 @@ def test_features_that_no_hyperplane_looks_at_are_not_read():
 @pytest.mark.parametrize("activation", ["threshold", "relu"])
 def test_answers_about_text_take_little_memory(activation):
     X, y = documents(600, 100_000)
-    network = fixed_width(X[:90], y[:90], 200, Recipe(hyperplanes="sparse", activation=activation), 0).network
+    network = fixed_width(X[:90], y[:90], 200, Options(hyperplanes="sparse", activation=activation), 0).network
     DetectorNetwork.of(network).class_slack(X[:600])
     tracemalloc.start()
     slack = DetectorNetwork.of(network).class_slack(X)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems, seeds
 
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Options, fixed_width
 from exactfit.network import detector_network
 from exactfit.network.detector_network import LOWEST, NEAREST, NO_DETECTOR, DetectorNetwork
 
@@ -44,7 +44,7 @@ def told(found):
 @given(problems(), st.integers(1, 70), seeds)
 def test_it_is_what_a_loop_finds(options, problem, width, seed):
     X, y = problem
-    recipe = Recipe(conflicts="majority", **options)
+    recipe = Options(conflicts="majority", **options)
     network = fixed_width(X, y, width, recipe, seed).network
     points = np.concatenate([np.asarray(X, dtype=np.float64), np.asarray(X, dtype=np.float64)[::-1] / 3])
     assert list(told(DetectorNetwork.of(network).responses(points))) == list(slow(network, points))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactfit.construct import Recipe, fixed_width
+from exactfit.construct import Options, fixed_width
 from exactfit.network.detector_network import side_by_side
 
 
 def some_networks(count: int, detectors: str, seed: int = 0):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
-    recipe = Recipe(detectors=detectors)
-    return X, [fixed_width(X, y, 20 + 7 * k, recipe, random_state=seed + k).network for k in range(count)]
+    options = Options(detectors=detectors)
+    return X, [fixed_width(X, y, 20 + 7 * k, options, random_state=seed + k).network for k in range(count)]
 
 
 @pytest.mark.parametrize("detectors", ["mask", "weighted"])

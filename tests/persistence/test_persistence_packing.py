@@ -144,7 +144,7 @@ def test_a_layer_of_images_takes_few_bytes(tmp_path: Path) -> None:
     )
     some = rng.integers(0, 60_000, m)
     trace = Trace(some, some, some, owners, support=rng.integers(0, 60_000, 2000 * m),
-                  shares=rng.integers(-128, 127, 2000 * m), support_starts=2000 * np.arange(m + 1))  # fmt: skip
+                  dual_coef=rng.integers(-128, 127, 2000 * m), support_starts=2000 * np.arange(m + 1))  # fmt: skip
     made = Construction(Network(layers, Decoder("one_hot", tuple(range(10)))), Outcome.INTERPOLATES, trace)
     save(made, tmp_path / "m")
     assert (tmp_path / "m").stat().st_size <= 400 * 1024

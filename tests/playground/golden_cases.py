@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactfit.construct import Construction, Recipe, adaptive_width, fixed_width
+from exactfit.construct import Construction, Options, adaptive_width, fixed_width
 from exactfit.construct.hyperplanes import ORDER, stream
 from exactfit.network import Masks, Sparse
 
@@ -32,20 +32,20 @@ def network_of(made: Construction, X: np.ndarray) -> dict[str, Any]:
         "coverage": trace.coverage.tolist(),
         "labels": trace.detector_classes.tolist(),
         "support": [trace.support[a:b].tolist() for a, b in pairwise(starts)],
-        "shares": [trace.shares[a:b].tolist() for a, b in pairwise(starts)],
+        "shares": [trace.dual_coef[a:b].tolist() for a, b in pairwise(starts)],
         "uncovered": trace.uncovered.tolist(),
-        "narrow": trace.narrow.tolist(),
+        "narrow": trace.without_margin.tolist(),
         "outcome": made.outcome.value,
         "answers": made.network.decide(X).tolist(),
     }
 
 
-def case(name: str, X: Any, y: Any, planes: Any, recipe: Recipe, seed: int) -> Case:
+def case(name: str, X: Any, y: Any, planes: Any, recipe: Options, seed: int) -> Case:
     """A case for Algorithm 2 with given hyperplanes, in a random order."""
     X, y = np.asarray(X, float), np.asarray(y, int)
     weights, biases = np.asarray(planes[0], float), np.asarray(planes[1], float)
     order = np.random.default_rng(seed).permutation(len(y))
-    made = fixed_width(X, y, recipe=recipe, hyperplanes=(weights, biases), order=order)
+    made = fixed_width(X, y, options=recipe, hyperplanes=(weights, biases), order=order)
     return {
         "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order.tolist(),
         "planes": np.column_stack([weights, biases]).tolist(),
@@ -70,7 +70,7 @@ def order_of(y: np.ndarray, seed: int) -> list[int]:
     return order
 
 
-def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
+def adaptive_case(name: str, X: Any, y: Any, recipe: Options, seed: int) -> Case:
     """A case for Algorithm 1: the page gets the hyperplanes that were drawn, and has to stop where Python did."""
     X, y = np.asarray(X, float), np.asarray(y, int)
     made = adaptive_width(X, y, recipe, seed)
@@ -82,11 +82,11 @@ def adaptive_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
     }  # fmt: skip
 
 
-def sparse_case(name: str, X: Any, y: Any, recipe: Recipe, seed: int) -> Case:
+def sparse_case(name: str, X: Any, y: Any, recipe: Options, seed: int) -> Case:
     """A case in which the page draws the hyperplanes itself, from Python's seed, with either algorithm."""
     X, y = np.asarray(X, float), np.asarray(y, int)
     build = adaptive_width if recipe.is_adaptive else fixed_width
-    made = build(X, y, recipe=recipe, random_state=seed)
+    made = build(X, y, options=recipe, random_state=seed)
     return {
         "name": name, "points": X.tolist(), "labels": y.tolist(), "order": order_of(y, seed),
         "adaptive": recipe.is_adaptive, "width": recipe.width, "seed": seed, "maxFeatures": recipe.max_features,
@@ -132,12 +132,12 @@ def clouds(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarr
     yield "alternating line", X, np.arange(n) % min(classes, n), draw_planes(rng, width, 1.0)
 
 
-def recipes(rng: np.random.Generator) -> Iterator[tuple[str, Recipe]]:
-    yield "mask", Recipe()
-    yield "weighted", Recipe(detectors="weighted")
+def recipes(rng: np.random.Generator) -> Iterator[tuple[str, Options]]:
+    yield "mask", Options()
+    yield "weighted", Options(detectors="weighted")
     share = f"{float(rng.integers(1, 90))}%"
-    yield "margin", Recipe(margin=share)
-    yield "weighted margin", Recipe(detectors="weighted", margin=share)
+    yield "margin", Options(margin=share)
+    yield "weighted margin", Options(detectors="weighted", margin=share)
 
 
 def larger(rng: np.random.Generator) -> Iterator[Case]:
@@ -148,12 +148,12 @@ def larger(rng: np.random.Generator) -> Iterator[Case]:
         flips = rng.integers(0, n, n // 50)
         y[flips] = (y[flips] + 1) % classes
         planes = draw_planes(rng, width, 1.5)
-        for name, recipe in (("mask", Recipe()), ("weighted", Recipe(detectors="weighted"))):
+        for name, recipe in (("mask", Options()), ("weighted", Options(detectors="weighted"))):
             yield case(f"{n} points, {width} hyperplanes, {name}", X, y, planes, recipe, n)
     turn = np.linspace(0.5, 3.5, 150)[:, None] * math.pi
     arm = np.column_stack([turn * np.cos(turn), turn * np.sin(turn)]) / 12
     X, y = np.concatenate([arm, -arm]), np.repeat([0, 1], 150)
-    for recipe in (Recipe(detectors="weighted"), Recipe(detectors="weighted", margin="20%")):
+    for recipe in (Options(detectors="weighted"), Options(detectors="weighted", margin="20%")):
         yield case("spirals", X, y, draw_planes(rng, 120, 1.0), recipe, 3)
 
 
@@ -162,11 +162,11 @@ def adaptive(rng: np.random.Generator) -> Iterator[Case]:
         n = int(rng.integers(3, 40))
         X, y = without_conflicts(rng.integers(-5, 6, (n, 2)) / 4, rng.integers(0, 2 + seed % 3, n))
         law = ("gaussian", "bisector")[seed % 2]
-        recipe = Recipe(hyperplanes=law, detectors=("mask", "weighted")[seed % 2])
+        recipe = Options(hyperplanes=law, detectors=("mask", "weighted")[seed % 2])
         yield adaptive_case(f"adaptive, {law}", X, y, recipe, seed)
     close = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5], [1.0, np.nextafter(0.5, 0.0)], [0.3, 0.2], [0.1, 0.9]])
     for seed in range(3):
-        yield adaptive_case("adaptive, with cuts", close, np.array([0, 1, 1, 0, 1]), Recipe(), seed)
+        yield adaptive_case("adaptive, with cuts", close, np.array([0, 1, 1, 0, 1]), Options(), seed)
 
 
 def tables(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -190,14 +190,14 @@ def sparse(rng: np.random.Generator) -> Iterator[Case]:
             detectors, features = ("mask", "weighted")[turn % 2], (1, 2, 4)[turn % 3]
             given = {"hyperplanes": "sparse", "detectors": detectors, "max_features": features}
             width = int(rng.integers(1, 200))
-            yield sparse_case(f"sparse, {kind}, {turn}", X, y, Recipe(width, **given), turn)
-            yield sparse_case(f"sparse, adaptive, {kind}, {turn}", X, y, Recipe(**given), turn)
+            yield sparse_case(f"sparse, {kind}, {turn}", X, y, Options(width, **given), turn)
+            yield sparse_case(f"sparse, adaptive, {kind}, {turn}", X, y, Options(**given), turn)
             if kind in ("plain", "raw scales", "grid"):
-                share = Recipe(width, margin=f"{float(rng.integers(1, 90))}%", **given)
+                share = Options(width, margin=f"{float(rng.integers(1, 90))}%", **given)
                 yield sparse_case(f"sparse, margin, {kind}, {turn}", X, y, share, turn)
     X = np.round(1000 * rng.uniform(-1, 1, (1500, 2)))
     y = (np.floor(X / 700).astype(int).sum(axis=1) % 2).astype(int)
-    yield sparse_case("sparse, spread of some rows", X, y, Recipe(300, hyperplanes="sparse", detectors="weighted"), 9)
+    yield sparse_case("sparse, spread of some rows", X, y, Options(300, hyperplanes="sparse", detectors="weighted"), 9)
 
 
 def all_cases(seed: int, rounds: int = 12) -> list[Case]:

@@ -74,7 +74,7 @@ def test_the_lines_of_python_build_the_same_network(
     assert made.trace.anchors.tolist() == page["anchors"]
     assert made.trace.witnesses.tolist() == page["witnesses"]
     assert made.trace.uncovered.tolist() == page["uncovered"]
-    assert made.trace.narrow.tolist() == page["narrow"]
+    assert made.trace.without_margin.tolist() == page["narrow"]
     assert made.outcome.value == page["outcome"]
     assert page["outcome"] in capsys.readouterr().out
 

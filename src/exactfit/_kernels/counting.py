@@ -6,12 +6,12 @@ columns, never cut: only then does it know that they are contiguous.
 
 Weighted detectors are a kernel machine over packed patterns, in integers only: two patterns are as similar as they
 have bits in common, on or off, agree(a, b) = n - Hamming(a, b).
-A half-space of the cube is f(x) = sum_k shares[k] * agree(x, x_k), linear in the bits of x: with
-``sums[j]`` the shares of those points that have bit j on, it is found from the set bits of x alone,
+A half-space of the cube is f(x) = sum_k dual_coef[k] * agree(x, x_k), linear in the bits of x: with
+``sums[j]`` the coefficients of those points that have bit j on, it is found from the set bits of x alone,
 
     f(x) = 2 * sum over set bits j of sums[j]  -  total * ones(x)  -  spread  +  n * total,
 
-where ``total`` sums the shares and ``spread`` sums shares times set bits. So one coordinate step costs
+where ``total`` sums the coefficients and ``spread`` sums coefficients times set bits. So one coordinate step costs
 O(n) whatever the number of points, and nothing is ever rounded: results do not depend on the
 order of sums, and the compiler is free to use whole vectors.
 """
@@ -243,7 +243,7 @@ def add_to_set(sums, row, amount):
 
 
 @compiled
-def descend(rows, ones, caps, shares, visit, sums, totals, effort):
+def descend(rows, ones, caps, dual_coef, visit, sums, totals, effort):
     """Dual coordinate descent for the widest margin between target (caps > 0) and rest (caps < 0).
 
     Point i wants caps[i] * f(x_i) > 0 with |f(x_i)| >= goal; its share lies between 0 and caps[i]. A step
@@ -259,7 +259,7 @@ def descend(rows, ones, caps, shares, visit, sums, totals, effort):
         largest, kept = np.int64(0), 0
         for t in range(left):
             i = visit[t]
-            cap, old = caps[i], shares[i]
+            cap, old = caps[i], dual_coef[i]
             f = 2 * sum_set(sums, rows[i]) - total * ones[i] - spread + n * total
             if cap > 0:
                 step = (goal - f) // n
@@ -273,7 +273,7 @@ def descend(rows, ones, caps, shares, visit, sums, totals, effort):
             kept += 1
             if new != old:
                 step = new - old
-                shares[i] = new
+                dual_coef[i] = new
                 add_to_set(sums, rows[i], step)
                 total += step
                 spread += step * ones[i]

@@ -133,37 +133,37 @@ def gather_masks(words, columns, n_bits, out):
 
 
 @compiled
-def take_turns(heights, limits, places, worth, claimed, highest):
+def take_turns(masked_counts, limits, places, remaining, claimed, highest):
     """Let candidates claim points one after the other (Algorithm 2, lines 6-8).
 
-    ``worth`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
+    ``remaining`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
     place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose
     height is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
-    greatest height among them. ``heights`` has a row for every candidate with a positive limit.
+    greatest height among them. ``masked_counts`` has a row for every candidate with a positive limit.
     """
     next_row = 0
     for k in range(places.shape[0]):
         if limits[k] > 0:
-            row = heights[next_row]
+            row = masked_counts[next_row]
             next_row += 1
         claimed[k] = -1
-        if worth[places[k]] == 0:
+        if remaining[places[k]] == 0:
             continue
         claimed[k] = 0
         if limits[k] > 0:
             highest[k] = row[places[k]]
             for c in range(row.shape[0]):
-                if worth[c] > 0 and row[c] < limits[k]:
-                    claimed[k] += worth[c]
-                    worth[c] = 0
+                if remaining[c] > 0 and row[c] < limits[k]:
+                    claimed[k] += remaining[c]
+                    remaining[c] = 0
                     highest[k] = max(highest[k], row[c])
 
 
 @compiled
-def cover_in_turn(words, highest, n_bits, target, rest, order, worth, chosen):
+def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen):
     """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected.
 
-    ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``worth`` is how many
+    ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``remaining`` is how many
     points a target column stands for, zero once it is claimed.
     ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
     detector: anchor, limit, witness, and how many points it claims.
@@ -174,23 +174,23 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, worth, chosen):
     lowest, where = np.empty(1, np.int64), np.empty(1, np.int64)
     counts = np.zeros(COLUMN_TILE, np.int64)
     for k in range(order.shape[0]):
-        if worth[order[k] - start] == 0:
+        if remaining[order[k] - start] == 0:
             continue
         gather_masks(highest, order[k : k + 1], n_bits, masks)
         lowest[0] = MOST
         for piece in range(rest.shape[0]):
             lowest_counts(words, rest[piece, 0], rest[piece, 1], masks, lowest, where)
         if lowest[0] == 0:
-            rejected += worth[order[k] - start]
+            rejected += remaining[order[k] - start]
             continue
         claimed = 0
         for low in range(start, stop, COLUMN_TILE):
             high = min(low + COLUMN_TILE, stop)
             count_words(highest, 0, words.shape[0], low, high, masks[0], counts)
             for c in range(high - low):
-                if worth[low - start + c] > 0 and counts[c] < lowest[0]:
-                    claimed += worth[low - start + c]
-                    worth[low - start + c] = 0
+                if remaining[low - start + c] > 0 and counts[c] < lowest[0]:
+                    claimed += remaining[low - start + c]
+                    remaining[low - start + c] = 0
         chosen[accepted, 0], chosen[accepted, 1] = order[k], lowest[0]
         chosen[accepted, 2], chosen[accepted, 3] = where[0], claimed
         accepted += 1

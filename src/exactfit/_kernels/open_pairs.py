@@ -1,4 +1,4 @@
-"""Which ordered pairs of patterns are still open, and what rescue cuts close them.
+"""Which ordered pairs of patterns are still open, and what fallback cuts close them.
 
 A pair (a, b) of patterns is *open* when no bit is off in a and on in b, that is
 when ``b & ~a`` is zero in every word. The scans run over b, tile by tile.

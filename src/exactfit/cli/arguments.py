@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import ParameterError
-from ..options import ACCURATE, PAPER, Options, Shell
+from ..options import ACCURATE, PAPER, SHELL, Options
 from .output import notify, show_progress
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def option(told: str, *flags: str, **settings: Any) -> Any:
 
 def record_option(name: str, **settings: Any) -> Any:
     """An option of the constructions, as their record tells it."""
-    shell: Shell = Options.__dataclass_fields__[name].metadata["shell"]
+    shell = SHELL[name]
     return option(shell.help, *shell.flags, **{**shell.settings, **settings})
 
 
@@ -293,26 +293,23 @@ def _argument(one: Field[Any]) -> tuple[str, Any, Any]:
 
     A default that a preset changes is None here, and only shown.
     """
-    kind, default = _shell(one).kind, ACCURATE.get(one.name, one.default)
+    kind, default = SHELL[one.name].kind, ACCURATE.get(one.name, one.default)
     if one.name not in PAPER:
         return _name(one), Annotated[kind, record_option(one.name)], default
     shown = one.name if default is True else f"{default:g}" if default == 0 else default
     return _name(one), Annotated[kind | None, record_option(one.name, show_default=shown)], None
 
 
-def _shell(one: Field[Any]) -> Shell:
-    found: Shell = one.metadata["shell"]
-    return found
-
-
 def _name(one: Field[Any]) -> str:
     """What an option is called on the command line, as a name in Python."""
-    flags = _shell(one).flags
+    flags = SHELL[one.name].flags
     return flags[0].strip("-").replace("-", "_") if flags else one.name
 
 
 _Arguments: Any = make_dataclass(
-    "_Arguments", [("preset", Preset, "accurate"), *map(_argument, fields(Options)), ("seed", Seed, None)], frozen=True
+    "_Arguments",
+    [("preset", Preset, "accurate"), *map(_argument, fields(Options)), ("seed", Seed, None)],
+    frozen=True,
 )
 
 
@@ -323,16 +320,19 @@ class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
         """The estimator with these options."""
         from ..estimators import InterpolatingClassifier
 
-        presets = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
+        presets: dict[str, Any] = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
         if self.preset not in presets:
             raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
         given = {one.name: self._value(one, labels) for one in fields(Options)}
         given |= {"random_state": self.seed, "verbose": int(show_progress())}
-        return presets[self.preset](**{name: value for name, value in given.items() if value is not None})
+        made: InterpolatingClassifier = presets[self.preset](
+            **{name: value for name, value in given.items() if value is not None}
+        )
+        return made
 
     def _value(self, one: Field[Any], labels: NDArray[Any]) -> Any:
         """An option as the estimator takes it."""
-        given, shell = getattr(self, _name(one)), _shell(one)
+        given, shell = getattr(self, _name(one)), SHELL[one.name]
         if one.name == "target":
             return as_label(given, labels)
         if one.name == "image_shape":
@@ -352,7 +352,8 @@ def estimator_flags(options: Mapping[str, Any]) -> list[str]:
 
     # No text stands for the target None, which is the paper's.
     preset = "paper" if options.get("target", "all") is None else "accurate"
-    base = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}[preset]().get_params()
+    presets: dict[str, Any] = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
+    base = presets[preset]().get_params()
     values = InterpolatingClassifier(**options).get_params()
     flags = [*_flags("preset", preset, "accurate"), *_flags("seed", values["random_state"], None)]
     return flags + [flag for one in fields(Options) for flag in _flags(_name(one), values[one.name], base[one.name])]

@@ -16,7 +16,7 @@ import typer
 from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
-from ..options import Options
+from ..options import SHELL
 from . import lab_commands as lab
 from . import mistake_commands as mistakes
 from . import model_commands as models
@@ -51,7 +51,7 @@ TRIALS: dict[Callable[..., None], str] = {
 }
 # Words that options and arguments of a name take, for shells to offer; what checks them is the library.
 CHOICES: dict[str, tuple[str, ...]] = {
-    **{one.name: one.metadata["shell"].words for one in fields(Options)},
+    **{name: shell.words for name, shell in SHELL.items()},
     "arithmetic": ("exact", "float64", "float32"),
     "backend": ("processes", "threads", "dask"),
     "date_part": ("year", "month", "day", "weekday", "hour", "minute"),

@@ -8,6 +8,5 @@ the network together in ``construction``.
 from ..options import Options
 from .build import adaptive_width, fixed_width
 from .construction import Construction, Trace
-from .recipe import Recipe
 
-__all__ = ["Construction", "Options", "Recipe", "Trace", "adaptive_width", "fixed_width"]
+__all__ = ["Construction", "Options", "Trace", "adaptive_width", "fixed_width"]

@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._support.threads import Threads, Work
-from ..data import Codes, Matrix, PartedPoints
+from ..data import ChunkedPoints, Codes, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
 from ..network.bits import BitMatrix
+from ..options import Options
 from .construction import Construction, assemble
 from .cover import cover_classes, cover_distinct, gather_evidence
-from .distinct import ClassOrder, Cover, Distinct, candidates_of
 from .evidence import Counts
-from .hyperplanes import Given, Hyperplanes, Law, Source, law_of, stream
+from .fallback_cuts import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
+from .hyperplanes import FixedFirstLayer, Hyperplanes, HyperplaneSampler, Source, make_sampler, stream
+from .memory import Widths
 from .patterns import FORMATS, Line, Patterns, SurePairs, are_exact, patterns_of
-from .recipe import Recipe, Widths
-from .rescue import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
 from .separation import OpenPairs
+from .unique_patterns import ClassOrder, Cover, UniquePatterns, candidates_of
 from .values import Values
 
 BLOCKS_AT_ONCE = 8  # that wait for rows of points in parts: more would not make the way to them shorter
@@ -40,43 +41,47 @@ class Setup:
     X: Matrix
     y: Codes
     targets: tuple[int, ...]
-    options: Recipe
+    options: Options
     order: ClassOrder
     widths: Widths
-    law: Law | None  # None: the hyperplanes are given
+    sampler: HyperplaneSampler | None  # None: the hyperplanes are given
 
     @classmethod
-    def of(cls, X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, given: Given | None = None) -> Setup:
-        """Look at the points as far as options and law of hyperplanes ask for it."""
-        law = None if given and given.planes else law_of(X, y, targets, options)
-        return cls(X, y, targets, options, ClassOrder.of(y), Widths.of(X, options), law)
+    def of(
+        cls, X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, given: FixedFirstLayer | None = None
+    ) -> Setup:
+        """Look at the points as far as options and sampler of hyperplanes ask for it."""
+        sampler = None if given and given.planes else make_sampler(X, y, targets, options)
+        return cls(X, y, targets, options, ClassOrder.of(y), Widths.of(X, options), sampler)
 
     def source(self, root: np.random.SeedSequence) -> Source:
         """The supply of hyperplanes that the options ask for."""
-        assert self.law is not None
-        waits = isinstance(self.X, PartedPoints) and self.options.hyperplanes != "gaussian"
-        return Source(root, self.law, self.options.exact_in, BLOCKS_AT_ONCE if waits else 1)
+        assert self.sampler is not None
+        waits = isinstance(self.X, ChunkedPoints) and self.options.hyperplanes != "gaussian"
+        return Source(root, self.sampler, self.options.exact_in, BLOCKS_AT_ONCE if waits else 1)
 
     @property
-    def goes_by_parts(self) -> bool:
+    def is_chunked(self) -> bool:
         """Whether points lie in parts, and the options ask for nothing that needs them in one place."""
-        return isinstance(self.X, PartedPoints) and not self.options.has_open_bits
+        return isinstance(self.X, ChunkedPoints) and not self.options.has_open_bits
 
 
-def algorithm_2(setup: Setup, root: np.random.SeedSequence, work: Work, given: Given | None = None) -> Construction:
+def algorithm_2(
+    setup: Setup, root: np.random.SeedSequence, work: Work, given: FixedFirstLayer | None = None
+) -> Construction:
     """Draw ``options.width`` hyperplanes, if they are not given, and cover each target class as far as they allow."""
     X, targets, options, order = setup.X, setup.targets, setup.options, setup.order
-    given = given or Given()
+    given = given or FixedFirstLayer()
     planes = given.planes or setup.source(root).first(setup.widths.largest)  # line 1
-    turns = root if given.order is None else given.order
-    if setup.goes_by_parts:
-        candidates = candidates_of(order, targets, turns)
-        distinct = X.distinct(planes, order, candidates, work.threads)
-        covers = cover_distinct(distinct, options, work.progress)
-        return assemble(planes, distinct, order, targets, covers, options.s)
+    candidate_order = root if given.order is None else given.order
+    if setup.is_chunked:
+        candidates = candidates_of(order, targets, candidate_order)
+        unique = X.unique_patterns(planes, order, candidates, work.threads)
+        covers = cover_distinct(unique, options, work.progress)
+        return assemble(planes, unique, order, targets, covers, options.s)
     patterns = patterns_of(X, planes, options, work.threads, order.rows)
     evidence = gather_evidence(X, order, planes, patterns, options, work.threads)
-    covers = cover_classes(evidence, order, targets, options, turns, work.progress)  # lines 2-10
+    covers = cover_classes(evidence, order, targets, options, candidate_order, work.progress)  # lines 2-10
     masked = patterns.maybe
     if options.has_margin and any(len(cover.uncovered) for cover in covers):
         still = patterns_of(X, planes, replace(options, margin=0.0), work.threads, order.rows).maybe
@@ -100,7 +105,7 @@ def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Work) -> Const
     layer.separate(setup.source(root))  # lines 1-8
     covers, patterns = _cover(layer, root)  # lines 9-14
     return assemble(
-        layer.planes, patterns, setup.order, setup.targets, covers, setup.options.s, layer.n_rescued
+        layer.planes, patterns, setup.order, setup.targets, covers, setup.options.s, layer.n_fallback_cuts
     )  # lines 15-16
 
 
@@ -112,7 +117,7 @@ class GrowingLayer:
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes
         self.lines: list[Line]  # points in row order; no bit beyond the hyperplanes is ever looked at
-        self.n_rescued = 0
+        self.n_fallback_cuts = 0
 
     def separate(self, source: Source) -> None:
         """Algorithm 1, lines 3-7: draw until nothing is open and the width is large enough."""
@@ -125,7 +130,7 @@ class GrowingLayer:
             self._bisect(blocks, lines, pairs, stream(source.root, BISECTORS))
         self._keep(blocks, lines, pairs)
         if self.options.has_margin:
-            self.n_rescued = max(0, self.planes.count - n_drawn)
+            self.n_fallback_cuts = max(0, self.planes.count - n_drawn)
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
 
@@ -138,7 +143,7 @@ class GrowingLayer:
             n = WORD_BITS * len(lines)
             if n >= self.widths.largest:
                 self._refuse(n, pairs)
-            if self.options.rescue and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
+            if self.options.fallback_cuts and stall.due(n) and stall.stalled(n, pairs.n_point_pairs()):
                 break
             block, line = take()
             blocks.append(block)
@@ -212,7 +217,7 @@ class GrowingLayer:
             if self.options.s.is_threshold:
                 remedy = f"scale the data so that {self.options.exact_in} holds them, or use exact_in=None"
             raise NoGapError(f"points lie too close for their size: a cut overflows: {remedy}")
-        self.n_rescued += added.count
+        self.n_fallback_cuts += added.count
         self._add(added)
 
     def _add(self, planes: Hyperplanes) -> None:
@@ -252,7 +257,7 @@ class GrowingLayer:
         raise WidthLimitError(
             f"with {n} hyperplanes, max_width={self.widths.largest}{reason} leaves no room, and {state}. "
             f"{'Raise max_width' if self.widths.asked else 'Use a fixed width, which may miss points'}, "
-            "use rescue=True, or scale features so that different labels lie further apart."
+            "use fallback_cuts=True, or scale features so that different labels lie further apart."
         )
 
 
@@ -276,7 +281,7 @@ class Batches:
         return self.ready.pop()
 
 
-def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], BitMatrix | Distinct]:
+def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cover], BitMatrix | UniquePatterns]:
     """Lines 9-14, and the patterns in class order that they go by.
 
     Where rounding leaves a point without a gap, cuts widen it and the cover is made anew.
@@ -285,19 +290,19 @@ def _cover(layer: GrowingLayer, root: np.random.SeedSequence) -> tuple[list[Cove
     if options.is_weighted and are_exact(layer.lines):
         lines = [line for line, _ in layer.lines]
         candidates = candidates_of(order, targets, root)
-        distinct = Distinct.of_lines(lines, layer.planes.count, order, candidates, layer.threads)
-        return cover_distinct(distinct, options, layer.progress), distinct
+        unique = UniquePatterns.of_lines(lines, layer.planes.count, order, candidates, layer.threads)
+        return cover_distinct(unique, options, layer.progress), unique
     for _ in range(GAP_ROUNDS):
         patterns = layer.patterns(order.rows)
         evidence = gather_evidence(layer.X, order, layer.planes, patterns, options, layer.threads)
         covers = cover_classes(evidence, order, targets, options, root, layer.progress)
         if not any(len(cover.uncovered) for cover in covers):
             return covers, patterns.maybe
-        if not options.rescue or not isinstance(evidence, Values):
+        if not options.fallback_cuts or not isinstance(evidence, Values):
             break
         layer.add_cuts(_gap_cuts(layer.X, order, targets, evidence, covers))
     rows = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])[:10]
-    remedy = 'use activation="threshold", which is exact, rescue=True, or scale the data'
+    remedy = 'use activation="threshold", which is exact, fallback_cuts=True, or scale the data'
     if options.exact_in is not None:
         remedy = (
             f"scale the data up, so that labels differ by more than {options.exact_in} rounds, or use exact_in=None"

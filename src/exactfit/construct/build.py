@@ -16,22 +16,21 @@ from ..exceptions import DataError, ParameterError
 from ..options import Options
 from ..outcome import Outcome
 from .algorithms import Setup, algorithm_1, algorithm_2
+from .chunked import algorithm_1_on_chunks
 from .construction import Construction, Trace
-from .hyperplanes import Given
+from .fallback_cuts import margin_of
+from .hyperplanes import FixedFirstLayer
 from .importances import importances
 from .noise import points_to_give_up
-from .parted import algorithm_1_by_parts
 from .patterns import rounded
-from .recipe import Recipe, recipe_of
-from .rescue import margin_of
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
-ROW_NAMES = ("anchors", "witnesses", "uncovered", "support", "narrow")
+ROW_NAMES = ("anchors", "witnesses", "uncovered", "support", "without_margin")
 
 
 def adaptive_width(
-    X: Any, y: Any, recipe: Recipe | None = None, random_state: Any = None, *, progress: Progress = silent
+    X: Any, y: Any, options: Options | None = None, random_state: Any = None, *, progress: Progress = silent
 ) -> Construction:
     """Build a network that interpolates, with as many hyperplanes as that takes (Algorithm 1).
 
@@ -40,7 +39,7 @@ def adaptive_width(
     X : array, sparse matrix or frame, shape (n_points, d)
     y : array of int, shape (n_points,)
         Class codes 0..K-1.
-    recipe : Recipe, optional
+    options : Options, optional
         Without a number as its ``width``, which is found here.
     random_state : int, RandomState, Generator, SeedSequence or None
     progress : callable
@@ -67,17 +66,17 @@ def adaptive_width(
     >>> made.outcome.interpolates
     True
     """
-    options = recipe or Recipe()
+    options = options or Options()
     if not options.is_adaptive:
         raise ParameterError(
-            f"adaptive_width finds the width, got a recipe with width={options.width}: leave it out, bound the width "
+            f"adaptive_width finds the width, got width={options.width}: leave it out, bound the width "
             "by min_width and max_width, or use fixed_width"
         )
     return build(Labelled.of_codes(X, y), options, random_state, progress)
 
 
 def fixed_width(
-    X: Any, y: Any, width: int | None = None, recipe: Recipe | None = None, random_state: Any = None, *,
+    X: Any, y: Any, width: int | None = None, options: Options | None = None, random_state: Any = None, *,
     hyperplanes: Any = None, order: Any = None, progress: Progress = silent,
 ) -> Construction:  # fmt: skip
     """Build a network with exactly ``width`` hyperplanes (Algorithm 2); it may miss points.
@@ -88,8 +87,8 @@ def fixed_width(
     y : array of int, shape (n_points,)
         Class codes 0..K-1.
     width : int, optional
-        How many hyperplanes to draw, by default the recipe's; of given ones, how many they are.
-    recipe : Recipe, optional
+        How many hyperplanes to draw, by default that of the options; of given ones, how many they are.
+    options : Options, optional
         All other options.
     random_state : int, RandomState, Generator, SeedSequence or None
     hyperplanes : tuple (weights, biases), optional
@@ -120,51 +119,54 @@ def fixed_width(
     >>> made.outcome.interpolates, made.network.widths, made.trace.anchors
     (True, (2, 1, 1), array([3]))
     """
-    given = Given.of(hyperplanes, order)
-    own, recipe = None if given.planes is None else given.planes.count, recipe or Recipe()
-    width = recipe.width if width is None and not isinstance(recipe.width, str) else width
+    given = FixedFirstLayer.of(hyperplanes, order)
+    own, options = None if given.planes is None else given.planes.count, options or Options()
+    width = options.width if width is None and not isinstance(options.width, str) else width
     if own is None and width is None:
-        raise ParameterError("width must be a whole number >= 1: pass it, or a recipe with one, or use adaptive_width")
+        raise ParameterError("width must be a whole number >= 1: pass it, or options with one, or use adaptive_width")
     if own is not None and width is not None and width != own:
         raise ParameterError(f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out")
-    options = replace(recipe, width=check_whole("width", own if width is None else width, at_least=1))
+    options = replace(options, width=check_whole("width", own if width is None else width, at_least=1))
     data = Labelled.of_codes(X, y)
     given.refuse_misfits(data, options)
     return build(data, options, random_state, progress, given)
 
 
 def build(
-    data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent, given: Given | None = None
+    data: Labelled,
+    options: Options,
+    random_state: Any = None,
+    progress: Progress = silent,
+    given: FixedFirstLayer | None = None,
 ) -> Construction:
     """The network for labelled points, whichever algorithm the options ask for.
 
     Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
     rows of ``data``, also where points were left out.
     """
-    recipe = recipe_of(options)
     root = seed_sequence(random_state)
-    whole = data if recipe.exact_in is None else replace(data, X=rounded(data.X, recipe.exact_in))
-    with Threads(recipe.n_jobs) as threads:
+    whole = data if options.exact_in is None else replace(data, X=rounded(data.X, options.exact_in))
+    with Threads(options.n_jobs) as threads:
         work = Work(threads, progress)
-        out = points_to_give_up(whole.X, whole.codes, recipe.noise, root, work) if recipe.noise else NOBODY
+        out = points_to_give_up(whole.X, whole.codes, options.noise, root, work) if options.noise else NOBODY
         part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
-        kept = resolve_conflicts(part.X, part.codes, recipe.conflicts, recipe.exact_in)
-        if recipe.has_margin:
-            recipe = replace(recipe, margin=margin_of(recipe, part.X, kept, out, work))
-        made = _over_present_classes(replace(part, codes=kept), recipe, root, work, given)
-        made = _with_margin(made, part.X, kept, recipe) if recipe.has_margin else made
+        kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
+        if options.has_margin:
+            options = replace(options, margin=margin_of(options, part.X, kept, out, work))
+        made = _over_present_classes(replace(part, codes=kept), options, root, work, given)
+        made = _with_margin(made, part.X, kept, options) if options.has_margin else made
     lost = np.flatnonzero(kept != part.codes)
-    wrong = _errors(made, lost, recipe.exact_in)
+    wrong = _errors(made, lost, options.exact_in)
     overruled = np.intersect1d(wrong, lost)
     made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
     if len(overruled) and not len(made.trace.uncovered):
         made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
-    made = _with_given_up(made, whole, out, recipe) if len(out) else made
+    made = _with_given_up(made, whole, out, options) if len(out) else made
     return replace(made, trace=replace(made.trace, **importances(made.network, whole.X)))
 
 
 def _over_present_classes(
-    data: Labelled, options: Recipe, root: np.random.SeedSequence, work: Work, given: Given | None
+    data: Labelled, options: Options, root: np.random.SeedSequence, work: Work, given: FixedFirstLayer | None
 ) -> Construction:
     """The network for the classes that have points; majorities may have left some without."""
     sizes = np.bincount(data.codes, minlength=len(data.classes))
@@ -181,17 +183,17 @@ def _over_present_classes(
 
 
 def _one_network(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe, root: np.random.SeedSequence, work: Work,
-    given: Given | None,
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work,
+    given: FixedFirstLayer | None,
 ) -> Construction:  # fmt: skip
     """The network of the algorithm that options and data ask for."""
     setup = Setup.of(X, y, targets, options, given)
     if not options.is_adaptive:
         return algorithm_2(setup, root, work, given)
-    return algorithm_1_by_parts(setup, root, work) if setup.goes_by_parts else algorithm_1(setup, root, work)
+    return algorithm_1_on_chunks(setup, root, work) if setup.is_chunked else algorithm_1(setup, root, work)
 
 
-def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> Construction:
+def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> Construction:
     """What the construction calls uncovered, parted into rows that are wrong and rows without the margin."""
     from ..certificate import certify
 
@@ -200,7 +202,7 @@ def _with_margin(made: Construction, X: Any, codes: Codes, options: Recipe) -> C
     if not len(left):
         return replace(made, trace=trace)
     doubt = certify(made, X[left], codes[left], arithmetic=options.exact_in or "exact", n_jobs=options.n_jobs)
-    trace = replace(trace, uncovered=left[doubt.errors], narrow=np.delete(left, doubt.errors))
+    trace = replace(trace, uncovered=left[doubt.errors], without_margin=np.delete(left, doubt.errors))
     outcome = Outcome.POINTS_MISSED if len(trace.uncovered) else Outcome.MARGIN_MISSED
     return replace(made, trace=trace, outcome=outcome)
 
@@ -215,7 +217,7 @@ def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) ->
     return join(made.trace.uncovered, lost).astype(np.int64)
 
 
-def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Recipe) -> Construction:
+def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Options) -> Construction:
     """Rows numbered as in the data, and of the rows given up those that the network gets wrong."""
     from ..certificate import certify
 

@@ -15,8 +15,8 @@ from ..network import Decoder, DetectorNetwork, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD, Activation
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
-from .distinct import ClassOrder, Cover, Distinct
 from .hyperplanes import Hyperplanes
+from .unique_patterns import ClassOrder, Cover, UniquePatterns
 
 _no_rows = np.empty(0, dtype=np.int64).copy
 _no_numbers = np.empty(0, dtype=np.float32).copy
@@ -39,11 +39,11 @@ class Trace:
         The class index that each detector speaks for.
     uncovered : ndarray of int64
         Rows that no detector of their class claims.
-    support, shares : ndarray of int64
+    support, dual_coef : ndarray of int64
         Weighted detectors only: the rows that each rests on, and what each counts for it, positive in its class
         and negative in others; those of detector k are the entries ``support_starts[k]:support_starts[k + 1]``.
     support_starts : ndarray of int64
-    narrow : ndarray of int64
+    without_margin : ndarray of int64
         Rows that are right, but without the margin.
     importances : ndarray of float32, shape (n_features,)
         How much each feature matters, see ``InterpolatingClassifier.feature_importances_``.
@@ -57,7 +57,7 @@ class Trace:
         Candidates that could not become detectors, because their limit was not positive.
     n_drawn : int
         Hyperplanes drawn at random.
-    n_rescued : int
+    n_fallback_cuts : int
         Coordinate cuts (with a margin: bisectors of open pairs) added after the draws had stalled.
 
     Examples
@@ -65,7 +65,7 @@ class Trace:
     >>> import numpy as np
     >>> from exactfit.construct import adaptive_width
     >>> trace = adaptive_width(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), random_state=0).trace
-    >>> trace.anchors, trace.coverage, trace.n_rescued
+    >>> trace.anchors, trace.coverage, trace.n_fallback_cuts
     (array([1]), array([1]), 0)
     """
 
@@ -75,21 +75,21 @@ class Trace:
     detector_classes: Rows = field(default_factory=_no_rows)
     uncovered: Rows = field(default_factory=_no_rows)
     support: Rows = field(default_factory=_no_rows)
-    shares: Rows = field(default_factory=_no_rows)
+    dual_coef: Rows = field(default_factory=_no_rows)
     support_starts: Rows = field(default_factory=_no_rows)
-    narrow: Rows = field(default_factory=_no_rows)
+    without_margin: Rows = field(default_factory=_no_rows)
     importances: NDArray[np.float32] = field(default_factory=_no_numbers)
     spreads: NDArray[np.float32] = field(default_factory=_no_numbers)
     on_counts: Rows = field(default_factory=_no_rows)
     margin: float = 0.0
     n_rejected: int = 0
     n_drawn: int = 0
-    n_rescued: int = 0
+    n_fallback_cuts: int = 0
 
     def __repr__(self) -> str:
         return (
             f"<Trace: {len(self.anchors):,} detectors, {len(self.uncovered):,} points uncovered, "
-            f"{self.n_drawn:,} hyperplanes drawn, {self.n_rescued:,} rescued>"
+            f"{self.n_drawn:,} hyperplanes drawn, {self.n_fallback_cuts:,} fallback cuts>"
         )
 
 
@@ -152,7 +152,7 @@ class Construction:
             given_up=self.given_up,
             overruled=self.overruled,
             margin=self.trace.margin or None,
-            narrow=self.trace.narrow,
+            narrow=self.trace.without_margin,
         )
 
     def __repr__(self) -> str:
@@ -160,8 +160,8 @@ class Construction:
 
 
 def assemble(
-    planes: Hyperplanes, patterns: BitMatrix | Distinct, order: ClassOrder, targets: tuple[int, ...],
-    covers: list[Cover], activation: Activation, n_rescued: int = 0,
+    planes: Hyperplanes, patterns: BitMatrix | UniquePatterns, order: ClassOrder, targets: tuple[int, ...],
+    covers: list[Cover], activation: Activation, n_fallback_cuts: int = 0,
 ) -> Construction:  # fmt: skip
     """Algorithm 2, lines 11-12: the network that the covers make, and how it came about.
 
@@ -190,14 +190,16 @@ def assemble(
         uncovered=uncovered.astype(np.int64),
         **_support(order, covers),
         n_rejected=sum(cover.n_rejected for cover in covers),
-        n_drawn=len(planes.biases) - n_rescued,
-        n_rescued=n_rescued,
+        n_drawn=len(planes.biases) - n_fallback_cuts,
+        n_fallback_cuts=n_fallback_cuts,
     )
     outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
     return Construction(network, outcome, trace)
 
 
-def _counters(patterns: BitMatrix | Distinct, columns: NDArray[np.intp], covers: list[Cover]) -> Masks | WeightedMasks:
+def _counters(
+    patterns: BitMatrix | UniquePatterns, columns: NDArray[np.intp], covers: list[Cover]
+) -> Masks | WeightedMasks:
     """What detectors count with: the masks of their anchors, or weights."""
     weights = [one for cover in covers for one in cover.weights or ()]
     if any(cover.weights is None for cover in covers):
@@ -212,7 +214,7 @@ def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
         return {}
     return {
         "support": order.rows[np.concatenate([one.columns for one in supports])].astype(np.int64),
-        "shares": np.concatenate([one.shares for one in supports]),
+        "dual_coef": np.concatenate([one.dual_coef for one in supports]),
         "support_starts": np.cumsum([0, *(len(one.columns) for one in supports)]).astype(np.int64),
     }
 

@@ -18,67 +18,69 @@ from .._kernels.limits import cover_in_turn, take_turns
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
 from ..data import Matrix, Rows
-from .distinct import ClassOrder, Cover, Distinct, Share, candidates_of
-from .evidence import HERE, Columns, Counts, Evidence, Pace, Pieces, foresee
+from ..options import Options
+from .evidence import HERE, BlockSizing, Columns, Counts, Evidence, Pieces, precompute_limits
 from .hyperplanes import Hyperplanes
 from .patterns import Patterns
-from .recipe import Recipe
+from .unique_patterns import ClassOrder, ClassSlice, Cover, UniquePatterns, candidates_of
 from .values import Values
 from .weighted import weighted_covers
 
 Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
 WASTE = 0.1  # of a block of candidates that may be claimed by others of it, and so be examined in vain
-HEIGHTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
+COUNTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
 SMALL = 2**15  # words of all patterns: the cache holds them, and one kernel covers a class in turn
 WORTH_A_THREAD = 2**16  # words of the rest: counting fewer takes less time than starting a thread
 
 
 def cover_classes(
-    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Recipe,
-    turns: np.random.SeedSequence | Rows, progress: Progress = silent,
+    evidence: Evidence, order: ClassOrder, targets: tuple[int, ...], options: Options,
+    candidate_order: np.random.SeedSequence | Rows, progress: Progress = silent,
 ) -> list[Cover]:  # fmt: skip
     """One cover for every target class, over the same first layer (Section 4.4).
 
-    ``turns`` is the seed of the candidates' order, or all rows in that order.
+    ``candidate_order`` is the seed of the candidates' order, or all rows in that order.
     """
-    candidates = candidates_of(order, targets, turns)
+    candidates = candidates_of(order, targets, candidate_order)
     # Equal patterns are one column, except where points are few: then grouping them costs more than it saves.
     if isinstance(evidence, Counts) and (options.is_weighted or evidence.patterns.words.size > SMALL):
-        return cover_distinct(Distinct.of(evidence, order, candidates), options, progress)
-    return cover_distinct(Distinct.alone(evidence, order, candidates), options, progress)
+        return cover_distinct(UniquePatterns.of(evidence, order, candidates), options, progress)
+    return cover_distinct(UniquePatterns.alone(evidence, order, candidates), options, progress)
 
 
-def cover_distinct(distinct: Distinct, options: Recipe, progress: Progress = silent) -> list[Cover]:
+def cover_distinct(unique: UniquePatterns, options: Options, progress: Progress = silent) -> list[Cover]:
     """One cover for every target class, in points."""
-    cover = weighted_covers(distinct) if options.is_weighted else _mask_covers(distinct, progress)
-    anchors = distinct.order.rows if options.is_weighted else distinct.leaders
-    covers = cover_each(distinct.evidence, distinct.shares, cover, progress)
-    return [distinct.in_points(one, anchors) for one in covers]
+    cover = weighted_covers(unique) if options.is_weighted else _mask_covers(unique, progress)
+    anchors = unique.order.rows if options.is_weighted else unique.leaders
+    covers = cover_each(unique.evidence, unique.slices, cover, progress)
+    return [unique.in_points(one, anchors) for one in covers]
 
 
 def cover_each(
-    evidence: Evidence, shares: list[Share], cover: Callable[[Share, Progress], Cover], progress: Progress
+    evidence: Evidence, slices: list[ClassSlice], cover: Callable[[ClassSlice, Progress], Cover], progress: Progress
 ) -> list[Cover]:
     """One cover for every target class, in columns.
 
     Covers do not depend on one another. So each thread takes a whole class, the largest
     first, and no thread waits for others within it; those that find no class left help.
     """
-    sizes = [int(share.sizes.sum()) for share in shares]
+    sizes = [int(share.sizes.sum()) for share in slices]
     tally = _Tally(progress, evidence.threads, sum(sizes))
-    queue = sorted(range(len(shares)), key=lambda place: -sizes[place])
-    heavy = evidence.cost(shares[queue[0]].rest) >= WORTH_A_THREAD
+    queue = sorted(range(len(slices)), key=lambda place: -sizes[place])
+    heavy = evidence.cost(slices[queue[0]].rest) >= WORTH_A_THREAD
     threads = evidence.threads if heavy else SERIAL
-    covers = dict(zip(queue, threads.map(lambda place: cover(shares[place], tally.of(place)), queue), strict=True))
-    return [covers[place] for place in range(len(shares))]
+    covers = dict(zip(queue, threads.map(lambda place: cover(slices[place], tally.of(place)), queue), strict=True))
+    return [covers[place] for place in range(len(slices))]
 
 
-def _mask_covers(distinct: Distinct, progress: Progress) -> Callable[[Share, Progress], Cover]:
+def _mask_covers(unique: UniquePatterns, progress: Progress) -> Callable[[ClassSlice, Progress], Cover]:
     """From a class to its cover with the masks of anchors, whose columns are distinct patterns."""
-    evidence, shares = distinct.evidence, distinct.shares
-    if len(shares) == len(distinct.order.starts) - 1:
-        evidence = foresee(evidence, [share.target for share in shares], progress, [share.turns for share in shares])
+    evidence, slices = unique.evidence, unique.slices
+    if len(slices) == len(unique.order.starts) - 1:
+        evidence = precompute_limits(
+            evidence, [share.target for share in slices], progress, [share.candidates for share in slices]
+        )
     return lambda share, tell: random_cover(evidence, *share[:3], tell, share.sizes)
 
 
@@ -104,7 +106,7 @@ class _Tally:
 
 
 def gather_evidence(
-    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Recipe, threads: Threads
+    X: Matrix, order: ClassOrder, planes: Hyperplanes, patterns: Patterns, options: Options, threads: Threads
 ) -> Evidence:
     """Counts for the threshold, values for everything else; columns in class order."""
     if options.s.is_threshold:
@@ -115,21 +117,21 @@ def gather_evidence(
 class _Focus:
     """The unclaimed columns of a class, dropped from sight in bulk when half of them are claimed.
 
-    ``worth`` says how many points each of them stands for, and is zero once it is claimed.
+    ``remaining`` says how many points each of them stands for, and is zero once it is claimed.
     """
 
     def __init__(self, evidence: Evidence, target: tuple[int, int], sizes: Sizes) -> None:
         self._evidence = evidence
         self._turn_to(np.arange(*target), slice(*target), sizes.copy())
 
-    def _turn_to(self, columns: Columns, where: Columns | slice, worth: Sizes) -> None:
-        self.columns, self.selected, self.worth = columns, self._evidence.select(where), worth
+    def _turn_to(self, columns: Columns, where: Columns | slice, remaining: Sizes) -> None:
+        self.columns, self.selected, self.remaining = columns, self._evidence.select(where), remaining
 
     def shrink(self) -> None:
-        open_ones = self.worth > 0
+        open_ones = self.remaining > 0
         if 2 * int(open_ones.sum()) <= len(self.columns):
             left = self.columns[open_ones]
-            self._turn_to(left, left, self.worth[open_ones])
+            self._turn_to(left, left, self.remaining[open_ones])
 
 
 def random_cover(
@@ -147,21 +149,21 @@ def random_cover(
     if isinstance(evidence, Counts) and evidence.patterns.words.size <= SMALL:
         return _in_turn(evidence, target, rest, order, progress, sizes)
     cover, focus = Cover(), _Focus(evidence, target, sizes)
-    worth, n_points = sizes.copy(), int(sizes.sum())
+    remaining, n_points = sizes.copy(), int(sizes.sum())
     left, position = n_points, 0
     cost = evidence.cost(rest)
-    pace = getattr(evidence, "pace", HERE)
-    size = max(1, min(pace.call_words // max(cost, 1), pace.largest_block))
+    sizing = getattr(evidence, "block_sizing", HERE)
+    size = max(1, min(sizing.call_words // max(cost, 1), sizing.largest_block))
     while position < total and left:
-        block, position = _next_block(order, position, worth, start, size)
+        block, position = _next_block(order, position, remaining, start, size)
         claimed = _examine(evidence, block, rest, cover, focus)
         if claimed:
-            worth[focus.columns - start] = focus.worth
+            remaining[focus.columns - start] = focus.remaining
             focus.shrink()
             left -= claimed
         progress("detectors", n_points - left, n_points)
-        size = _block_size(cost, left, claimed / max(len(block), 1), len(focus.columns), pace)
-    cover.uncovered = start + np.flatnonzero(worth)
+        size = _block_size(cost, left, claimed / max(len(block), 1), len(focus.columns), sizing)
+    cover.uncovered = start + np.flatnonzero(remaining)
     return cover
 
 
@@ -169,32 +171,32 @@ def _in_turn(
     counts: Counts, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress, sizes: Sizes
 ) -> Cover:
     """The same in one call, where all words stay in cache and blocks would only be overhead."""
-    worth, chosen = sizes.copy(), np.empty((len(sizes), 4), dtype=np.int64)
+    remaining, chosen = sizes.copy(), np.empty((len(sizes), 4), dtype=np.int64)
     words, highest, n_bits = counts.patterns.words, counts.highest.words, counts.highest.n_bits
-    accepted, rejected = cover_in_turn(words, highest, n_bits, target, np.array(rest), order, worth, chosen)
+    accepted, rejected = cover_in_turn(words, highest, n_bits, target, np.array(rest), order, remaining, chosen)
     n_points = int(sizes.sum())
-    progress("detectors", n_points - int(worth.sum()), n_points)
+    progress("detectors", n_points - int(remaining.sum()), n_points)
     anchors, limits, witnesses, coverage = chosen[:accepted].T.tolist()
-    return Cover(anchors, limits, witnesses, coverage, target[0] + np.flatnonzero(worth), rejected)
+    return Cover(anchors, limits, witnesses, coverage, target[0] + np.flatnonzero(remaining), rejected)
 
 
-def _next_block(order: Columns, position: int, worth: Sizes, start: int, size: int) -> tuple[Columns, int]:
+def _next_block(order: Columns, position: int, remaining: Sizes, start: int, size: int) -> tuple[Columns, int]:
     """The next ``size`` candidates that are still unclaimed, and where to go on after them."""
     ahead = order[position : position + 64 * size]
-    open_places = np.flatnonzero(worth[ahead - start])[:size]
+    open_places = np.flatnonzero(remaining[ahead - start])[:size]
     passed = int(open_places[-1]) + 1 if len(open_places) == size else len(ahead)
     return ahead[open_places], position + passed
 
 
-def _block_size(cost: int, left: int, claimed_each: float, columns: int, pace: Pace = HERE) -> int:
+def _block_size(cost: int, left: int, claimed_each: float, columns: int, sizing: BlockSizing = HERE) -> int:
     """As many candidates as are expected to be examined with little waste, or with less of it than a call costs.
 
     Of a block of k, a candidate is examined in vain if another one claims it: k o / 2 left of them,
     if each claims o others.
     """
-    others = max(claimed_each - 1, 1 / pace.largest_block)
-    size = max(WASTE * left / others, math.sqrt(2 * pace.call_words / max(cost, 1) * left / others))
-    return int(max(1, min(size, pace.largest_block, HEIGHTS_AT_ONCE // max(columns, 1))))
+    others = max(claimed_each - 1, 1 / sizing.largest_block)
+    size = max(WASTE * left / others, math.sqrt(2 * sizing.call_words / max(cost, 1) * left / others))
+    return int(max(1, min(size, sizing.largest_block, COUNTS_AT_ONCE // max(columns, 1))))
 
 
 def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, focus: _Focus) -> int:
@@ -202,13 +204,13 @@ def _examine(evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, foc
     if not len(block):
         return 0
     limits, witnesses = evidence.limits(block, rest)
-    heights = evidence.heights(block[limits > 0], focus.selected)
+    masked_counts = evidence.masked_counts(block[limits > 0], focus.selected)
     places = np.searchsorted(focus.columns, block)
-    claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=heights.dtype)
-    worth = focus.worth[places]
-    take_turns(heights, limits, places, focus.worth, claimed, highest)
+    claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=masked_counts.dtype)
+    remaining = focus.remaining[places]
+    take_turns(masked_counts, limits, places, focus.remaining, claimed, highest)
     won = np.flatnonzero(claimed > 0)
     stored = evidence.stored_limits(limits[won], highest[won])
     cover.accept(block[won], stored, witnesses[won], claimed[won])
-    cover.n_rejected += int(worth[claimed == 0].sum())
+    cover.n_rejected += int(remaining[claimed == 0].sum())
     return int(claimed[won].sum())

@@ -1,4 +1,4 @@
-"""What the cover step may ask about a class: limits over the rest, heights within the class.
+"""What the cover step may ask about a class: limits over the rest, masked counts within the class.
 
 Points are sorted by class, so that a class is a range of columns and the rest are
 the ranges before and after it. Both kinds of evidence cut their work into short
@@ -44,14 +44,14 @@ def joined_pieces(pieces: Iterable[tuple[int, int]]) -> Pieces:
     return found
 
 
-class Pace(NamedTuple):
+class BlockSizing(NamedTuple):
     """How many candidates to ask about at once: nothing but speed depends on it."""
 
     call_words: int  # what asking costs by itself, in words that could have been counted meanwhile
     largest_block: int
 
 
-HERE = Pace(2**19, 64)  # where the patterns are in this memory
+HERE = BlockSizing(2**19, 64)  # where the patterns are in this memory
 
 
 class Evidence(Protocol):
@@ -71,10 +71,10 @@ class Evidence(Protocol):
         ...
 
     def select(self, columns: Columns | slice) -> Any:
-        """Columns made ready for :meth:`heights`."""
+        """Columns made ready for :meth:`masked_counts`."""
         ...
 
-    def heights(self, anchors: Columns, selected: Any) -> NDArray[Any]:
+    def masked_counts(self, anchors: Columns, selected: Any) -> NDArray[Any]:
         """What each anchor's mask counts at each selected column: it claims those below its limit."""
         ...
 
@@ -146,7 +146,7 @@ class Counts:
             return Selected(words, columns.start, columns.stop)
         return Selected(words.take(columns, axis=1), 0, len(columns))
 
-    def heights(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
+    def masked_counts(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""
         masks = masks_of(self.highest, anchors)
         words, first, stop = selected
@@ -181,7 +181,7 @@ UNKNOWN = np.iinfo(np.int64).max
 
 
 @dataclass(eq=False)
-class Foreseen:
+class PrecomputedLimits:
     """Counts whose limits are all known. ``rest`` always means all columns of other classes."""
 
     counts: Counts
@@ -203,16 +203,18 @@ class Foreseen:
         """The patterns of some columns."""
         return self.counts.select(columns)
 
-    def heights(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
+    def masked_counts(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
         """<u, Phi(x)> for every anchor and selected column."""
-        return self.counts.heights(anchors, selected)
+        return self.counts.masked_counts(anchors, selected)
 
     def stored_limits(self, limits: NDArray[np.int64], highest: NDArray[np.int32]) -> list[int]:
         """The minima themselves."""
         return self.counts.stored_limits(limits, highest)
 
 
-def foresee(evidence: Evidence, classes: Pieces, tell: Progress, orders: Sequence[Columns] | None = None) -> Evidence:
+def precompute_limits(
+    evidence: Evidence, classes: Pieces, tell: Progress, orders: Sequence[Columns] | None = None
+) -> Evidence:
     """The evidence with all limits known, if that is less work than asking for them one by one.
 
     Parameters
@@ -227,19 +229,19 @@ def foresee(evidence: Evidence, classes: Pieces, tell: Progress, orders: Sequenc
     """
     if not isinstance(evidence, Counts):
         return evidence
-    widths = worth_foreseeing(evidence, classes, orders, [evidence.patterns.n_bits])
+    widths = worth_precomputing(evidence, classes, orders, [evidence.patterns.n_bits])
     if not widths:
         return evidence
     limits, witnesses = mutual_limits(evidence, classes, widths, tell)
-    return Foreseen(evidence, limits[0], witnesses[0])
+    return PrecomputedLimits(evidence, limits[0], witnesses[0])
 
 
-def worth_foreseeing(
+def worth_precomputing(
     counts: Counts, classes: Pieces, orders: Sequence[Columns] | None, widths: Sequence[int]
 ) -> Sequence[int]:
     """For which widths :func:`mutual_limits` is less work than limits one by one: all, the counts' own, or none.
 
-    See :func:`foresee`; ``widths`` are ascending, and the counts' own is one of them.
+    See :func:`precompute_limits`; ``widths`` are ascending, and the counts' own is one of them.
     """
     n_columns, n_bits = sum(stop - start for start, stop in classes), counts.patterns.n_bits
     if counts.highest is not counts.patterns or len(classes) < 2 or counts.cost(classes) * n_columns < WORTHWHILE:
@@ -267,7 +269,7 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
             continue
         n_columns += stop - start
         limits, _ = counts.limits(block, joined_pieces(classes[:k] + classes[k + 1 :]))
-        claimed = counts.heights(block, counts.select(slice(start, stop))) < limits[:, None]
+        claimed = counts.masked_counts(block, counts.select(slice(start, stop))) < limits[:, None]
         others = np.maximum(claimed.sum(axis=1) - 1, 0)[limits > 0]
         if len(others):
             c = max(float(others.mean()), 1e-9)  # ln(1 + c) / c is 1 to nine digits there, and 0 / 0 at none

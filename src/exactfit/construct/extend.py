@@ -28,7 +28,6 @@ from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
 from ..data import Digest, row_digests
 from ..exceptions import DataError, ParameterError
 from ..network import DetectorNetwork
-from ..options import Options
 from ..outcome import Outcome
 from .construction import Construction, Trace
 from .patterns import rounded
@@ -68,9 +67,9 @@ class Extension:
     --------
     >>> import numpy as np
     >>> from exactfit import extend
-    >>> from exactfit.construct import Recipe, adaptive_width
+    >>> from exactfit.construct import Options, adaptive_width
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    >>> made = adaptive_width(X, y, Recipe(min_width=64), random_state=0)
+    >>> made = adaptive_width(X, y, Options(min_width=64), random_state=0)
     >>> extended = extend(made, [(np.array([[1.6], [0.9], [2.5]]), np.array([0, 1, 0]))], training=(X, y))
     >>> extended.n_uncovered, extended.certificate.holds
     (0, True)
@@ -92,7 +91,7 @@ class Extension:
 
     @property
     def claimed_share(self) -> float:
-        """Share of the points to claim that a detector of their class claims."""
+        """Fraction of the points to claim that a detector of their class claims."""
         return 1.0 - self.n_uncovered / self.n_to_claim if self.n_to_claim else 1.0
 
     def __str__(self) -> str:
@@ -175,7 +174,7 @@ def _parts(model: Any) -> tuple[Construction, NDArray[Any] | None]:
         return model, None
     if all(hasattr(model, name) for name in ("network_", "outcome_", "trace_", "classes_")):
         return Construction(model.network_, model.outcome_, model.trace_), model.classes_
-    if isinstance(model, Options) and hasattr(model, "fit"):
+    if hasattr(model, "fit") and hasattr(model, "fallback_cuts"):
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before extend")
@@ -308,7 +307,7 @@ def _assemble(
     trace = replace(
         old.trace, anchors=old.trace.anchors[kept], witnesses=witnesses[kept], coverage=claimed.coverage,
         detector_classes=old.trace.detector_classes[kept], uncovered=claimed.uncovered, **_support(old.trace, kept),
-        narrow=old.trace.narrow[:0], margin=0.0,  # limits that fall leave no proof of it
+        without_margin=old.trace.without_margin[:0], margin=0.0,  # limits that fall leave no proof of it
     )  # fmt: skip
     outcome = Outcome.POINTS_MISSED if claimed.n_uncovered else Outcome.INTERPOLATES
     fewer = DetectorNetwork.of(old.network).take(kept, lowered.limits[kept])
@@ -335,7 +334,7 @@ def _support(trace: Trace, kept: NDArray[np.intp]) -> dict[str, Any]:
     )
     sizes = np.diff(trace.support_starts)[kept]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return {"support": trace.support[entries], "shares": trace.shares[entries], "support_starts": starts}
+    return {"support": trace.support[entries], "dual_coef": trace.dual_coef[entries], "support_starts": starts}
 
 
 def _certificate(made: Construction, claimed: _Claimed, n_samples: int, with_training: bool) -> Certificate:

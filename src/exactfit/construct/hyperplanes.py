@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._kernels.rows import largest_norm, subtract_own_products, subtract_products
-from ..data import Labelled, PartedPoints, Rows, mean
+from ..data import ChunkedPoints, Labelled, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.weights import Dense, Sparse
-from .recipe import Recipe
+from ..options import Options
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -86,7 +86,7 @@ def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 def largest_distance(X: Matrix, origin: Floats) -> float:
     """Largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
-    if isinstance(X, PartedPoints):
+    if isinstance(X, ChunkedPoints):
         return X.radius(origin)
     largest = 0.0
     for tile in row_tiles(X):
@@ -94,7 +94,7 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
     return largest
 
 
-class Law(NamedTuple):
+class HyperplaneSampler(NamedTuple):
     """How blocks of 64 hyperplanes are drawn, one from each generator, and around which point; None for the origin."""
 
     draw: Callable[[Streams], Hyperplanes]
@@ -106,7 +106,7 @@ class Source:
     """An endless supply of hyperplanes, reproducible block by block, as ``exact_in`` holds them."""
 
     root: np.random.SeedSequence
-    law: Law
+    sampler: HyperplaneSampler
     exact_in: str | None = None
     at_once: int = 1  # blocks drawn at a time, in threads: where draws wait for rows that are elsewhere
 
@@ -114,12 +114,12 @@ class Source:
         """The hyperplanes of some blocks, 64 each; as each has a stream of its own, it does not matter who is first."""
         streams = [stream(self.root, HYPERPLANES, index) for index in range(start, stop)]
         if self.at_once == 1:
-            planes = self.law.draw(streams)
+            planes = self.sampler.draw(streams)
         else:
             with ThreadPoolExecutor(self.at_once) as pool:
-                planes = Hyperplanes.joined(list(pool.map(lambda one: self.law.draw([one]), streams)))
-        if self.law.around is not None:
-            subtract_products(planes.weights, self.law.around, planes.biases)
+                planes = Hyperplanes.joined(list(pool.map(lambda one: self.sampler.draw([one]), streams)))
+        if self.sampler.around is not None:
+            subtract_products(planes.weights, self.sampler.around, planes.biases)
         return in_format_of(planes, self.exact_in)
 
     def first(self, count: int) -> Hyperplanes:
@@ -127,7 +127,7 @@ class Source:
         return self.blocks(0, -(-count // WORD_BITS)).head(count)
 
 
-def law_of(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Recipe) -> Law:
+def make_sampler(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Options) -> HyperplaneSampler:
     """The law that the options ask for, over these points."""
     if options.hyperplanes == "sparse":
         from .sparse_hyperplanes import sparse
@@ -138,7 +138,7 @@ def law_of(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: R
     return gaussian(X, max_bias=options.max_bias, center=options.center)
 
 
-def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
+def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> HyperplaneSampler:
     """The paper's law: w ~ N(0, I), b ~ Unif[-lambda, lambda], around the origin or the mean."""
     d = X.shape[1]
     origin = mean(X) if center else np.zeros(d)
@@ -153,7 +153,7 @@ def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> Law:
             biases[k] = reach * rng.uniform(-1.0, 1.0, WORD_BITS)
         return Hyperplanes(weights.reshape(-1, d), biases.ravel())
 
-    return Law(draw, origin if center else None)
+    return HyperplaneSampler(draw, origin if center else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class RandomPairs:
         return self.order[here], self.order[there]
 
 
-def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
+def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> HyperplaneSampler:
     """Perpendicular bisectors of random pairs: from a point of a target class to one of another.
 
     The pair is uniform over all ordered pairs with the first point in a target class.
@@ -195,7 +195,7 @@ def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> Law:
         here, there = map(np.concatenate, zip(*(pairs.draw(rng, WORD_BITS) for rng in streams), strict=True))
         return between(dense_rows(X, here), dense_rows(X, there))
 
-    return Law(draw)
+    return HyperplaneSampler(draw)
 
 
 def between(here: Floats, there: Floats) -> Hyperplanes:
@@ -226,7 +226,7 @@ def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class FixedFirstLayer:
     """What is not left to chance; None where it is.
 
     Attributes
@@ -240,12 +240,12 @@ class Given:
     order: Rows | None = None
 
     @classmethod
-    def of(cls, hyperplanes: Any, order: Any) -> Given:
+    def of(cls, hyperplanes: Any, order: Any) -> FixedFirstLayer:
         """Check what a user gives; whether it fits the data shows :meth:`refuse_misfits`."""
         planes = None if hyperplanes is None else _as_hyperplanes(hyperplanes)
         return cls(planes, None if order is None else _as_order(order))
 
-    def refuse_misfits(self, data: Labelled, options: Recipe) -> None:
+    def refuse_misfits(self, data: Labelled, options: Options) -> None:
         """Raise :class:`ParameterError` where data or options leave no meaning to what is given."""
         if self.planes is not None:
             _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)

@@ -26,16 +26,16 @@ from .._support.threads import Threads, Work
 from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
 from ..network.sides import sides
-from .distinct import ClassOrder
-from .evidence import Columns, Counts, Evidence, foresee
+from .evidence import Columns, Counts, Evidence, precompute_limits
 from .hyperplanes import Source, gaussian
-from .recipe import Memory
+from .memory import Memory
+from .unique_patterns import ClassOrder
 
 Codes = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
 MOST_ANCHORS = 256  # held against a class at a time: enough for the threads
-HEIGHTS_AT_ONCE = 2**22  # 16 MiB of counts
+COUNTS_AT_ONCE = 2**22  # 16 MiB of counts
 
 
 def drawn_patterns(X: Any, width: int, random_state: Any, threads: Threads) -> BitMatrix:
@@ -75,15 +75,17 @@ class Claims:
         """Count for patterns in the order of the rows; y may leave class codes out."""
         order = ClassOrder.of(y)
         present = np.unique(y).tolist()
-        evidence = foresee(Counts(patterns.take(order.rows), threads), [order.target(k) for k in present], progress)
+        evidence = precompute_limits(
+            Counts(patterns.take(order.rows), threads), [order.target(k) for k in present], progress
+        )
         found = cls(*(np.zeros(len(y), dtype=np.int64) for _ in range(4)))
         for k in present:
             own = np.arange(*order.target(k))
             rows = order.rows[own]
-            for block, heights in _heights(evidence, own, own):
+            for block, masked_counts in _masked_counts(evidence, own, own):
                 limits, witnesses = evidence.limits(own[block], order.rest(k))
                 found.limits[rows[block]], found.witnesses[rows[block]] = limits, order.rows[witnesses]
-                claimed = heights < limits[:, None]
+                claimed = masked_counts < limits[:, None]
                 found.claims[rows] += claimed.sum(axis=0)
                 found.support[rows[block]] = claimed.sum(axis=1)
             progress("claims", order.target(k)[1], len(y))
@@ -104,11 +106,11 @@ class Claims:
             rows = order.rows[own]
             # An unusable anchor has no witness to go by.
             again = own[(left.witnesses[rows] < 0) | (left.limits[rows] <= 0)]
-            for block, heights in _heights(evidence, again, own):
+            for block, masked_counts in _masked_counts(evidence, again, own):
                 limits, witnesses = evidence.limits(again[block], order.rest(k))
                 anchors = order.rows[again[block]]
-                claimed = heights < limits[:, None]
-                left.claims[rows] += claimed.sum(axis=0) - (heights < left.limits[anchors, None]).sum(axis=0)
+                claimed = masked_counts < limits[:, None]
+                left.claims[rows] += claimed.sum(axis=0) - (masked_counts < left.limits[anchors, None]).sum(axis=0)
                 left.support[anchors] = claimed.sum(axis=1)
                 left.limits[anchors], left.witnesses[anchors] = limits, order.rows[witnesses]
         return left
@@ -121,30 +123,30 @@ class Claims:
         for k in np.unique(y).tolist():
             own = np.arange(*order.target(k))
             leaving, staying = own[gone[order.rows[own]]], own[~gone[order.rows[own]]]
-            for block, heights in _heights(evidence, leaving, staying):
+            for block, masked_counts in _masked_counts(evidence, leaving, staying):
                 limits = self.limits[order.rows[leaving[block]], None]
-                claims[order.rows[staying]] -= (heights < limits).sum(axis=0)
-            for block, heights in _heights(evidence, staying, leaving):
+                claims[order.rows[staying]] -= (masked_counts < limits).sum(axis=0)
+            for block, masked_counts in _masked_counts(evidence, staying, leaving):
                 anchors = order.rows[staying[block]]
-                support[anchors] -= (heights < self.limits[anchors, None]).sum(axis=1)
+                support[anchors] -= (masked_counts < self.limits[anchors, None]).sum(axis=1)
         number = np.where(gone, -1, np.cumsum(~gone) - 1)
         return Claims(claims[~gone], support[~gone], self.limits[~gone], number[self.witnesses[~gone]])
 
 
-def _heights(evidence: Evidence, anchors: Columns, columns: Columns) -> Iterator[tuple[slice, NDArray[Any]]]:
+def _masked_counts(evidence: Evidence, anchors: Columns, columns: Columns) -> Iterator[tuple[slice, NDArray[Any]]]:
     """What anchors count at columns, a block of anchors at a time; at an anchor itself more than any limit."""
     if not len(columns):
         return
     whole = columns[-1] - columns[0] + 1 == len(columns)
     selected = evidence.select(slice(int(columns[0]), int(columns[-1]) + 1) if whole else columns)
-    size = max(1, min(MOST_ANCHORS, HEIGHTS_AT_ONCE // len(columns)))
+    size = max(1, min(MOST_ANCHORS, COUNTS_AT_ONCE // len(columns)))
     for low in range(0, len(anchors), size):
         block = slice(low, min(low + size, len(anchors)))
-        heights = evidence.heights(anchors[block], selected)
+        masked_counts = evidence.masked_counts(anchors[block], selected)
         place = np.minimum(np.searchsorted(columns, anchors[block]), len(columns) - 1)
         itself = np.flatnonzero(columns[place] == anchors[block])
-        heights[itself, place[itself]] = np.iinfo(heights.dtype).max
-        yield block, heights
+        masked_counts[itself, place[itself]] = np.iinfo(masked_counts.dtype).max
+        yield block, masked_counts
 
 
 Matrix = Any

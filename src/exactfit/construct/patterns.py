@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, roomy_bits, sure_bits
 from .._kernels.rows import line_facts, norms_of
 from .._support.threads import SERIAL, Threads, single_threaded_blas
-from ..data import PartedPoints, copied, is_mapped
+from ..data import ChunkedPoints, copied, is_mapped
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import sides
+from ..options import Options
 from .hyperplanes import Hyperplanes
-from .recipe import Recipe
 from .separation import BUDGET, Ints, OpenPairs, Runs, runs_without
 
 Matrix = Any
@@ -109,13 +109,13 @@ def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
 
 
 def patterns_of(
-    X: Matrix, planes: Hyperplanes, options: Recipe, threads: Threads, rows: NDArray[np.intp] | None = None
+    X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp] | None = None
 ) -> Patterns:
     """Bits of points (all, or the given rows, in order): exact, or as they surely are with the options.
 
     The margin is a distance by now.
     """
-    if isinstance(X, PartedPoints):
+    if isinstance(X, ChunkedPoints):
         found: Patterns = X.patterns(planes, options)
         return found if rows is None else found.take(rows)
     if not options.has_open_bits:
@@ -123,7 +123,7 @@ def patterns_of(
     return _sure_sides(X, planes, options, threads, np.arange(X.shape[0]) if rows is None else rows)
 
 
-def _sure_sides(X: Matrix, planes: Hyperplanes, options: Recipe, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
+def _sure_sides(X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
     weights = planes.weights.astype(np.float64)
     block = _sure_planes(weights, planes.biases)
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)

@@ -28,7 +28,7 @@ from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import TILE, Scan, last_separating_bit, list_open, weigh_open
 from .._support.threads import Threads
 from ..network.bits import Words
-from .distinct import Crowds
+from .unique_patterns import PatternMembers
 
 Ints = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -149,7 +149,7 @@ class OpenPairs:
         How many pairs of groups may be listed.
     pairs : Runs, optional
         The pairs of classes to look at instead, by their places in ascending order.
-    crowds : Crowds, optional
+    members : PatternMembers, optional
         What "points" stand for, if not for themselves.
 
     Attributes
@@ -174,15 +174,15 @@ class OpenPairs:
 
     def __init__(
         self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET, pairs: Runs | None = None,
-        crowds: Crowds | None = None,
+        members: PatternMembers | None = None,
     ) -> None:  # fmt: skip
-        self._threads, self._budget, self._crowds = threads, budget, crowds
+        self._threads, self._budget, self._members = threads, budget, members
         self._n_points, self._n_blocks = len(y), 0
         self._rows: Ints = np.arange(len(y))
         self._cached_degrees: Ints | None
         self._width: int | None = None
         classes, child = np.unique(y, return_inverse=True)
-        sizes = np.bincount(child, None if crowds is None else crowds.sizes).astype(np.int64)
+        sizes = np.bincount(child, None if members is None else members.sizes).astype(np.int64)
         self._begin_level(child.astype(np.int64), sizes, pairs or all_against_rest(classes, targets))
         if self.closed:
             self._width = 0
@@ -236,7 +236,7 @@ class OpenPairs:
 
     def _open_points(self) -> tuple[Ints, Ints]:
         """Rows that may be in open pairs, ascending, and the child of each."""
-        if self._crowds is None:
+        if self._members is None:
             return self._rows, self._child
         found = self._list(np.flatnonzero(self._degrees()), NO_LIMIT)
         assert found is not None  # there is no such limit
@@ -245,9 +245,9 @@ class OpenPairs:
 
     def _points(self, active: Ints) -> tuple[Ints, Ints]:
         """Rows of some active ones, ascending, and the child of each."""
-        if self._crowds is None:
+        if self._members is None:
             return self._rows[active], self._child[active]
-        rows, owner = self._crowds.members(self._rows[active])
+        rows, owner = self._members.members(self._rows[active])
         return rows, self._child[active][owner]
 
     def _families(self, rows: Ints, child: Ints) -> tuple[Ints, Ints]:
@@ -267,9 +267,9 @@ class OpenPairs:
 
     def _summed(self, order: Ints, begin: Ints) -> Ints:
         """How many points there are in each run of these active ones."""
-        if self._crowds is None:
+        if self._members is None:
             return np.diff(begin, append=len(order)).astype(np.int64)
-        return np.add.reduceat(self._crowds.sizes[self._rows[order]], begin).astype(np.int64)
+        return np.add.reduceat(self._members.sizes[self._rows[order]], begin).astype(np.int64)
 
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""

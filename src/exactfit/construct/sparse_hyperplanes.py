@@ -21,8 +21,8 @@ from .._kernels.counting import WORD_BITS
 from ..data import Codes, Matrix
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
-from .hyperplanes import Hyperplanes, Law, RandomPairs, Streams
-from .recipe import Recipe
+from ..options import Options
+from .hyperplanes import Hyperplanes, HyperplaneSampler, RandomPairs, Streams
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class SparseSampler:
 
     Attributes
     ----------
-    X : matrix or PartedPoints
+    X : matrix or ChunkedPoints
     pairs : RandomPairs
         Pairs of rows of different labels.
     exponents : ndarray of int64, shape (n_features,)
@@ -137,7 +137,7 @@ class SparseSampler:
         return chosen.features[:1], lone, bias
 
 
-def sparse(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> Law:
+def sparse(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options) -> HyperplaneSampler:
     """Return the sampler of sparse hyperplanes over these points."""
     shape = None if options.image_shape is None else tuple(options.image_shape)
     if shape is not None and math.prod(shape) != X.shape[1]:
@@ -148,7 +148,7 @@ def sparse(X: Matrix, y: Codes, targets: tuple[int, ...], options: Recipe) -> La
     exponents = np.zeros(X.shape[1], dtype=np.int64) if shape else spread_exponents(X)
     dtype = np.float32 if options.exact_in == "float32" else np.float64
     sampler = SparseSampler(X, RandomPairs.of(y, targets), exponents, options.feature_range, shape, dtype)
-    return Law(sampler.draw)
+    return HyperplaneSampler(sampler.draw)
 
 
 def spread_exponents(X: Matrix) -> Ints:

@@ -176,7 +176,7 @@ class Values:
 
         pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop, self.step)]
         lowest, where = first_lowest(self.threads.map(work, pieces))
-        own = np.array([self.heights(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
+        own = np.array([self.masked_counts(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
         if self.exact_in == "float32":
             lowest = _float32_below(lowest)
         return np.where(own < lowest, lowest, 0.0), where
@@ -185,7 +185,7 @@ class Values:
         """The columns themselves."""
         return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
-    def heights(self, anchors: Columns, selected: Columns) -> Floats:
+    def masked_counts(self, anchors: Columns, selected: Columns) -> Floats:
         """v + E for every anchor and selected column."""
         masks = masks_of(self.patterns, anchors)
         out = np.empty((len(anchors), len(selected)))
@@ -203,7 +203,7 @@ class Values:
 
     def crowding(self, anchor: int, rest: Pieces) -> Columns:
         """Columns of the rest that the anchor's mask cannot tell from the anchor for sure."""
-        own = self.heights(np.array([anchor]), np.array([anchor]))[0, 0]
+        own = self.masked_counts(np.array([anchor]), np.array([anchor]))[0, 0]
         mask = masks_of(self.patterns, np.array([anchor]))
         found = []
         for start, stop in rest:

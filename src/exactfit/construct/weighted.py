@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
 from ..exceptions import TooLargeError
-from .distinct import Cover, Distinct, Share, hashes_of
 from .evidence import Counts
 from .halfspaces import (
-    HARD_TARGET,
+    C_HARD,
     UNIT,
-    Cube,
+    BinaryPatterns,
+    Candidate,
     Effort,
     Found,
+    HalfspaceSolver,
     Ints,
-    Judged,
-    Machine,
     Support,
     Weights,
     fit,
@@ -36,6 +35,7 @@ from .halfspaces import (
     masks,
     nearest,
 )  # fmt: skip
+from .unique_patterns import ClassSlice, Cover, UniquePatterns, hashes_of
 
 MISFIT, GOOD_FIT = 4, 8  # tenths of its neighbours: below and above, the next detector gets fewer and more of them
 
@@ -74,60 +74,60 @@ class WeightedCover:
         )
 
 
-def without_hope(cube: Cube) -> Ints:
+def inseparable_patterns(cube: BinaryPatterns) -> Ints:
     """The target columns whose pattern occurs in the rest as well: nothing tells them apart."""
     hashes = hashes_of(cube.on)
     target = slice(cube.start, cube.stop)
     suspects = cube.start + np.flatnonzero(np.isin(hashes[target], np.delete(hashes, target)))
-    worth = np.ones(cube.stop - cube.start, dtype=np.int64)
-    claims = [judge(cube, masks(cube, int(s))[1], worth).claimed[s - cube.start] for s in suspects]
+    remaining = np.ones(cube.stop - cube.start, dtype=np.int64)
+    claims = [judge(cube, masks(cube, int(s))[1], remaining).claimed[s - cube.start] for s in suspects]
     return np.asarray(suspects[~np.array(claims, dtype=bool)])
 
 
 class _Cover:
-    """A cover in the making. ``counts`` says how many points a target pattern stands for, ``worth`` while unclaimed."""
+    """A cover in the making; ``counts`` are the multiplicities of target patterns, ``remaining`` those unclaimed."""
 
-    def __init__(self, cube: Cube, counts: Ints, effort: Effort) -> None:
+    def __init__(self, cube: BinaryPatterns, counts: Ints, effort: Effort) -> None:
         self.cube, self.effort = cube, effort
-        self.counts, self.worth = counts, counts.copy()
-        self.hopeless = np.zeros(len(counts), dtype=bool)
-        self.hopeless[without_hope(cube) - cube.start] = True
+        self.counts, self.remaining = counts, counts.copy()
+        self.inseparable = np.zeros(len(counts), dtype=bool)
+        self.inseparable[inseparable_patterns(cube) - cube.start] = True
         self.neighbours = effort.neighbours
         self.made = WeightedCover()
-        self.hot = np.empty(0, dtype=np.int64)  # what of the rest the last detector rests on, to start the next from
+        self.working_set = np.empty(0, dtype=np.int64)  # rest columns of the last detector, to start from
 
     def is_open(self, column: int) -> bool:
         """Whether a target column is left."""
         place = column - self.cube.start
-        return bool(self.worth[place] > 0 and not self.hopeless[place])
+        return bool(self.remaining[place] > 0 and not self.inseparable[place])
 
     @property
     def is_left(self) -> NDArray[np.bool_]:
         """Which target columns are neither claimed nor given up."""
-        return (self.worth > 0) & ~self.hopeless
+        return (self.remaining > 0) & ~self.inseparable
 
     def open_columns(self) -> Ints:
         return self.cube.start + np.flatnonzero(self.is_left)
 
-    def _machine(self, pool: Ints, softness: int) -> Machine:
-        machine = Machine(self.cube, pool, softness, self.effort)
-        machine.join_rest(self.hot)
-        return machine
+    def _solver(self, pool: Ints, C: int) -> HalfspaceSolver:
+        solver = HalfspaceSolver(self.cube, pool, C, self.effort)
+        solver.join_rest(self.working_set)
+        return solver
 
-    def _fit(self, machine: Machine) -> Found:
-        return fit(machine, self.worth, self._left())
+    def _fit(self, solver: HalfspaceSolver) -> Found:
+        return fit(solver, self.remaining, self._left())
 
     def _left(self) -> int:
-        return int(self.worth[~self.hopeless].sum())
+        return int(self.remaining[~self.inseparable].sum())
 
-    def accept(self, found: Judged, support: Support) -> None:
+    def accept(self, found: Candidate, support: Support) -> None:
         """Algorithm 2, line 8: add the detector."""
         start, stop = self.cube.start, self.cube.stop
         anchor = start + int(np.where(found.claimed, found.scores[start:stop], found.limit).argmin())
         detector = Detector(found.weights, found.limit, anchor, found.witness, found.coverage, support)
         self.made.detectors.append(detector)
-        self.worth[found.claimed] = 0
-        self.hot = support.columns[support.shares < 0]
+        self.remaining[found.claimed] = 0
+        self.working_set = support.columns[support.dual_coef < 0]
 
     def at_once(self) -> None:
         """Claim as much of the class with one detector as it can without being hard on anyone.
@@ -138,14 +138,14 @@ class _Cover:
         pool = self.open_columns()
         if not len(pool):
             return
-        machine = self._machine(pool, self.effort.soft)
-        found, left = self._fit(machine), self._left()
+        solver = self._solver(pool, self.effort.C)
+        found, left = self._fit(solver), self._left()
         if self.effort.clean * left <= 100 * found[0].coverage < 100 * left:
-            machine.set_softness(self.effort.firm)
-            firmer = self._fit(machine)
+            solver.set_bound(self.effort.C_firm)
+            firmer = self._fit(solver)
             found = firmer if firmer[0].coverage == left else found
         elif 100 * found[0].coverage < self.effort.enough * left and self.cube.n_columns <= 2 * self.cube.n_bits:
-            harder = self._fit(self._machine(pool, HARD_TARGET))
+            harder = self._fit(self._solver(pool, C_HARD))
             found = harder if harder[0].coverage == left else found
         if 100 * found[0].coverage >= self.effort.enough * left:
             self.accept(*found)
@@ -153,14 +153,14 @@ class _Cover:
     def around(self, column: int) -> None:
         """A detector from the neighbours of a column, or else from its mask; or the column is given up."""
         pool = nearest(self.cube, column, self.open_columns(), self.neighbours)
-        found, support = self._fit(self._machine(pool, self.effort.soft))
+        found, support = self._fit(self._solver(pool, self.effort.C))
         self._learn(int(np.count_nonzero(found.claimed)), len(pool))
         if not found.coverage:
             found, support = self._masked(column)
         if found.coverage:
             self.accept(found, support)
         else:
-            self.hopeless[column - self.cube.start] = True
+            self.inseparable[column - self.cube.start] = True
 
     def _learn(self, claimed: int, fitted: int) -> None:
         """How many neighbours the next detector is fitted to: those that one detector can claim, or somewhat more."""
@@ -171,13 +171,13 @@ class _Cover:
 
     def _masked(self, column: int) -> Found:
         """The better of the two masks, the paper's on a tie; if they claim anyone, then the column too."""
-        tried = [judge(self.cube, weights, self.worth) for weights in masks(self.cube, column)]
+        tried = [judge(self.cube, weights, self.remaining) for weights in masks(self.cube, column)]
         found = max(tried, key=lambda one: one.coverage)
         return found, Support(np.array([column, found.witness]), np.array([UNIT, -UNIT]))
 
 
 def weighted_cover(
-    cube: Cube, counts: Ints, order: Ints, effort: Effort | None = None,
+    cube: BinaryPatterns, counts: Ints, order: Ints, effort: Effort | None = None,
     progress: Progress = silent,
 ) -> WeightedCover:  # fmt: skip
     """Algorithm 2, lines 2-10, with weights: seeds in the given order become detectors until all is claimed.
@@ -189,28 +189,28 @@ def weighted_cover(
         return WeightedCover()
     cover, total = _Cover(cube, counts, effort or Effort()), int(counts.sum())
     cover.at_once()
-    progress("detectors", total - int(cover.worth.sum()), total)
+    progress("detectors", total - int(cover.remaining.sum()), total)
     for column in order[cover.is_left[order - cube.start]].tolist():
         while cover.is_open(column):
             cover.around(column)
-            progress("detectors", total - int(cover.worth.sum()), total)
-    cover.made.uncovered = cube.start + np.flatnonzero(cover.worth > 0)
-    cover.made.n_rejected = int(np.count_nonzero(cover.hopeless))
+            progress("detectors", total - int(cover.remaining.sum()), total)
+    cover.made.uncovered = cube.start + np.flatnonzero(cover.remaining > 0)
+    cover.made.n_rejected = int(np.count_nonzero(cover.inseparable))
     return cover.made
 
 
-def weighted_covers(distinct: Distinct) -> Callable[[Share, Progress], Cover]:
+def weighted_covers(unique: UniquePatterns) -> Callable[[ClassSlice, Progress], Cover]:
     """From a class to its cover with weighted detectors, whose columns are distinct patterns."""
-    counts = distinct.evidence
+    counts = unique.evidence
     if not isinstance(counts, Counts):  # options refuse real-valued activations
         raise TooLargeError(
             'detectors="weighted" looks at all distinct patterns in one memory, which they exceed: '
             'raise memory_limit, choose a smaller width, or use detectors="mask"'
         )
 
-    def cover(share: Share, tell: Progress) -> Cover:
+    def cover(share: ClassSlice, tell: Progress) -> Cover:
         patterns, highest = counts.patterns, counts.highest.words
-        cube = Cube(patterns.words, highest, patterns.n_bits, *share.target, counts.threads)
-        return weighted_cover(cube, share.sizes, share.turns, progress=tell).as_cover()
+        cube = BinaryPatterns(patterns.words, highest, patterns.n_bits, *share.target, counts.threads)
+        return weighted_cover(cube, share.sizes, share.candidates, progress=tell).as_cover()
 
     return cover

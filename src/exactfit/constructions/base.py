@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._support.parameters import Seed, check_whole, seed_sequence
-from ..construct import Construction, Recipe, Trace, adaptive_width, fixed_width
+from ..construct import Construction, Options, Trace, adaptive_width, fixed_width
+from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import Hyperplanes
-from ..construct.rescue import coordinate_cuts
 from ..data import Codes, Floats, Labelled, Matrix, Rows, distinct_rows, refuse_conflicts
 from ..data.matrices import dense_rows
 from ..exceptions import AssumptionError, ParameterError
@@ -229,11 +229,11 @@ class _OfThePaper(Constructor):
     randomized = True
 
 
-@dataclass(unsafe_hash=True)
-class AdaptiveWidth(Recipe, _OfThePaper):
+@dataclass(frozen=True)
+class AdaptiveWidth(Options, _OfThePaper):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
-    Its options are those of :class:`~exactfit.Recipe`, all but ``width``.
+    Its options are those of :class:`~exactfit.Options`, all but ``width``.
 
     Examples
     --------
@@ -252,11 +252,11 @@ class AdaptiveWidth(Recipe, _OfThePaper):
         return adaptive_width(X, y, self, random_state)
 
 
-@dataclass(unsafe_hash=True)
-class FixedWidth(Recipe, _OfThePaper):
+@dataclass(frozen=True)
+class FixedWidth(Options, _OfThePaper):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
-    Its options are those of :class:`~exactfit.Recipe`. Unlike all others it may miss points;
+    Its options are those of :class:`~exactfit.Options`. Unlike all others it may miss points;
     its outcome says so.
 
     Examples
@@ -278,4 +278,4 @@ class FixedWidth(Recipe, _OfThePaper):
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """Return a network that fits every point it can; see :class:`~exactfit.constructions.Constructor`."""
-        return fixed_width(X, y, recipe=self, random_state=random_state)
+        return fixed_width(X, y, options=self, random_state=random_state)

@@ -46,9 +46,9 @@ from .._kernels.distances import pair_squares
 from .._support.parameters import check_choice
 from .._support.threads import Threads, at_work, single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
+from ..construct.unique_patterns import ClassOrder, Cover
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
@@ -148,7 +148,7 @@ class ClearBalls(Balls):
         farthest: list[float] = []
         for start in range(0, len(anchors), ANCHORS_AT_ONCE):
             some = anchors[start : start + ANCHORS_AT_ONCE]
-            inside = self.heights(some, everyone) < self.squares[some, None]
+            inside = self.masked_counts(some, everyone) < self.squares[some, None]
             for anchor, row in zip(some, inside, strict=True):
                 # Summed in one fixed order, unlike the products that decided which points are inside.
                 claimed = target[0] + np.flatnonzero(row)

@@ -31,8 +31,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..construct import Construction, Trace
+from ..construct.fallback_cuts import Stall
 from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
-from ..construct.rescue import Stall
 from ..data import Codes, Rows
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
@@ -77,7 +77,7 @@ class Rajput(Published):
         output, decoder = claim_output(stored.set_classes, np.ones(len(stored.set_classes)), base, points.n_classes)
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         layers = (first, *_parities(subsets), *stored.layers(), output)
-        trace = Trace(n_drawn=n_drawn, n_rescued=planes.count - n_drawn)
+        trace = Trace(n_drawn=n_drawn, n_fallback_cuts=planes.count - n_drawn)
         return verified(Network(layers, decoder), points, trace)
 
 

@@ -117,7 +117,9 @@ class Vershynin(Published):
         output, decoder = claim_output(classes, np.ones(len(classes)), base, points.n_classes)
         first = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         second = Layer(Dense(weights.astype(np.float64)), -(limits + 0.5), THRESHOLD)
-        trace = Trace(coverage=coverages, detector_classes=classes, n_drawn=planes.count - n_cuts, n_rescued=n_cuts)
+        trace = Trace(
+            coverage=coverages, detector_classes=classes, n_drawn=planes.count - n_cuts, n_fallback_cuts=n_cuts
+        )
         return verified(Network((first, second, output), decoder, "append_squared_norm"), points, trace)
 
 
@@ -284,7 +286,7 @@ class LiftedBaum(Published):
         output, decoder = slab_claims(trace.detector_classes, base, points.n_classes)
         lift = Layer(Dense(planes.weights), planes.biases, THRESHOLD)
         network = Network((lift, slab_layer(scaled, slabs), output), decoder)
-        return verified(network, points, replace(trace, n_drawn=planes.count - n_cuts, n_rescued=n_cuts))
+        return verified(network, points, replace(trace, n_drawn=planes.count - n_cuts, n_fallback_cuts=n_cuts))
 
 
 def _lift(points: DistinctPoints, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:

@@ -30,10 +30,10 @@ from .labelled import (
     validated_pair,
 )
 from .matrices import (
+    ChunkedPoints,
     ExactSum,
     Floats,
     Matrix,
-    PartedPoints,
     Points,
     Rows,
     as_matrix,
@@ -53,13 +53,13 @@ from .matrices import (
 )
 
 __all__ = [
+    "ChunkedPoints",
     "Codes",
     "Digest",
     "ExactSum",
     "Floats",
     "Labelled",
     "Matrix",
-    "PartedPoints",
     "Points",
     "Rows",
     "as_labels",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._kernels.rows import hash_rows
 from .._support.console import counted, outside
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
-from .matrices import Matrix, PartedPoints, Rows, dense_rows, row_tiles
+from .matrices import ChunkedPoints, Matrix, Rows, dense_rows, row_tiles
 
 Codes = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
 
     Rows are hashed; where rows of one hash differ in label they are compared for real.
     """
-    parts = X.hashed_rows() if isinstance(X, PartedPoints) else iter([(np.arange(X.shape[0]), hashes_of(X))])
+    parts = X.hashed_rows() if isinstance(X, ChunkedPoints) else iter([(np.arange(X.shape[0]), hashes_of(X))])
     groups = [group for rows, hashes in parts for group in _conflicts_among(X, y, rows, hashes)]
     return sorted(groups, key=lambda group: int(group[0]))
 

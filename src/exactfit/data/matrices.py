@@ -338,7 +338,7 @@ class Points:
         return [(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-class PartedPoints(ABC):
+class ChunkedPoints(ABC):
     """Rows that lie in parts, elsewhere, and have passed the gate where they are.
 
     Stands where a matrix stands. ``mean``, ``radius``, ``conflicts`` and the constructions, which go over all
@@ -378,18 +378,18 @@ class PartedPoints(ABC):
 
     @abstractmethod
     def groups(self, planes: Any, order: Any, candidates: Any) -> Any:
-        """Rows by class and pattern, None if these are too many: see :class:`exactfit.construct.distinct.Groups`."""
+        """Rows by class and pattern, None if these are too many: ``construct.unique_patterns.PatternGroups``."""
 
     @abstractmethod
     def members(self, planes: Any, order: Any, groups: Any) -> tuple[Rows, Rows]:
         """Rows that are in some groups, ascending, and the place of its group for each."""
 
     @abstractmethod
-    def distinct(self, planes: Any, order: Any, candidates: Any, threads: Any) -> Any:
-        """What the cover step works on: see :class:`exactfit.construct.distinct.Distinct`."""
+    def unique_patterns(self, planes: Any, order: Any, candidates: Any, threads: Any) -> Any:
+        """What the cover step works on: see :class:`exactfit.construct.unique_patterns.Distinct`."""
 
     @abstractmethod
-    def as_distinct(self, planes: Any, order: Any, candidates: Any, groups: Any, threads: Any) -> Any:
+    def as_unique(self, planes: Any, order: Any, candidates: Any, groups: Any, threads: Any) -> Any:
         """The same from groups that are here already."""
 
     @abstractmethod
@@ -448,7 +448,7 @@ def mean(X: Matrix) -> Floats:
     >>> mean(np.array([[0.1], [0.2], [0.3]]))
     array([0.2])
     """
-    return X.mean() if isinstance(X, PartedPoints) else exact_sum(X).over(X.shape[0])
+    return X.mean() if isinstance(X, ChunkedPoints) else exact_sum(X).over(X.shape[0])
 
 
 def exact_sum(X: Matrix) -> ExactSum:

@@ -22,7 +22,7 @@ from ..exceptions import DataError
 from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups, exact_distance
 from .equal import conflict_pairs, conflicts, distinct_rows
 from .labelled import Codes
-from .matrices import Matrix, PartedPoints, Rows, dense_rows
+from .matrices import ChunkedPoints, Matrix, Rows, dense_rows
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once
@@ -311,7 +311,7 @@ VANISHING = 1e-250  # squares in scale below this have lost digits to underflow,
 
 def closest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
     """Distance and rows of the closest pair of different classes."""
-    if isinstance(X, PartedPoints):
+    if isinstance(X, ChunkedPoints):
         return X.closest_pair(codes)
     equal = conflicts(X, codes)
     if equal:

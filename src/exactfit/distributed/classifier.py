@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,12 +12,11 @@ from .._support.parameters import check_whole, fill_docstring
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
-from ..construct.recipe import recipe_of
 from ..data import Labelled, as_labels, refuse_other_features
 from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
 from ..explanation import Explanations
-from ..options import ACCURATE, options_text
+from ..options import Options
 from .runner import Runner
 from .shards import Shards, gathered_labels, is_collection, lazy_rows, row_chunks
 from .tasks import answers_of_chunk, joined_rows
@@ -38,8 +36,6 @@ _lazily = fill_docstring(
 )
 
 
-@fill_docstring(options=options_text(ACCURATE))
-@dataclass(eq=False, repr=False)
 class DaskInterpolatingClassifier(InterpolatingClassifier):
     """A classifier that fits every point of a Dask array or frame: the network that one machine would build.
 
@@ -52,8 +48,9 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     Parameters
     ----------
-    {options}
-    random_state : int, RandomState, Generator or None, default=None
+    width, min_width, max_width, max_bias, center, hyperplanes, max_features, image_shape, fallback_cuts
+        As of :class:`exactfit.InterpolatingClassifier`, and so are the next:
+    activation, detectors, target, conflicts, noise, exact_in, margin, n_jobs, random_state
     verbose : int, default=0
         1 shows a progress bar, of tasks that are done.
     client : distributed.Client or None, default=None
@@ -82,8 +79,24 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     True
     """
 
-    client: Any = None
-    memory_limit: int | None = None
+    def __init__(
+        self, width: Literal["adaptive"] | int = "adaptive", *, min_width: Literal["auto"] | int = "auto",
+        max_width: int | None = None, max_bias: Literal["radius"] | float = "radius", center: bool = True,
+        hyperplanes: str = "sparse", max_features: int | tuple[int, int] = 4,
+        image_shape: tuple[int, ...] | None = None, fallback_cuts: bool = True,
+        activation: Any = "threshold", detectors: str = "auto", target: Any = "all",
+        conflicts: str = "raise", noise: float = 0.0, exact_in: Literal["float64", "float32"] | None = None,
+        margin: float | str = 0.0, n_jobs: int | None = None, random_state: Any = None, verbose: int = 0,
+        client: Any = None, memory_limit: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            width, min_width=min_width, max_width=max_width, max_bias=max_bias, center=center,
+            hyperplanes=hyperplanes, max_features=max_features, image_shape=image_shape, fallback_cuts=fallback_cuts,
+            activation=activation, detectors=detectors, target=target, conflicts=conflicts, noise=noise,
+            exact_in=exact_in, margin=margin, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
+        self.client = client
+        self.memory_limit = memory_limit
 
     def _fit(self, X: Any, y: Any) -> None:
         self._refuse_what_is_left_out()
@@ -92,15 +105,15 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             with Shards.of(X, runner, self.memory_limit) as points:
                 data = Labelled.of_targets(points, as_labels(gathered_labels(y, runner), len(points)))
                 points.labels = data.y
-                made = build(data, self, self.random_state, progress)
+                made = build(data, Options.of(self), self.random_state, progress)
             digest = points.digest(data.y)
         self._remember_features(X, points.shape[1])
         self._keep(made, data.classes, made.certificate(len(data), digest, None))
         self.round_trips_, self.phase_seconds_ = runner.round_trips, runner.seconds
 
     def _refuse_what_is_left_out(self) -> None:
-        checked = recipe_of(self)
-        given = {**vars(checked), "activation": "threshold" if checked.s.is_threshold else checked.s.name}
+        options = Options.of(self)
+        given = {**vars(options), "activation": "threshold" if options.s.is_threshold else options.s.name}
         for name, value in LEFT_OUT.items():
             if given[name] != value:
                 raise ParameterError(
@@ -121,8 +134,8 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     def to_local(self) -> InterpolatingClassifier:
         """The estimator that one machine would have fitted: same network, certificate and explanations."""
         check_is_fitted(self)
-        options = {one.name: getattr(self, one.name) for one in fields(InterpolatingClassifier)}
-        local = InterpolatingClassifier(**options)
+        names = InterpolatingClassifier().get_params()
+        local = InterpolatingClassifier(**{name: getattr(self, name) for name in names})
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in OWN}
         local.__dict__.update(fitted)
         return local

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from .._support.threads import Threads, usable_memory
 from ..certificate import Certificate
-from ..construct.distinct import ClassOrder, Distinct, Groups, Turns
 from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
-from ..construct.recipe import Recipe
-from ..data import Codes, Digest, ExactSum, Floats, PartedPoints, Rows, not_finite, refuse_empty
+from ..construct.unique_patterns import CandidateOrder, ClassOrder, PatternGroups, UniquePatterns
+from ..data import ChunkedPoints, Codes, Digest, ExactSum, Floats, Rows, not_finite, refuse_empty
 from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
+from ..options import Options
 from . import tasks
 from .runner import Runner, dask_module, delayed
 
@@ -37,7 +37,7 @@ MERGED = 2**26  # bytes of groups that are joined at a time
 
 
 @dataclass(eq=False)
-class Shards(PartedPoints):
+class Shards(ChunkedPoints):
     """Points of a Dask collection, surveyed."""
 
     chunks: list[Any]  # each one a matrix or frame of some rows, delayed, in order
@@ -147,44 +147,46 @@ class Shards(PartedPoints):
             firsts = self.starts[:-1].tolist()
             yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
 
-    def _own(self, order: ClassOrder, candidates: Turns) -> list[tasks.Own]:
+    def _own(self, order: ClassOrder, candidates: CandidateOrder) -> list[tasks.Own]:
         """What there is to know of the rows of every chunk, in few bytes."""
         codes, ranks = order.codes(), np.full(len(self) if candidates else 0, tasks.SHORT_NO_RANK, dtype=np.uint32)
         for columns in candidates.values():
             ranks[order.rows[columns]] = np.arange(len(columns), dtype=np.uint32)
         return [tasks.Own(int(low), codes[low:high], ranks[low:high]) for low, high in pairwise(self.starts)]
 
-    def groups(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> Groups | None:
+    def groups(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> PatternGroups | None:
         """All rows by class and pattern, if these fit in this memory."""
-        waiting = list[Groups]()
+        waiting = list[PatternGroups]()
         for _, found in self.runner.stream(self._grouping(planes, order, candidates), "patterns"):
             waiting.append(found)
             if sum(part.n_bytes for part in waiting[1:]) > max(waiting[0].n_bytes, MERGED):
-                waiting = [Groups.joined(waiting)]
+                waiting = [PatternGroups.joined(waiting)]
                 if waiting[0].n_bytes > self.memory:
                     return None
-        groups = Groups.joined(waiting)
+        groups = PatternGroups.joined(waiting)
         return groups if groups.n_bytes <= self.memory else None
 
-    def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> list[Any]:
+    def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> list[Any]:
         """A task for every chunk that gives its groups."""
         return self._each(tasks.groups_of_chunk, self._own(order, candidates), delayed(planes))
 
-    def members(self, planes: Hyperplanes, order: ClassOrder, groups: Groups) -> tuple[Rows, Rows]:
+    def members(self, planes: Hyperplanes, order: ClassOrder, groups: PatternGroups) -> tuple[Rows, Rows]:
         """Rows that are in some groups, ascending, and the place of its group for each."""
         jobs = self._each(tasks.members_of_chunk, self._own(order, {}), delayed(planes), delayed(groups))
         rows, places = zip(*self.runner.run(jobs, "rows"), strict=True)
         return np.concatenate(rows), np.concatenate(places)
 
-    def distinct(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, threads: Threads) -> Distinct:
+    def unique_patterns(
+        self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder, threads: Threads
+    ) -> UniquePatterns:
         """Evidence from all patterns: here if they fit in this memory, else where they are."""
         groups = self.groups(planes, order, candidates)
         if groups is not None:
-            return self.as_distinct(planes, order, candidates, groups, threads)
+            return self.as_unique(planes, order, candidates, groups, threads)
         evidence = self._kept(planes, order, candidates)
         return self._named(planes, order, candidates, evidence.groups, evidence)
 
-    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: Turns) -> tasks.KeptCounts:
+    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> tasks.KeptCounts:
         """Evidence from groups that stay where they are, equal ones together and once, until the next ask for this."""
         self.held.close()
         size = len(self) * 8 * n_words(planes.count)
@@ -196,16 +198,21 @@ class Shards(PartedPoints):
             parts = self.held.enter_context(self.runner.kept(joins, "parts"))
         return tasks.KeptCounts(parts, planes.count, self.runner)
 
-    def as_distinct(
-        self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, groups: Groups, threads: Threads
-    ) -> Distinct:
+    def as_unique(
+        self,
+        planes: Hyperplanes,
+        order: ClassOrder,
+        candidates: CandidateOrder,
+        groups: PatternGroups,
+        threads: Threads,
+    ) -> UniquePatterns:
         """Evidence from groups that are here."""
         evidence = Counts(BitMatrix(groups.words, planes.count), threads)
         return self._named(planes, order, candidates, groups, evidence)
 
     def _named(
-        self, planes: Hyperplanes, order: ClassOrder, candidates: Turns, groups: Groups, evidence: Any
-    ) -> Distinct:
+        self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder, groups: PatternGroups, evidence: Any
+    ) -> UniquePatterns:
         """Groups of rows as groups of columns."""
         n_classes = len(order.starts) - 1
         starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
@@ -220,11 +227,11 @@ class Shards(PartedPoints):
             parts = [order.columns(rows[codes == k], int(k)) for k in np.unique(codes)]
             return np.concatenate(parts)
 
-        return Distinct.of_groups(
+        return UniquePatterns.of_groups(
             replace(groups, firsts=np.concatenate(firsts)), evidence, candidates, n_classes, members
         )
 
-    def patterns(self, planes: Hyperplanes, options: Recipe) -> Patterns:
+    def patterns(self, planes: Hyperplanes, options: Options) -> Patterns:
         """Every chunk's, side by side, if they fit in this memory."""
         needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
         if needed > self.memory:

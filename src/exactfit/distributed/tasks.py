@@ -1,6 +1,6 @@
 """Tasks: functions of a chunk and small things, which can run anywhere, any number of times; patterns that stay there.
 
-Distinct patterns that are too many for one memory stay in parts where they are: masks and limits travel, and candidates
+Unique patterns that are too many for one memory stay in parts where they are: masks and limits travel, and candidates
 go in batches.
 """
 
@@ -19,11 +19,10 @@ from .._kernels.limits import lowest_counts
 from .._support.console import silent
 from .._support.threads import SERIAL, Work
 from ..certificate import Certificate, certify
-from ..construct.distinct import NO_RANK, Groups, distinct_columns
-from ..construct.evidence import Columns, Pace, Pieces, masks_of
+from ..construct.evidence import BlockSizing, Columns, Pieces, masks_of
 from ..construct.hyperplanes import Hyperplanes, largest_distance
 from ..construct.patterns import Patterns, patterns_of
-from ..construct.recipe import Recipe
+from ..construct.unique_patterns import NO_RANK, PatternGroups, distinct_columns
 from ..data import ExactSum, Floats, Matrix, Points, Rows, as_matrix, exact_sum, finite_points, row_digests
 from ..data.equal import hashes_of
 from ..data.labelled import DIGEST_BYTES
@@ -31,12 +30,13 @@ from ..data.matrices import canonical, dense_rows, refuse_masked
 from ..data.pairs import closest_pair
 from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import sides
+from ..options import Options
 from .runner import Runner, dask_module, delayed
 
 SHORT_NO_RANK = 2**32 - 1  # no candidate, in 32 bits
 NO_DIGESTS = np.empty((0, DIGEST_BYTES), dtype=np.uint8)
 # A round trip takes some 50 ms, in which a core counts as many words; a block of 256 candidates shares it.
-THERE = Pace(2**26, 256)
+THERE = BlockSizing(2**26, 256)
 NOT_CLAIMED = int(np.iinfo(np.int32).max)
 
 
@@ -58,7 +58,7 @@ class Own(NamedTuple):
     ranks: NDArray[Any]  # of candidates; none: there are no candidates
 
     def all_ranks(self) -> Rows:
-        """As :class:`~exactfit.construct.distinct.Groups` takes them."""
+        """As :class:`~exactfit.construct.unique_patterns.PatternGroups` takes them."""
         if not len(self.ranks):
             return np.full(len(self.codes), NO_RANK)
         ranks = self.ranks.astype(np.int64)
@@ -122,14 +122,14 @@ def hashes_of_chunk(chunk: Any, part: int, n_parts: int) -> tuple[Rows, NDArray[
     return rows, hashes[rows]
 
 
-def groups_of_chunk(chunk: Any, own: Own, planes: Hyperplanes) -> Groups:
+def groups_of_chunk(chunk: Any, own: Own, planes: Hyperplanes) -> PatternGroups:
     """Its rows by class and pattern."""
     words = sides(checked(chunk), planes.weights, planes.biases).words
     rows = own.first + np.arange(words.shape[1])
-    return Groups.of(words, own.codes.astype(np.int64), rows, own.all_ranks())[0]
+    return PatternGroups.of(words, own.codes.astype(np.int64), rows, own.all_ranks())[0]
 
 
-def members_of_chunk(chunk: Any, own: Own, planes: Hyperplanes, wanted: Groups) -> tuple[Rows, Rows]:
+def members_of_chunk(chunk: Any, own: Own, planes: Hyperplanes, wanted: PatternGroups) -> tuple[Rows, Rows]:
     """Rows that are in some groups, and the place of its group for each."""
     words = sides(checked(chunk), planes.weights, planes.biases).words
     keys = np.vstack([np.hstack([wanted.words, words]), np.hstack([wanted.codes, own.codes]).astype(np.uint64)])
@@ -138,7 +138,7 @@ def members_of_chunk(chunk: Any, own: Own, planes: Hyperplanes, wanted: Groups) 
     return own.first + rows, places[rows]
 
 
-def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Recipe) -> Patterns:
+def bits_of_chunk(chunk: Any, planes: Hyperplanes, options: Options) -> Patterns:
     """Sides of its rows, open ones among them if the options leave any."""
     return patterns_of(checked(chunk), planes, options, SERIAL)
 
@@ -171,29 +171,29 @@ def answers_of_chunk(chunk: Any, how: tuple[Any, str, NDArray[Any]]) -> NDArray[
     return np.asarray(getattr(model, method)(matrix)) if matrix.shape[0] else nothing
 
 
-def split_groups(groups: Groups, n_parts: int) -> list[Groups]:
+def split_groups(groups: PatternGroups, n_parts: int) -> list[PatternGroups]:
     """Groups by the first of their words: equal patterns of all chunks meet in one part."""
     mixed = np.bitwise_xor.reduce(groups.words, axis=0) * np.uint64(0x9E3779B97F4A7C15)
     part = (mixed >> np.uint64(40)) % np.uint64(n_parts)
     return [groups.take(np.flatnonzero(part == k)) for k in range(n_parts)]
 
 
-def join_parts(*parts: Groups) -> Groups:
+def join_parts(*parts: PatternGroups) -> PatternGroups:
     """The part of all chunks, equal patterns once."""
-    return Groups.joined(parts)
+    return PatternGroups.joined(parts)
 
 
-def without_words(groups: Groups) -> Groups:
+def without_words(groups: PatternGroups) -> PatternGroups:
     """What the client has to know."""
     return replace(groups, words=groups.words[:0])
 
 
-def words_of_part(groups: Groups, places: Columns) -> Words:
+def words_of_part(groups: PatternGroups, places: Columns) -> Words:
     """Some patterns."""
     return np.ascontiguousarray(groups.words[:, places])
 
 
-def lowest_of_part(groups: Groups, masks: Words, pieces: Pieces) -> tuple[NDArray[np.int64], Columns]:
+def lowest_of_part(groups: PatternGroups, masks: Words, pieces: Pieces) -> tuple[NDArray[np.int64], Columns]:
     """The limits of masks over ranges of a part, and where they are attained first; -1 where there is nobody."""
     lowest, where = np.full(len(masks), np.iinfo(np.int64).max), np.full(len(masks), -1)
     for piece in pieces:
@@ -201,12 +201,14 @@ def lowest_of_part(groups: Groups, masks: Words, pieces: Pieces) -> tuple[NDArra
     return lowest, where
 
 
-def claims_of_part(groups: Groups, masks: Words, limits: NDArray[np.int64], places: Columns) -> NDArray[np.uint8]:
+def claims_of_part(
+    groups: PatternGroups, masks: Words, limits: NDArray[np.int64], places: Columns
+) -> NDArray[np.uint8]:
     """Whom of some places each detector claims, packed."""
     words = words_of_part(groups, places)
-    heights = np.empty((len(masks), len(places)), dtype=np.int32)
-    count_all(words, 0, len(places), masks, 0, heights)
-    return np.packbits(heights < limits[:, None], axis=1)
+    masked_counts = np.empty((len(masks), len(places)), dtype=np.int32)
+    count_all(words, 0, len(places), masks, 0, masked_counts)
+    return np.packbits(masked_counts < limits[:, None], axis=1)
 
 
 class KeptCounts:
@@ -215,18 +217,18 @@ class KeptCounts:
     Parameters
     ----------
     parts : list of handles
-        Each a :class:`Groups`, sorted by class and first row.
+        Each a :class:`PatternGroups`, sorted by class and first row.
     n_bits : int
     runner : Runner
     """
 
-    pace, threads = THERE, SERIAL
+    block_sizing, threads = THERE, SERIAL
 
     def __init__(self, parts: Sequence[Any], n_bits: int, runner: Runner) -> None:
         self.parts, self.n_bits, self.runner = parts, n_bits, runner
         known = runner.run([delayed(without_words)(part) for part in parts], "parts")
         names = ("words", "codes", "sizes", "firsts", "ranks")
-        every = Groups(*(np.concatenate([getattr(one, name) for one in known], axis=-1) for name in names))
+        every = PatternGroups(*(np.concatenate([getattr(one, name) for one in known], axis=-1) for name in names))
         order = np.lexsort((every.firsts, every.codes))
         self.groups = every.take(order)  # all but their words
         self.homes = np.repeat(np.arange(len(parts)), [len(one) for one in known])[order]
@@ -276,7 +278,7 @@ class KeptCounts:
         """The columns themselves."""
         return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
-    def heights(self, anchors: Columns, selected: Columns) -> NDArray[np.int32]:
+    def masked_counts(self, anchors: Columns, selected: Columns) -> NDArray[np.int32]:
         """Zero where a detector claims a column, and beyond every limit elsewhere; limits were asked for before."""
         out = np.full((len(anchors), len(selected)), NOT_CLAIMED, dtype=np.int32)
         if not len(anchors):

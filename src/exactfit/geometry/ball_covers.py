@@ -22,11 +22,11 @@ from .._kernels.limits import gains as count_gains
 from .._support.console import Progress, silent
 from .._support.parameters import Seed, seed_sequence
 from .._support.threads import Threads, Work, single_threaded_blas
-from ..construct import Recipe
-from ..construct.cover import HEIGHTS_AT_ONCE, cover_classes, cover_each
-from ..construct.distinct import ClassOrder, Cover, Share, candidates_of
+from ..construct import Options
+from ..construct.cover import COUNTS_AT_ONCE, cover_classes, cover_each
 from ..construct.evidence import HERE, Columns, Evidence, Pieces
 from ..construct.hyperplanes import ORDER, stream
+from ..construct.unique_patterns import ClassOrder, ClassSlice, Cover, candidates_of
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Side, exact_distance, exact_square
 from ..data.pairs import VANISHING, Nearest, closest_pair, nearest_other
@@ -78,7 +78,7 @@ class Balls:
         sides = self.threads.map(lambda tile: self.cloud.side(tile, single) if kept else None, tiles)
         return ReadyColumns(tiles, sides, single)
 
-    def heights(self, anchors: Columns, selected: ReadyColumns) -> Floats:
+    def masked_counts(self, anchors: Columns, selected: ReadyColumns) -> Floats:
         """Squared distances, right about the side of the anchor's limit that they are on."""
         stops = np.cumsum([0, *(len(tile) for tile in selected.tiles)])
         out = np.empty((len(anchors), stops[-1]))
@@ -153,7 +153,7 @@ class ClosedBalls(Balls):
 
     def holds(self, anchors: Columns, selected: ReadyColumns) -> NDArray[np.bool_]:
         """Table of the selected columns in each anchor's ball."""
-        return np.asarray(self.heights(anchors, selected) <= self.squares[anchors][:, None])
+        return np.asarray(self.masked_counts(anchors, selected) <= self.squares[anchors][:, None])
 
     def _inside(self, anchors: Columns, columns: Columns) -> NDArray[np.bool_]:
         # Only close calls come here, so fractions are fast enough.
@@ -170,8 +170,10 @@ def cover_by_balls(
 ) -> list[Cover]:  # fmt: skip
     """One cover for every target class: anchors in the order of candidates, or greedily (``selection="greedy"``)."""
     if selection == "random":
-        return cover_classes(balls, order, targets, Recipe(), root, progress)
-    shares = Share.of_each(order, candidates_of(order, targets, root), np.ones(int(order.starts[-1]), dtype=np.int64))
+        return cover_classes(balls, order, targets, Options(), root, progress)
+    shares = ClassSlice.of_each(
+        order, candidates_of(order, targets, root), np.ones(int(order.starts[-1]), dtype=np.int64)
+    )
     return cover_each(balls, shares, lambda share, log: greedy_cover(balls, *share[:3], memory, log), progress)
 
 
@@ -208,15 +210,15 @@ class _Pool(NamedTuple):
     @classmethod
     def fill(cls, evidence: Evidence, anchors: Columns, target: tuple[int, int], rest: Pieces, log: Progress) -> _Pool:
         """Examine all candidates; those without a positive limit are left out."""
-        size = max(1, min(HERE.largest_block, HEIGHTS_AT_ONCE // (target[1] - target[0])))
+        size = max(1, min(HERE.largest_block, COUNTS_AT_ONCE // (target[1] - target[0])))
         blocks = []
         everyone = evidence.select(slice(*target))
         for low in range(0, len(anchors), size):
             block = anchors[low : low + size]
             limits, witnesses = evidence.limits(block, rest)
             usable = limits > 0
-            heights = evidence.heights(block[usable], everyone)
-            blocks.append((block[usable], limits[usable], witnesses[usable], _pack(heights < limits[usable, None])))
+            distances = evidence.masked_counts(block[usable], everyone)
+            blocks.append((block[usable], limits[usable], witnesses[usable], _pack(distances < limits[usable, None])))
             log("candidates", low + len(block), len(anchors))
         # Blocks of one row each would be joined column by column: rows have to be contiguous.
         return cls(*(np.ascontiguousarray(np.concatenate(column)) for column in zip(*blocks, strict=True)))
@@ -248,7 +250,7 @@ def _drain(pool: _Pool, evidence: Evidence, cover: Cover, unclaimed: NDArray[np.
         unclaimed[places] = False
         # The anchor may be covered already; its own detector has to fire on it all the same.
         seen = evidence.select(np.append(start + places, pool.anchors[best]))
-        highest = evidence.heights(pool.anchors[best], seen).max(axis=1)
+        highest = evidence.masked_counts(pool.anchors[best], seen).max(axis=1)
         stored = evidence.stored_limits(pool.limits[best], highest)
         cover.accept(pool.anchors[best], stored, pool.witnesses[best], np.array([len(places)]))
         left &= ~row
@@ -426,12 +428,12 @@ class _Claims:
         for start in range(0, len(places), CENTERS_AT_ONCE):
             part = places[start : start + CENTERS_AT_ONCE]
             columns = self.centers[part]
-            heights = self.balls.heights(columns, self.points)
-            rows = heights < self.limits[columns][:, None]
+            distances = self.balls.masked_counts(columns, self.points)
+            rows = distances < self.limits[columns][:, None]
             own = np.arange(len(part)), columns - self.first
-            rows[own], heights[own] = True, 0.0
+            rows[own], distances[own] = True, 0.0
             self.builder.work.progress("balls", start + len(part), len(places))
-            yield part, rows, heights
+            yield part, rows, distances
 
     def blocks(self, places: Rows) -> Iterator[tuple[Rows, NDArray[np.bool_]]]:
         """Blocks of centres with the table of points that they claim, in order."""
@@ -445,11 +447,11 @@ class _Claims:
     def nearest(self) -> tuple[Floats, Rows]:
         """For every point the squared distance to the nearest centre that claims it, and that centre's place."""
         best, owners = np.full(self.n_points, np.inf), np.zeros(self.n_points, dtype=np.int64)
-        for places, rows, heights in self._computed(np.arange(len(self.centers))):
+        for places, rows, distances in self._computed(np.arange(len(self.centers))):
             # A point goes to the nearest of the centres whose balls hold it, the first on a tie.
-            heights[~rows] = np.inf
-            closest = heights.argmin(axis=0)
-            value = heights[closest, np.arange(self.n_points)]
+            distances[~rows] = np.inf
+            closest = distances.argmin(axis=0)
+            value = distances[closest, np.arange(self.n_points)]
             better = value < best
             best[better], owners[better] = value[better], places[closest[better]]
         points = self.first + np.arange(self.n_points)

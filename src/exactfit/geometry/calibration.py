@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from .._support.parameters import Seed, check_number, check_whole, seed_sequence, shown
 from .._support.threads import Work, at_work
-from ..construct import Construction, Recipe
+from ..construct import Construction, Options
 from ..construct.build import build
-from ..construct.recipe import Memory
+from ..construct.memory import Memory
 from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import nearest_other
@@ -162,7 +162,7 @@ def _interval(log_mean: float, error: float, freedom: int, confidence: float, ex
 
 @shared_words
 def calibrate(
-    X: Any, y: Any, widths: Any = None, *, n_repeats: int = 4, recipe: Recipe | None = None, target: Any = None,
+    X: Any, y: Any, widths: Any = None, *, n_repeats: int = 4, options: Options | None = None, target: Any = None,
     covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Calibration:  # fmt: skip
@@ -174,7 +174,7 @@ def calibrate(
         interpolates, and its doubles up to eight times that.
     n_repeats : int
         Networks of each width, at least 2.
-    recipe : Recipe, optional
+    options : Options, optional
         Options of the networks.
     target : label, "all" or None
     covering : MutualCovering, optional
@@ -207,7 +207,7 @@ def calibrate(
     refuse_conflicts(problem.X, problem.codes)
     with at_work(n_jobs, verbose) as work:
         root = seed_sequence(random_state)
-        calibrator = Calibrator(problem, recipe or Recipe(), target, root, work, n_repeats, confidence)
+        calibrator = Calibrator(problem, options or Options(), target, root, work, n_repeats, confidence)
         return calibrator.calibrate(widths, covering)
 
 
@@ -216,7 +216,7 @@ class Calibrator:
     """Builds networks with the same options for given data, several of each width, and fits curves to their sizes."""
 
     problem: Labelled
-    recipe: Recipe
+    options: Options
     target: Any
     root: np.random.SeedSequence
     work: Work
@@ -237,7 +237,7 @@ class Calibrator:
         nearest = nearest_other(problem.X, problem.codes, Work(self.work.threads))
         # Detectors at great width: those of the limit, or with weights one for each target class.
         forecast = len(self.targets)
-        if not self.recipe.is_weighted:
+        if not self.options.is_weighted:
             work = Work(self.work.threads)
             forecast = cover_in_the_limit(problem, self.targets, nearest, self.root, work).n_detectors
         spread, misfit, curve = _fit_curve(fits, forecast)
@@ -248,7 +248,7 @@ class Calibrator:
 
     def calibrate_weights(self, known: Calibration) -> Calibration:
         """Calibrate weighted detectors at the widths of masks: they interpolate where masks do."""
-        weighted = replace(self, recipe=replace(self.recipe, detectors="weighted"))
+        weighted = replace(self, options=replace(self.options, detectors="weighted"))
         fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
         spread, misfit, curve = _fit_curve(fits, forecast)
         return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=forecast)
@@ -266,9 +266,9 @@ class Calibrator:
         targets, label = self.targets, None
         if len(self.problem.classes) == 2:
             label = "all" if len(targets) > 1 else self.problem.classes[targets[0]]
-        recipe = replace(self.recipe, width=width, target=label, n_jobs=self.work.threads.count)
+        options = replace(self.options, width=width, target=label, n_jobs=self.work.threads.count)
         root = np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
-        return build(self.problem, recipe, root)
+        return build(self.problem, options, root)
 
     def _fits(self, widths: list[int]) -> list[Fit]:
         """Networks of every width, without those that miss too many points to be of the same kind."""
@@ -290,8 +290,10 @@ class Calibrator:
         self, separation: float, adaptive: list[Fit], curve: Curve, fits: list[Fit], covering: MutualCovering | None
     ) -> tuple[Constants, tuple[str, ...]]:
         """Constants that make the bounds, at eta = 1/2, equal to the median of the sizes seen."""
-        problem, recipe = self.problem, self.recipe
-        reach = radius(problem.X, center=recipe.center) if isinstance(recipe.max_bias, str) else float(recipe.max_bias)
+        problem, options = self.problem, self.options
+        reach = (
+            radius(problem.X, center=options.center) if isinstance(options.max_bias, str) else float(options.max_bias)
+        )
         pairs = n_pairs(problem, [problem.classes[k] for k in self.targets])
         if reach <= 0:
             return Constants(), ("max_bias is 0: the theorems do not apply",)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence, shown
 from .._support.threads import Work, at_work
-from ..construct.distinct import ClassOrder
+from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
 from ..exceptions import ParameterError

@@ -13,7 +13,7 @@ import numpy as np
 from .._support.html import facts
 from .._support.parameters import Seed, check_number, seed_sequence, shown
 from .._support.threads import Work, at_work
-from ..construct import Recipe
+from ..construct import Options
 from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import nearest_other
@@ -176,7 +176,7 @@ def _pair_text(pair: ClosestPair) -> str:
 @shared_words
 def describe(
     X: Any, y: Any, *, max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True,
-    eta: float = 0.05, recipe: Recipe | None = None, time_limit: float | None = None, random_state: Seed = 0,
+    eta: float = 0.05, options: Options | None = None, time_limit: float | None = None, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Description:  # fmt: skip
     """Measure everything that the size of the network depends on, and predict that size.
@@ -189,7 +189,7 @@ def describe(
         Measure the radius of the data from their mean, and centre the networks.
     eta : float
         Probability that the bounds give up.
-    recipe : Recipe, optional
+    options : Options, optional
         Options of the networks that are built for the calibration; ``max_bias`` and ``center`` above win.
     time_limit : float, optional
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
@@ -226,7 +226,7 @@ def describe(
         time_limit = check_number("time_limit", time_limit, above=0.0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     # The networks of the calibration are drawn as the bounds assume.
-    recipe = replace(recipe or Recipe(), max_bias=reach, center=center)
+    options = replace(options or Options(), max_bias=reach, center=center)
     with at_work(n_jobs, verbose) as work:
         # Whatever reports progress after the deadline is stopped.
         def watched(what: str, done: int, total: int | None) -> None:
@@ -234,7 +234,7 @@ def describe(
                 raise _OutOfTime
             work.progress(what, done, total)
 
-        calibrator = Calibrator(problem, recipe, target, seed_sequence(random_state), Work(work.threads, watched))
+        calibrator = Calibrator(problem, options, target, seed_sequence(random_state), Work(work.threads, watched))
         found: dict[str, Any] = {}
         left_out, parts = list(PARTS), _parts(calibrator, reach)
         with suppress(_OutOfTime):
@@ -265,7 +265,7 @@ class _OutOfTime(Exception):  # noqa: N818  (a finding, not an error)
 
 def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     """Fields of a description, in the order of ``PARTS``."""
-    problem, recipe, root, work = calibrator.problem, calibrator.recipe, calibrator.root, calibrator.work
+    problem, options, root, work = calibrator.problem, calibrator.options, calibrator.root, calibrator.work
     X, codes, targets = problem.X, problem.codes, calibrator.targets
     # From what is cheap and always wanted to what takes longest: the time budget cuts off the end.
     nearest = nearest_other(X, codes, work)
@@ -282,9 +282,9 @@ def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
     yield {"covering": covering}
     calibration = calibrator.calibrate(None, covering)
     yield {"calibration": calibration}
-    if not recipe.s.is_threshold:
+    if not options.s.is_threshold:
         yield {"weighted": None}
-    elif recipe.is_weighted:
+    elif options.is_weighted:
         yield {"weighted": calibration}
     else:
         # Numbers of weighted detectors vary less, so half as many networks will do.

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from .._support.console import as_frame, counted, progress_bar
 from .._support.parameters import check_number, check_whole
 from .._support.processes import workers
-from ..construct.recipe import recipe_of
 from ..data import Labelled
 from ..data.labelled import as_labels
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError, UnseenCategoryWarning
-from ..options import PAPER
+from ..options import PAPER, Options
 from ..tables import Encoding, Table, TableModel
 from ..tables.encoding import Scaling
 from .contenders import Scores, fold_scores, usual_classifiers
@@ -390,12 +389,12 @@ def _changed(model: InterpolatingClassifier) -> dict[str, Any]:
 def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
     """The model as given, the usual classifiers, and the model with one setting changed."""
     own = InterpolatingClassifier(**{"random_state": random_state} | given)
-    recipe_of(own)
+    Options.of(own)
     new: dict[str, Any] = {}
     for name, more in SETTINGS.items():
         model = InterpolatingClassifier(**{"random_state": random_state} | given | more)
         with suppress(ParameterError):  # a setting that does not go with the other options
-            recipe_of(model)
+            Options.of(model)
             if _changed(model) != _changed(own):
                 new[name] = model
     return {GIVEN: own} | usual_classifiers(random_state) | new

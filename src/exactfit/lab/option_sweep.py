@@ -198,7 +198,7 @@ def _axis(value: Any) -> tuple[Any, ...]:
 
 def _options_of(construction: str, where: str) -> set[str]:
     if construction == DEFAULT:
-        return {one.name for one in fields(InterpolatingClassifier)} - {"random_state", "verbose"}
+        return set(InterpolatingClassifier().get_params()) - {"random_state", "verbose"}
     if construction in BASELINES:
         return set()
     if construction not in CONSTRUCTORS:

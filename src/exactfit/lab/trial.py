@@ -31,10 +31,18 @@ from .._kernels.rows import subtract_products
 from .._support.console import silent
 from .._support.threads import SERIAL, single_threaded_blas
 from ..construct.cover import random_cover
-from ..construct.distinct import ClassOrder, Cover, Distinct
-from ..construct.evidence import Columns, Counts, Foreseen, Pieces, joined_pieces, mutual_limits, worth_foreseeing
+from ..construct.evidence import (
+    Columns,
+    Counts,
+    Pieces,
+    PrecomputedLimits,
+    joined_pieces,
+    mutual_limits,
+    worth_precomputing,
+)
 from ..construct.halfspaces import Support
 from ..construct.hyperplanes import ORDER, Source, gaussian, stream
+from ..construct.unique_patterns import ClassOrder, Cover, UniquePatterns
 from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words
@@ -174,7 +182,7 @@ class FirstLayers:
         """The sides of all points at the first layer of one cell."""
         return self.bits[self._key(cell)].head(cell.n)
 
-    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Counts | Foreseen:
+    def evidence(self, cell: Cell, orders: Sequence[Columns]) -> Counts | PrecomputedLimits:
         """What the cover step may ask, with all limits known where widths of the same lambda share the counting.
 
         Patterns are not copied: masks leave out what lies beyond the width.
@@ -182,12 +190,12 @@ class FirstLayers:
         counts, columns = self._counts(cell, cell.n), self.points.columns(cell.N)
         if cell not in self.ahead and len(self.points.targets) == len(columns):
             alike = {other.n for other in self.cells if (other.lam, other.N) == (cell.lam, cell.N)}
-            widths = worth_foreseeing(counts, columns, orders, sorted({cell.n, *alike}))
+            widths = worth_precomputing(counts, columns, orders, sorted({cell.n, *alike}))
             if widths:
                 found = Ahead.of(self._counts(cell, widths[-1]), columns, widths)
                 self.ahead |= {Cell(n, cell.lam, cell.N): found for n in widths}
                 self.seconds_ahead += found.seconds
-        return Foreseen(counts, *self.ahead[cell].limits[cell.n]) if cell in self.ahead else counts
+        return PrecomputedLimits(counts, *self.ahead[cell].limits[cell.n]) if cell in self.ahead else counts
 
     def _counts(self, cell: Cell, width: int) -> Counts:
         words = self.bits[self._key(cell)].words[: n_words(width)]
@@ -233,15 +241,15 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     everyone = np.concatenate([np.arange(*piece) for piece in columns])
     starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
-    distinct = Distinct.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
-    cover = weighted_covers(distinct)
-    covers = [cover(share, silent) for share in distinct.shares]
-    return [_named(distinct.in_points(made, distinct.order.rows), everyone) for made in covers]
+    unique = UniquePatterns.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
+    cover = weighted_covers(unique)
+    covers = [cover(share, silent) for share in unique.slices]
+    return [_named(unique.in_points(made, unique.order.rows), everyone) for made in covers]
 
 
 def _named(cover: Cover, columns: Columns) -> Cover:
     """A cover of some columns as one of all."""
-    supports = [Support(columns[one.columns], one.shares) for one in cover.supports or ()]
+    supports = [Support(columns[one.columns], one.dual_coef) for one in cover.supports or ()]
     anchors, witnesses = columns[cover.anchors].tolist(), columns[cover.witnesses].tolist()
     return replace(cover, anchors=anchors, witnesses=witnesses, uncovered=columns[cover.uncovered], supports=supports)
 

@@ -16,14 +16,13 @@ from ..certificate.chains import answers_digest
 from ..certificate.record import STREAM_ALONE, Arithmetic, Method, Proof, RadiusMethod
 from ..construct import Construction, Trace
 from ..construct.importances import FULL
-from ..construct.recipe import recipe_of
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD, DecoderKind
 from ..network.detector_network import LARGEST_LIMIT
 from ..network.network import SwitchedNetwork
-from ..options import LAWS
+from ..options import SAMPLERS, Options
 from ..repairs import RepairedClassifier
 from ..repairs.building import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
@@ -109,16 +108,16 @@ RECORDS: dict[type, dict[str, Vector | Check]] = {
         "detector_classes": Vector("detectors", may_be_empty=True),
         "uncovered": Vector(below="rows"),
         "support": Vector("support", "rows"),
-        "shares": Vector("support", least=-np.inf),
+        "dual_coef": Vector("support", least=-np.inf),
         "support_starts": Vector("detectors + 1", step=0, may_be_empty=True),
-        "narrow": Vector(below="rows"),
+        "without_margin": Vector(below="rows"),
         "importances": OF_FEATURES,
         "spreads": OF_FEATURES,
         "on_counts": Vector("hyperplanes", FULL + 1, may_be_empty=True),
         "margin": _is(float, least=0),
         "n_rejected": COUNT,
         "n_drawn": COUNT,
-        "n_rescued": COUNT,
+        "n_fallback_cuts": COUNT,
     },
     Certificate: {
         "holds": FLAG,
@@ -283,8 +282,8 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     # it, as an unknown one.
     options = copy(model)
     if options.hyperplanes in REMOVED_SAMPLERS:
-        options.hyperplanes, options.image_shape = LAWS[0], None
-    recipe_of(options)
+        options.hyperplanes, options.image_shape = SAMPLERS[0], None
+    Options.of(options)
     check_random_state(model.random_state)
     target_code(model.target, model.classes_)
 

@@ -69,7 +69,15 @@ LATER: dict[str, Header] = {
 # Options that older versions had. A file that names them is read without them: they say how its network came about,
 # which is done, and nothing that it answers or proves depends on them.
 REMOVED = ("selection", "greedy_memory", "n_networks")
-LEFT_OUT = ("narrow", "importances", "spreads", "on_counts")  # arrays of a trace that a file lacks if they are empty
+LEFT_OUT = (
+    "without_margin",
+    "importances",
+    "spreads",
+    "on_counts",
+)  # arrays of a trace that a file lacks if they are empty
+# Of a trace and of options, by the names that files have for them: what is renamed here keeps its name there.
+IN_FILES = {"dual_coef": "shares", "without_margin": "narrow", "n_fallback_cuts": "n_rescued"}
+OPTIONS_IN_FILES = {"fallback_cuts": "rescue"}
 GIVEN_UP = ("given_up", "overruled")  # of a construction, likewise
 MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
 REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
@@ -151,11 +159,11 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     # Arrays that would be empty are left out, so that files of models without them are as older versions wrote them.
     left_out = {name for name in LEFT_OUT if not len(trace[name])}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
-        left_out |= {"support", "shares", "support_starts"}
+        left_out |= {"support", "dual_coef", "support_starts"}
     arrays = {name: part for name, part in trace.items() if isinstance(part, np.ndarray)}
-    tensors |= {f"trace.{name}": part for name, part in arrays.items() if name not in left_out}
+    tensors |= {f"trace.{IN_FILES.get(name, name)}": part for name, part in arrays.items() if name not in left_out}
     numbers = {name: part for name, part in trace.items() if name not in arrays}
-    header |= {"kind": "construction", "outcome": made.outcome.value, "trace": numbers}
+    header |= {"kind": "construction", "outcome": made.outcome.value, "trace": _renamed(numbers, IN_FILES)}
     if not np.array_equal(made.errors, made.trace.uncovered):  # without it, they are the same
         tensors["construction.errors"] = made.errors
     tensors |= {f"construction.{name}": getattr(made, name) for name in GIVEN_UP if len(getattr(made, name))}
@@ -170,7 +178,10 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     for name in SIZES:
         if np.ndim(parameters[name]):
             parameters[name] = list(map(int, parameters[name]))
-    return header | fitted | {"kind": "classifier", "parameters": parameters}, tensors | rows
+    return header | fitted | {
+        "kind": "classifier",
+        "parameters": _renamed(parameters, OPTIONS_IN_FILES),
+    }, tensors | rows
 
 
 def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
@@ -204,6 +215,15 @@ def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
     return header | {"kind": "table", "table": named}, tensors | numbers
 
 
+def _renamed(named: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Return the same values by other names."""
+    return {names.get(name, name): value for name, value in named.items()}
+
+
+def _reversed(names: dict[str, str]) -> dict[str, str]:
+    return {there: here for here, there in names.items()}
+
+
 def _seed(model: Any) -> Any:
     return None if is_generator(model.random_state) else model.random_state
 
@@ -229,7 +249,7 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
         "it holds several networks that answer by the mean of their scores (n_networks of exactfit 0.2), "
         "and a model is one network now: fit it again",
     )
-    trace = Trace(**under("trace.", tensors), **header["trace"])
+    trace = Trace(**_renamed(under("trace.", tensors) | header["trace"], _reversed(IN_FILES)))
     rows = {"errors": trace.uncovered} | under("construction.", tensors)
     made = Construction(network, Outcome(header["outcome"]), trace, **rows)
     check_construction(made)
@@ -237,7 +257,7 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
 
 
 def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
-    parameters: Header = header["parameters"]
+    parameters: Header = _renamed(header["parameters"], _reversed(OPTIONS_IN_FILES))
     model = InterpolatingClassifier(**parameters | {name: _as_tuple(parameters[name]) for name in SIZES})
     activation = look_up(parameters["activation"])
     model.activation = activation if activation.is_own else activation.name

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_whole, check_wholes
 from .._support.processes import write_whole
-from ..construct import Recipe, Trace, fixed_width
+from ..construct import Options, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network.detector_network import DetectorNetwork
 from .plane import Floats, Picture, draw_balls, hyperplanes_of, network_of, trace_of
@@ -148,7 +148,7 @@ def plot_limit_shape(
     Examples
     --------
     >>> from sklearn.datasets import make_moons
-    >>> from exactfit import Recipe, fixed_width
+    >>> from exactfit import Options, fixed_width
     >>> from exactfit.plots import plot_limit_shape
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
     >>> made = fixed_width(X, y, 500, random_state=0)
@@ -243,9 +243,9 @@ def plot_masks_and_weights(
         raise ParameterError("weights and masks are compared for the threshold activation only")
     # Detectors of the other kind over the same hyperplanes and for the same classes.
     target = found.classes[0] if found.decoder.kind == "sign" else "all" if len(picture.classes) == 2 else None
-    recipe = Recipe(detectors="mask" if found.are_weighted else "weighted", target=target)
+    options = Options(detectors="mask" if found.are_weighted else "weighted", target=target)
     planes = hyperplanes_of(network)
-    made = fixed_width(picture.points, picture.codes, recipe=recipe, random_state=0, hyperplanes=planes)
+    made = fixed_width(picture.points, picture.codes, options=options, random_state=0, hyperplanes=planes)
     other = DetectorNetwork.of(made.network)
     masks, weights = (other, found) if found.are_weighted else (found, other)
     with axes_for(ax, picture.size) as own:

@@ -19,18 +19,19 @@ from .._support.threads import Threads
 from ..certificate.layers import facts_of
 from ..certificate.radius import counted_with
 from ..construct.cover import cover_classes, random_cover
-from ..construct.distinct import ClassOrder, Cover
 from ..construct.evidence import Columns, Counts, Evidence, Pieces
+from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
+from ..construct.memory import Memory
 from ..construct.patterns import Patterns, patterns_of
-from ..construct.recipe import Memory, Recipe
-from ..construct.rescue import coordinate_cuts
+from ..construct.unique_patterns import ClassOrder, Cover
 from ..data import Codes, Floats, Matrix, Rows
 from ..exceptions import NoGapError
 from ..network import Dense, Layer, Masks, Network, WeightedMasks
 from ..network.activations import THRESHOLD
 from ..network.detector_network import DetectorNetwork
 from ..network.weights import weigh_words
+from ..options import Options
 from .patches import Patches, Targets, patch_network, with_units
 
 WIDTHS = (256, 512, 1024)  # hyperplanes that are tried: the first tell most targets from the rest, cuts do the others
@@ -135,7 +136,7 @@ class _FirstLayer:
         n_targets = target[1] - target[0]
         classes = ClassOrder(np.arange(len(columns)), np.array([0, n_targets, len(columns)]))
         counts = Counts(few.on, self.threads, few.maybe)
-        (cover,) = cover_classes(counts, classes, (0,), Recipe(detectors="weighted"), root)
+        (cover,) = cover_classes(counts, classes, (0,), Options(detectors="weighted"), root)
         cover.limits = self._lowered(cover, few.take(slice(0, n_targets)), share)
         cover.anchors = [int(columns[anchor]) for anchor in cover.anchors]
         cover.uncovered = columns[cover.uncovered]
@@ -167,8 +168,8 @@ class _FirstLayer:
         return with_radii(network, rows, self.targets.points(rows), self.targets.form)
 
 
-def _in_format(targets: Targets) -> Recipe:
-    return Recipe(exact_in=targets.exact_in)  # type: ignore[arg-type]
+def _in_format(targets: Targets) -> Options:
+    return Options(exact_in=targets.exact_in)  # type: ignore[arg-type]
 
 
 def count_range(patterns: Patterns, weights: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

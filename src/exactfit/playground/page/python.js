@@ -32,14 +32,14 @@ export function asPython(made, { detectors }) {
   ];
   return `import json
 import numpy as np
-from exactfit import Recipe, certify, fixed_width
+from exactfit import Options, certify, fixed_width
 
 with open("${FILE}") as file:
     page = json.load(file)
 X, y = np.array(page["points"]), np.array(page["labels"])
 planes = np.array(page["hyperplanes"])
 made = fixed_width(
-    X, y, recipe=Recipe(${options.join(", ")}),
+    X, y, options=Options(${options.join(", ")}),
     hyperplanes=(planes[:, :2], planes[:, 2]), order=page["order"],
 )
 print(made.outcome.value, made.network.widths)

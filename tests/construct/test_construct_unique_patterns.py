@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive_weighted import distinct_twin
 
 from exactfit._support.threads import SERIAL
-from exactfit.construct import distinct
+from exactfit.construct import unique_patterns
 from exactfit.construct.evidence import Counts
 from exactfit.network.bits import BitMatrix
 
@@ -23,8 +23,8 @@ def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
     firsts, places, starts = distinct_twin(on, on, codes)
     for hashes_meet in (False, True):
         if hashes_meet:
-            monkeypatch.setattr(distinct, "hash_line", lambda line, hashes: hashes.fill(7))
-        found, own = distinct.Groups.of(words, codes, np.arange(40), np.arange(40))
+            monkeypatch.setattr(unique_patterns, "hash_line", lambda line, hashes: hashes.fill(7))
+        found, own = unique_patterns.PatternGroups.of(words, codes, np.arange(40), np.arange(40))
         assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
         assert np.searchsorted(found.codes, range(4)).tolist() == starts
         assert found.sizes.tolist() == np.bincount(places).tolist()
@@ -36,18 +36,18 @@ def test_lines_of_points_give_what_their_patterns_in_class_order_give(seed, n_bi
     y = np.concatenate([[0, 1, 2], rng.integers(0, 3, 57)])
     bits = rng.integers(0, 2, (5, 192))[rng.integers(0, 5, 60)] > 0
     lines = list(BitMatrix.from_bool(bits).words)  # with bits beyond the first n_bits
-    order = distinct.ClassOrder.of(y)
-    candidates = distinct.candidates_of(order, (0, 1, 2) if all_targets else (1,), np.random.SeedSequence(seed))
+    order = unique_patterns.ClassOrder.of(y)
+    candidates = unique_patterns.candidates_of(order, (0, 1, 2) if all_targets else (1,), np.random.SeedSequence(seed))
     patterns = BitMatrix.from_bool(bits[order.rows, :n_bits])
-    expected = distinct.Distinct.of(Counts(patterns, SERIAL), order, candidates)
-    found = distinct.Distinct.of_lines(lines, n_bits, order, candidates, SERIAL)
+    expected = unique_patterns.UniquePatterns.of(Counts(patterns, SERIAL), order, candidates)
+    found = unique_patterns.UniquePatterns.of_lines(lines, n_bits, order, candidates, SERIAL)
     np.testing.assert_array_equal(found.evidence.patterns.words, expected.evidence.patterns.words)
     np.testing.assert_array_equal(found.order.rows, expected.order.rows)
     np.testing.assert_array_equal(found.order.starts, expected.order.starts)
     np.testing.assert_array_equal(found.leaders, expected.leaders)
-    for one, other in zip(found.shares, expected.shares, strict=True):
+    for one, other in zip(found.slices, expected.slices, strict=True):
         assert (one.target, one.rest) == (other.target, other.rest)
-        assert (one.turns.tolist(), one.sizes.tolist()) == (other.turns.tolist(), other.sizes.tolist())
+        assert (one.candidates.tolist(), one.sizes.tolist()) == (other.candidates.tolist(), other.sizes.tolist())
     some = np.arange(0, len(found.leaders), 2)
     assert found.members(some).tolist() == expected.members(some).tolist()
 
@@ -58,9 +58,12 @@ def test_groups_of_parts_join_to_those_of_the_whole(seed, cuts, n_bits):
     codes, ranks = rng.integers(0, 3, 60), rng.permutation(60)
     words = BitMatrix.from_bool(rng.integers(0, 2, (4, 130))[rng.integers(0, 4, 60)] > 0).words
     edges = [0, *sorted(cuts), 60]
-    parts = [distinct.Groups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0] for a, b in pairwise(edges)]
-    whole = distinct.Groups.of(words, codes, np.arange(60), ranks)[0]
-    short = distinct.Groups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
-    for found, expected in ((distinct.Groups.joined(parts), whole), (whole.head(n_bits), short)):
+    parts = [
+        unique_patterns.PatternGroups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0]
+        for a, b in pairwise(edges)
+    ]
+    whole = unique_patterns.PatternGroups.of(words, codes, np.arange(60), ranks)[0]
+    short = unique_patterns.PatternGroups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
+    for found, expected in ((unique_patterns.PatternGroups.joined(parts), whole), (whole.head(n_bits), short)):
         for name, value in vars(expected).items():
             np.testing.assert_array_equal(getattr(found, name), value)

@@ -24,7 +24,7 @@ from .halfspaces import Support
 from .hyperplanes import ORDER, stream
 
 Ints = NDArray[np.int64]
-Turns = Mapping[int, Columns]  # the candidates of every target class, in order
+CandidateOrder = Mapping[int, Columns]  # the candidates of every target class, in order
 
 NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
 
@@ -65,18 +65,22 @@ class ClassOrder:
         return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
 
 
-def candidates_of(order: ClassOrder, targets: Sequence[int], turns: np.random.SeedSequence | Rows) -> Turns:
+def candidates_of(
+    order: ClassOrder, targets: Sequence[int], order_or_seed: np.random.SeedSequence | Rows
+) -> CandidateOrder:
     """The columns of each target class in the order in which they become candidates; see ``cover_classes``."""
-    if isinstance(turns, np.random.SeedSequence):
+    if isinstance(order_or_seed, np.random.SeedSequence):
         ends = {k: order.target(k) for k in targets}
-        return {k: start + stream(turns, ORDER, k).permutation(stop - start) for k, (start, stop) in ends.items()}
-    columns = np.argsort(order.rows)[turns]
+        return {
+            k: start + stream(order_or_seed, ORDER, k).permutation(stop - start) for k, (start, stop) in ends.items()
+        }
+    columns = np.argsort(order.rows)[order_or_seed]
     classes = np.searchsorted(order.starts, columns, side="right") - 1
     return {k: columns[classes == k] for k in targets}
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class PatternGroups:
     """Points of equal class and pattern, together: what parts of the data tell, and what is joined from them.
 
     Attributes
@@ -90,9 +94,9 @@ class Groups:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.construct.distinct import Groups
+    >>> from exactfit.construct.unique_patterns import PatternGroups
     >>> words, codes = np.array([[5, 6, 5, 5]], dtype=np.uint64), np.array([0, 0, 1, 0])
-    >>> groups, places = Groups.of(words, codes, np.arange(4), np.array([3, 2, 1, 0]))
+    >>> groups, places = PatternGroups.of(words, codes, np.arange(4), np.array([3, 2, 1, 0]))
     >>> groups.words, groups.codes, places
     (array([[5, 6, 5]], dtype=uint64), array([0, 0, 1]), array([0, 1, 2, 0]))
     >>> groups.sizes, groups.firsts, groups.ranks
@@ -106,17 +110,17 @@ class Groups:
     ranks: Ints
 
     @classmethod
-    def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[Groups, Ints]:
+    def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[PatternGroups, Ints]:
         """Points as groups, and the group of each; groups are sorted by class, then by their first point."""
         return cls._merged([cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)])
 
     @classmethod
-    def joined(cls, parts: Sequence[Groups]) -> Groups:
+    def joined(cls, parts: Sequence[PatternGroups]) -> PatternGroups:
         """The groups of all parts."""
         return cls._merged(parts)[0]
 
     @classmethod
-    def _merged(cls, parts: Sequence[Groups]) -> tuple[Groups, Ints]:
+    def _merged(cls, parts: Sequence[PatternGroups]) -> tuple[PatternGroups, Ints]:
         """The groups of all parts, and for every group of theirs its place; words are copied twice at most."""
         codes, all_sizes, firsts, all_ranks = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
@@ -139,14 +143,14 @@ class Groups:
         few = words if len(chosen) == len(codes) else np.take(words, chosen, axis=1)
         return cls(few, codes[keep], sizes, firsts[keep], ranks), places[own]
 
-    def head(self, n_bits: int) -> Groups:
+    def head(self, n_bits: int) -> PatternGroups:
         """The groups that there are by the first bits alone."""
         words = BitMatrix(self.words, 64 * len(self.words)).head(n_bits).words
-        return Groups.joined([replace(self, words=words)])
+        return PatternGroups.joined([replace(self, words=words)])
 
-    def take(self, places: Ints) -> Groups:
+    def take(self, places: Ints) -> PatternGroups:
         """Some of them."""
-        return Groups(
+        return PatternGroups(
             np.take(self.words, places, axis=1), self.codes[places], self.sizes[places], self.firsts[places],
             self.ranks[places],
         )  # fmt: skip
@@ -161,7 +165,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Crowds:
+class PatternMembers:
     """Points that have one pattern as one.
 
     Attributes
@@ -234,7 +238,7 @@ class Cover:
         self.coverage += claimed.tolist()
 
 
-class Share(NamedTuple):
+class ClassSlice(NamedTuple):
     """The columns of a target class, those of all others, and those of the class as they become candidates.
 
     ``sizes`` says how many points each column of the class stands for.
@@ -242,17 +246,19 @@ class Share(NamedTuple):
 
     target: tuple[int, int]
     rest: Pieces
-    turns: Columns
+    candidates: Columns
     sizes: Ints
 
     @classmethod
-    def of_each(cls, order: ClassOrder, turns: Turns, sizes: Ints) -> list[Share]:
+    def of_each(cls, order: ClassOrder, candidates: CandidateOrder, sizes: Ints) -> list[ClassSlice]:
         """What each target class has of all columns."""
-        return [cls(order.target(k), order.rest(k), own, sizes[slice(*order.target(k))]) for k, own in turns.items()]
+        return [
+            cls(order.target(k), order.rest(k), own, sizes[slice(*order.target(k))]) for k, own in candidates.items()
+        ]
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct:
+class UniquePatterns:
     """What the cover step works on: evidence whose columns stand for one or more points.
 
     Attributes
@@ -260,7 +266,7 @@ class Distinct:
     evidence : Evidence
     order : ClassOrder
         Of the evidence's columns; their ``rows`` are their first points, numbered class by class.
-    shares : list of Share
+    slices : list of ClassSlice
         What each target class has of the columns.
     leaders : ndarray of int64
         The point of each that becomes a candidate first.
@@ -270,24 +276,24 @@ class Distinct:
 
     evidence: Evidence
     order: ClassOrder
-    shares: list[Share]
+    slices: list[ClassSlice]
     leaders: Ints
     members: Callable[[Columns], Columns]
 
     @classmethod
-    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: Turns) -> Distinct:
+    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
         """Every point is a column of its own."""
         everyone = np.arange(int(order.starts[-1]))
-        shares = Share.of_each(order, candidates, np.ones(len(everyone), np.int64))
-        return cls(evidence, ClassOrder(everyone, order.starts), shares, everyone, lambda columns: columns)
+        slices = ClassSlice.of_each(order, candidates, np.ones(len(everyone), np.int64))
+        return cls(evidence, ClassOrder(everyone, order.starts), slices, everyone, lambda columns: columns)
 
     @classmethod
-    def of(cls, counts: Counts, order: ClassOrder, candidates: Turns) -> Distinct:
+    def of(cls, counts: Counts, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
         """Equal patterns of a class become one; bits that may be on count as much as those that are."""
         on, maybe = counts.patterns, counts.highest
         both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
         codes = np.repeat(np.arange(len(order.starts) - 1), np.diff(order.starts))
-        groups, places = Groups.of(both, codes, np.arange(len(codes)), ranks_of(candidates, len(codes)))
+        groups, places = PatternGroups.of(both, codes, np.arange(len(codes)), ranks_of(candidates, len(codes)))
         few = BitMatrix(groups.words[: len(on.words)], on.n_bits)
         most = few if maybe is on else BitMatrix(groups.words[len(on.words) :], on.n_bits)
         return cls.of_groups(
@@ -297,8 +303,8 @@ class Distinct:
 
     @classmethod
     def of_lines(
-        cls, lines: Sequence[Words], n_bits: int, order: ClassOrder, candidates: Turns, threads: Threads
-    ) -> Distinct:
+        cls, lines: Sequence[Words], n_bits: int, order: ClassOrder, candidates: CandidateOrder, threads: Threads
+    ) -> UniquePatterns:
         """As :meth:`of`, from the exact bits of points in row order: only patterns that differ are ever copied."""
         lines = [*lines[: n_words(n_bits) - 1], lines[n_words(n_bits) - 1] & last_word(n_bits)]
         codes, position = order.codes(), np.empty_like(order.rows)
@@ -312,7 +318,7 @@ class Distinct:
         sizes, ranks = np.bincount(places, minlength=len(rows)).astype(np.int64), np.full(len(rows), NO_RANK)
         np.minimum.at(ranks, places, ranks_of(candidates, len(places)))
         bits = BitMatrix.of_lines(lines, n_bits, rows, threads.map)
-        groups = Groups(bits.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
+        groups = PatternGroups(bits.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
         return cls.of_groups(
             groups, Counts(bits, threads), candidates, len(order.starts) - 1,
             lambda columns: np.flatnonzero(np.isin(places, columns)),
@@ -320,19 +326,19 @@ class Distinct:
 
     @classmethod
     def of_groups(
-        cls, groups: Groups, evidence: Evidence, candidates: Turns, n_classes: int,
+        cls, groups: PatternGroups, evidence: Evidence, candidates: CandidateOrder, n_classes: int,
         members: Callable[[Columns], Columns],
-    ) -> Distinct:  # fmt: skip
-        """Groups, sorted by class and first point, with the evidence about them."""
+    ) -> UniquePatterns:  # fmt: skip
+        """PatternGroups, sorted by class and first point, with the evidence about them."""
         starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
-        turns: dict[int, Columns] = {}
+        candidates_by_class: dict[int, Columns] = {}
         leaders = groups.firsts.copy()
         for k, points in candidates.items():
             own = slice(starts[k], starts[k + 1])
-            turns[k] = starts[k] + np.argsort(groups.ranks[own], kind="stable")
+            candidates_by_class[k] = starts[k] + np.argsort(groups.ranks[own], kind="stable")
             leaders[own] = points[groups.ranks[own]]
         order = ClassOrder(groups.firsts, starts)
-        return cls(evidence, order, Share.of_each(order, turns, groups.sizes), leaders, members)
+        return cls(evidence, order, ClassSlice.of_each(order, candidates_by_class, groups.sizes), leaders, members)
 
     @property
     def n_bits(self) -> int:
@@ -354,11 +360,13 @@ class Distinct:
             anchors=anchors[cover.anchors].tolist(),
             witnesses=firsts[cover.witnesses].tolist(),
             uncovered=self.members(cover.uncovered) if len(cover.uncovered) else cover.uncovered,
-            supports=None if cover.supports is None else [Support(firsts[c], shares) for c, shares in cover.supports],
+            supports=None
+            if cover.supports is None
+            else [Support(firsts[c], dual_coef) for c, dual_coef in cover.supports],
         )
 
 
-def ranks_of(candidates: Turns, n_points: int) -> Ints:
+def ranks_of(candidates: CandidateOrder, n_points: int) -> Ints:
     """The place of every point among the candidates of its class."""
     ranks = np.full(n_points, NO_RANK)
     for points in candidates.values():

@@ -12,8 +12,8 @@ from naive_separation import all_pairs, cut_separates
 from naive_separation import coordinate_cuts as naive_cuts
 from numpy.typing import NDArray
 
-from exactfit.construct import rescue
-from exactfit.construct.rescue import Cuts, Stall, coordinate_cuts
+from exactfit.construct import fallback_cuts
+from exactfit.construct.fallback_cuts import Cuts, Stall, coordinate_cuts
 
 TINY = float(np.nextafter(0.0, 1.0))
 AWKWARD = [0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0), 1e300, np.nextafter(1e300, np.inf)]
@@ -79,18 +79,18 @@ def test_rows_and_steps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 3))
     pairs = [(int(a), int(b)) for a, b in np.argwhere(all_pairs(rng.integers(0, 2, 60), [0]))]
-    monkeypatch.setattr(rescue, "ROWS_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(fallback_cuts, "ROWS_BYTES", 8 * 3 * 10)
     seen: list[int] = []
-    dense_rows = rescue.dense_rows
-    monkeypatch.setattr(rescue, "dense_rows", lambda X, rows: seen.append(len(rows)) or dense_rows(X, rows))
+    dense_rows = fallback_cuts.dense_rows
+    monkeypatch.setattr(fallback_cuts, "dense_rows", lambda X, rows: seen.append(len(rows)) or dense_rows(X, rows))
     check(X, pairs, size=1000)
     assert max(seen) <= 10
-    monkeypatch.setattr(rescue, "STEPS", 1)
+    monkeypatch.setattr(fallback_cuts, "STEPS", 1)
     check(X, pairs[:50], size=1000)
 
 
 def test_stops_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rescue, "STEPS", 1)
+    monkeypatch.setattr(fallback_cuts, "STEPS", 1)
     X = np.arange(20.0)[:, None]
     pairs = [(row, row + 1) for row in range(19)]
     assert len(coordinate_cuts(X, chunked(pairs, 100))) == 19

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from naive_parts import InParts
 from strategies import problems, seeds
 
-from exactfit.construct import Recipe
+from exactfit.construct import Options
 from exactfit.construct.build import build
 from exactfit.data import Labelled
 from exactfit.exceptions import WidthLimitError
@@ -23,13 +23,13 @@ def facts(made):
         made.network.digest,
         made.outcome,
         *(getattr(trace, name).tolist() for name in ("anchors", "witnesses", "coverage", "uncovered", "support")),
-        *(trace.n_rejected, trace.n_drawn, trace.n_rescued),
+        *(trace.n_rejected, trace.n_drawn, trace.n_fallback_cuts),
     )
 
 
 SECOND_LAYERS = [{}, {"detectors": "weighted"}]
 RECIPES = st.builds(
-    lambda second, **others: Recipe(conflicts="majority", **second, **others),
+    lambda second, **others: Options(conflicts="majority", **second, **others),
     st.sampled_from(SECOND_LAYERS),
     width=st.sampled_from(["adaptive", "adaptive", 40, 130]),
     min_width=st.sampled_from([0, 0, 65, 300]),
@@ -38,15 +38,15 @@ RECIPES = st.builds(
 
 
 @given(problems(), RECIPES, seeds)
-def test_the_network_is_that_of_points_in_one_place(problem, recipe, seed):
+def test_the_network_is_that_of_points_in_one_place(problem, options, seed):
     X, y = problem
     whole = Labelled.of_codes(X, y)
     parted = replace(whole, X=InParts(np.asarray(whole.X, dtype=np.float64)))
-    assert facts(build(parted, recipe, seed)) == facts(build(whole, recipe, seed))
+    assert facts(build(parted, options, seed)) == facts(build(whole, options, seed))
 
 
 def test_what_memory_cannot_hold_ends_with_a_remedy():
     rng = np.random.default_rng(0)
     data = Labelled.of_codes(rng.normal(size=(200, 3)), rng.integers(0, 2, 200))
     with pytest.raises(WidthLimitError, match=r"distinct patterns of 256 hyperplanes exceed.*Use a fixed width"):
-        build(replace(data, X=InParts(data.X, memory=4000)), Recipe(), 0)
+        build(replace(data, X=InParts(data.X, memory=4000)), Options(), 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, fixed_width
+from exactfit import InterpolatingClassifier, Options, adaptive_width, fixed_width
 from exactfit.exceptions import ContradictoryLabelsError, DataError, ParameterError
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -45,7 +45,7 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 )
 def test_options_that_cannot_be(options, message):
     with pytest.raises(ParameterError) as caught:
-        Recipe(**options)
+        Options(**options)
     assert message in str(caught.value)
 
 
@@ -54,7 +54,7 @@ def test_options_that_cannot_be(options, message):
     [{"max_bias": 0}, {"max_bias": np.float32(0.5)}, {"center": np.True_}, {"n_jobs": -1}, {"n_jobs": np.int64(2)}],
 )
 def test_options_that_can(options):
-    Recipe(**options)
+    Options(**options)
 
 
 @both
@@ -94,13 +94,13 @@ def test_contradictory_labels_are_refused_with_their_pairs(build):
 @pytest.mark.parametrize("target", [2, -1, "rare", "1", 0.5])
 def test_targets_that_cannot_be(build, target):
     with pytest.raises(ParameterError, match="target must be one of "):
-        build(X, Y, Recipe(target=target))
+        build(X, Y, Options(target=target))
 
 
 @both
 def test_one_target_of_many_classes_is_refused(build):
     with pytest.raises(ParameterError, match="target=1 needs a problem of two classes, this one has 3"):
-        build(X, np.array([0, 1, 2, 1]), Recipe(target=1))
+        build(X, np.array([0, 1, 2, 1]), Options(target=1))
 
 
 @both
@@ -118,7 +118,7 @@ def test_one_target_of_many_classes_is_refused(build):
     ],
 )
 def test_which_classes_get_detectors(build, labels, target, classes, decoder):
-    made = build(X, np.array(labels), Recipe(target=target))
+    made = build(X, np.array(labels), Options(target=target))
     assert made.outcome.interpolates
     assert set(made.trace.detector_classes.tolist()) == classes
     assert (made.network.decoder.kind, made.network.decoder.classes) == decoder
@@ -146,11 +146,11 @@ def test_widths_that_cannot_be(width):
 
 
 def test_a_recipe_with_a_width_counts_or_is_refused():
-    made = fixed_width(X, Y, recipe=Recipe(50), random_state=0)
+    made = fixed_width(X, Y, options=Options(50), random_state=0)
     assert made.network.digest == fixed_width(X, Y, 50, random_state=0).network.digest
-    assert fixed_width(X, Y, 20, Recipe(50)).network.widths[0] == 20
+    assert fixed_width(X, Y, 20, Options(50)).network.widths[0] == 20
     with pytest.raises(ParameterError, match="width=5: leave it out, bound the width by min_width and max_width, or"):
-        adaptive_width(X, Y, Recipe(5))
+        adaptive_width(X, Y, Options(5))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_recipe_with_a_width_counts_or_is_refused():
 )
 def test_bounds_of_the_width_that_cannot_be(options, message):
     with pytest.raises(ParameterError) as caught:
-        adaptive_width(X, Y, Recipe(**options))
+        adaptive_width(X, Y, Options(**options))
     assert message in str(caught.value)
 
 
@@ -194,7 +194,7 @@ def test_other_seeds_give_other_networks():
     ],
 )
 def test_auto_means_weights_where_they_count_bits(options, is_weighted):
-    assert Recipe(**{"detectors": "auto"} | options).is_weighted == is_weighted
+    assert Options(**{"detectors": "auto"} | options).is_weighted == is_weighted
 
 
 def test_the_estimator_builds_what_auto_stands_for():

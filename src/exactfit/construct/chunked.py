@@ -10,49 +10,49 @@ from ..exceptions import WidthLimitError
 from .algorithms import BATCH_BLOCKS, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
 from .cover import cover_distinct
-from .distinct import Crowds, Groups, Turns, candidates_of
+from .fallback_cuts import coordinate_cuts
 from .hyperplanes import Hyperplanes, Source
 from .patterns import Line
-from .rescue import coordinate_cuts
 from .separation import OpenPairs
+from .unique_patterns import CandidateOrder, PatternGroups, PatternMembers, candidates_of
 
 
-def algorithm_1_by_parts(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
+def algorithm_1_on_chunks(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
     """As ``algorithm_1``, and the same network."""
     order, targets, options = setup.order, setup.targets, setup.options
     candidates = candidates_of(order, targets, root)
-    layer = _PartedLayer(setup, work, candidates)
+    layer = _ChunkedLayer(setup, work, candidates)
     layer.separate(setup.source(root))  # lines 1-8
-    distinct = setup.X.as_distinct(layer.planes, order, candidates, layer.groups, work.threads)
-    covers = cover_distinct(distinct, options, work.progress)  # lines 9-14
-    return assemble(layer.planes, distinct, order, targets, covers, options.s, layer.n_rescued)  # lines 15-16
+    unique = setup.X.as_unique(layer.planes, order, candidates, layer.groups, work.threads)
+    covers = cover_distinct(unique, options, work.progress)  # lines 9-14
+    return assemble(layer.planes, unique, order, targets, covers, options.s, layer.n_fallback_cuts)  # lines 15-16
 
 
 class _Drained(Exception):  # noqa: N818  (a finding, not an error)
     """More hyperplanes are wanted than points have been held against."""
 
 
-class _PartedLayer(GrowingLayer):
+class _ChunkedLayer(GrowingLayer):
     """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
 
-    def __init__(self, setup: Setup, work: Work, candidates: Turns) -> None:
+    def __init__(self, setup: Setup, work: Work, candidates: CandidateOrder) -> None:
         super().__init__(setup, work)
         self.order, self.candidates = setup.order, candidates
-        self.groups: Groups
+        self.groups: PatternGroups
 
     def separate(self, source: Source) -> None:
         """Algorithm 1, lines 3-7."""
         targets, planes = self.setup.targets, source.blocks(0, BATCH_BLOCKS)
         while True:
             self._look(planes)
-            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, crowds=self._crowds())
+            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, members=self._members())
             try:
                 blocks, lines = self._draw(pairs, self._taking(planes))
                 break
             except _Drained:
                 planes = planes.append(self._further(pairs, planes.count // WORD_BITS, source))
         self._keep(blocks, lines, pairs)
-        self.n_rescued = 0
+        self.n_fallback_cuts = 0
         if not pairs.closed:
             self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
 
@@ -70,9 +70,9 @@ class _PartedLayer(GrowingLayer):
                 "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
             )
 
-    def _crowds(self) -> Crowds:
+    def _members(self) -> PatternMembers:
         planes, groups, order = self.planes, self.groups, self.order
-        return Crowds(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)))
+        return PatternMembers(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)))
 
     def _taking(self, planes: Hyperplanes) -> Take:
         ready = iter(zip(planes.blocks(), self.groups.words, strict=True))

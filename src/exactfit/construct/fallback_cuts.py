@@ -23,17 +23,17 @@ from .._kernels.open_pairs import cut_pairs
 from .._kernels.rows import norms_of
 from .._support.parameters import shown
 from .._support.threads import Work
-from ..data import Codes, Matrix, PartedPoints, Rows
+from ..data import ChunkedPoints, Codes, Matrix, Rows
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair
 from ..exceptions import AssumptionError
 from ..network.bits import BitMatrix
-from .distinct import ClassOrder, Cover
+from ..options import Options, percentage
 from .evidence import Counts
 from .halfspaces import UNIT, Support
 from .hyperplanes import Hyperplanes, between, in_format_of
-from .recipe import Recipe, percentage
 from .separation import Ints, OpenPairs
+from .unique_patterns import ClassOrder, Cover
 
 STALL_STEP = 512  # hyperplanes between two looks at what is open, eight blocks
 STALL_FROM = 1024  # hyperplanes: most data are separated by fewer
@@ -108,7 +108,7 @@ def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | Non
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.construct.rescue import coordinate_cuts
+    >>> from exactfit.construct.fallback_cuts import coordinate_cuts
     >>> X = np.array([[1.0, 5.0], [np.nextafter(1.0, 2.0), 5.0], [0.5, 5.0]])
     >>> cuts = coordinate_cuts(X, [(np.array([0, 0]), np.array([1, 2]))])
     >>> cuts.feature, cuts.sign, cuts.threshold
@@ -173,7 +173,7 @@ class Stall:
 
     Examples
     --------
-    >>> from exactfit.construct.rescue import Stall
+    >>> from exactfit.construct.fallback_cuts import Stall
     >>> stall = Stall(0)
     >>> [n for n in range(64, 1100, 64) if stall.due(n)]
     [512, 1024]
@@ -196,10 +196,10 @@ class Stall:
         return known and n >= self._from and 2 * n_open > before
 
 
-def margin_of(options: Recipe, X: Matrix, codes: Codes, out: Rows, work: Work) -> float:
+def margin_of(options: Options, X: Matrix, codes: Codes, out: Rows, work: Work) -> float:
     """The margin as a distance; refuses one that no network can have. ``out`` are rows that were left out before."""
     share = percentage(options.margin) if isinstance(options.margin, str) else None
-    if share is None and isinstance(X, PartedPoints):
+    if share is None and isinstance(X, ChunkedPoints):
         return float(options.margin)  # to look at all pairs takes long; no bisector closes too close ones
     gap, (a, b) = closest_pair(X, codes, work)
     margin = float(options.margin) if share is None else gap / 2.0 * (share / 100.0)
@@ -213,7 +213,7 @@ def margin_of(options: Recipe, X: Matrix, codes: Codes, out: Rows, work: Work) -
     return margin
 
 
-def open_bisectors(X: Matrix, pairs: OpenPairs, options: Recipe, rng: np.random.Generator) -> Hyperplanes:
+def open_bisectors(X: Matrix, pairs: OpenPairs, options: Options, rng: np.random.Generator) -> Hyperplanes:
     """A block of bisectors of open pairs: from points in random order, each to the nearest that it is open with."""
     a, b = _some_pairs(pairs)
     distances = np.empty(len(a))
@@ -256,7 +256,7 @@ def claim_without_margin(
         while len(waiting):
             anchor, selected = waiting[:1], evidence.select(waiting)
             limits, witnesses = evidence.limits(anchor, order.rest(k))
-            claimed = (evidence.heights(anchor, selected) < limits[:, None])[0]
+            claimed = (evidence.masked_counts(anchor, selected) < limits[:, None])[0]
             if limits[0] > 0:
                 words[:, anchor] = evidence.highest.words[:, anchor]
                 cover.accept(anchor, limits.tolist(), witnesses, np.array([claimed.sum()]))

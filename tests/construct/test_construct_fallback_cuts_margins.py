@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 
-from exactfit import InterpolatingClassifier, Recipe, adaptive_width, certify, fixed_width, load, save
+from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width, load, save
 from exactfit._support.threads import SERIAL
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of
@@ -37,8 +37,8 @@ KINDS = [
 @pytest.mark.parametrize("margin", ["10%", "99%"])
 def test_adaptive_width_reaches_the_margin(law: str, detectors: str, target: str, classes: int, margin: str) -> None:
     X, y = clouds(1, classes=classes)
-    recipe = Recipe(hyperplanes=law, detectors=detectors, target=target, margin=margin)
-    made = adaptive_width(X, y, recipe, random_state=0)
+    options = Options(hyperplanes=law, detectors=detectors, target=target, margin=margin)
+    made = adaptive_width(X, y, options, random_state=0)
     assert made.outcome is Outcome.INTERPOLATES
     assert made.trace.margin == separation(X, y).value / 2 * (float(margin[:-1]) / 100)
     certificate = certify(made, X, y)
@@ -66,7 +66,7 @@ def test_a_margin_in_a_format_holds_in_that_format(exact_in: str, detectors: str
 def test_the_network_for_no_margin_is_what_it_was() -> None:
     X, y = clouds(3)
     for none in (0, 0.0, "0%"):
-        made = adaptive_width(X, y, Recipe(margin=none), random_state=0)
+        made = adaptive_width(X, y, Options(margin=none), random_state=0)
         assert made.network.digest == adaptive_width(X, y, random_state=0).network.digest
         assert made.certificate(len(X), "", None).margin is None
 
@@ -84,16 +84,16 @@ def test_a_fixed_width_lists_the_rows_that_are_right_without_the_margin(detector
     assert (model.predict(X) == y).all()
     assert not len(trace.uncovered)
     assert certificate.holds
-    assert len(trace.narrow)
-    assert set(certificate.narrow) <= set(trace.narrow)  # a certificate may see more than the construction relies on
-    kept = np.setdiff1d(np.arange(len(X)), trace.narrow)
+    assert len(trace.without_margin)
+    assert set(certificate.narrow) <= set(trace.without_margin)
+    kept = np.setdiff1d(np.arange(len(X)), trace.without_margin)
     for moved in moves_towards(model.network_, X, y, trace.margin, np.random.default_rng(0)):
         assert (model.predict(moved)[kept] == y[kept]).all()
 
 
 def test_a_fixed_width_that_misses_points_says_so() -> None:
     X, y = clouds(4, n=60)
-    made = fixed_width(X, y, 10, Recipe(margin="60%"), random_state=0)
+    made = fixed_width(X, y, 10, Options(margin="60%"), random_state=0)
     assert made.outcome is Outcome.POINTS_MISSED
     assert certify(made, X, y).errors.tolist() == made.errors.tolist() == made.trace.uncovered.tolist()
 
@@ -102,9 +102,9 @@ def test_a_margin_that_is_too_large_names_two_rows() -> None:
     X, y = np.array([[0.0], [5.0], [6.0], [20.0]]), np.array([0, 0, 1, 1])
     for margin in (0.5, 7.0, "100%"):
         with pytest.raises(AssumptionError, match="rows 1, 2") as error:
-            adaptive_width(X, y, Recipe(margin=margin), random_state=0)
+            adaptive_width(X, y, Options(margin=margin), random_state=0)
         assert error.value.rows == (1, 2)
-    assert adaptive_width(X, y, Recipe(margin=0.49), random_state=0).outcome.interpolates
+    assert adaptive_width(X, y, Options(margin=0.49), random_state=0).outcome.interpolates
 
 
 def test_rows_are_named_as_in_the_data_where_some_are_given_up() -> None:
@@ -127,19 +127,19 @@ def test_rows_are_named_as_in_the_data_where_some_are_given_up() -> None:
 @pytest.mark.parametrize("margin", [-1, np.nan, np.inf, "101%", "-1%", "nan%", "a", "5", None, True, "%"])
 def test_what_is_no_margin_is_refused(margin: object) -> None:
     with pytest.raises(ParameterError, match="margin must be"):
-        Recipe(margin=margin)
+        Options(margin=margin)
 
 
 def test_real_valued_activations_have_no_margin() -> None:
     with pytest.raises(ParameterError, match="a margin is proved for bits only"):
-        Recipe(activation="relu", margin=0.1)
-    Recipe(activation="relu", margin="0%")
+        Options(activation="relu", margin=0.1)
+    Options(activation="relu", margin="0%")
 
 
 def test_max_width_ends_it() -> None:
     X, y = clouds(5, n=60)
     with pytest.raises(WidthLimitError, match="max_width=70"):
-        adaptive_width(X, y, Recipe(margin="95%", max_width=70), random_state=0)
+        adaptive_width(X, y, Options(margin="95%", max_width=70), random_state=0)
 
 
 def test_a_margin_survives_its_file(tmp_path) -> None:
@@ -151,7 +151,11 @@ def test_a_margin_survives_its_file(tmp_path) -> None:
     again = load(tmp_path / "m")
     assert again.margin == "40%"
     assert again.trace_.margin == model.trace_.margin == again.certificate_.margin
-    assert again.trace_.narrow.tolist() == model.trace_.narrow.tolist() == again.certificate_.narrow.tolist()
+    assert (
+        again.trace_.without_margin.tolist()
+        == model.trace_.without_margin.tolist()
+        == again.certificate_.narrow.tolist()
+    )
 
 
 @given(st.integers(0, 10**6), st.sampled_from([None, "float64", "float32"]), st.floats(1e-6, 1.0))
@@ -160,8 +164,8 @@ def test_bits_that_are_not_open_hold_wherever_the_point_moves(seed: int, exact_i
     X = rng.normal(size=(5, 3)).astype(np.float32).astype(np.float64)
     W = rng.normal(size=(20, 3)).astype(np.float32)
     b = rng.normal(size=20).astype(np.float32).astype(np.float64)
-    recipe = Recipe(exact_in=exact_in, margin=margin)
-    patterns = patterns_of(X, Hyperplanes(W, b), recipe, SERIAL)
+    options = Options(exact_in=exact_in, margin=margin)
+    patterns = patterns_of(X, Hyperplanes(W, b), options, SERIAL)
     on, maybe = patterns.on.to_bool(), patterns.maybe.to_bool()
     assert (on <= maybe).all()
     away = (X @ W.T.astype(float) + b) / np.linalg.norm(W.astype(float), axis=1)
