@@ -17,8 +17,8 @@ from .._support.console import say
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
 from ..options import SHELL
+from . import data_quality_commands as data_quality
 from . import lab_commands as lab
-from . import mistake_commands as mistakes
 from . import model_commands as models
 from .arguments import option
 from .output import MEANINGS, ExitCode, State, begin, notify, state
@@ -32,11 +32,11 @@ COMMANDS: dict[Callable[..., None], str] = {
     models.explain_command: "exactfit explain model.exactfit new.csv --row 0",
     models.export_command: "exactfit export model.exactfit -o model.onnx",
     models.info_command: "exactfit info model.exactfit",
-    mistakes.repair_command: "exactfit repair model.onnx failures.csv --keep golden.csv --label y -o repaired.onnx",
+    data_quality.repair_command: "exactfit repair model.onnx failures.csv --keep golden.csv --label y -o repaired.onnx",
     lab.describe_command: "exactfit describe train.csv --label label --time-limit 60",
     lab.compare_command: "exactfit compare train.csv --label label --time-limit 10",
     lab.evaluate_command: "exactfit evaluate train.csv --label label --min-width 1024",
-    mistakes.suspects_command: "exactfit suspects train.csv --label label --top 20",
+    data_quality.suspects_command: "exactfit suspects train.csv --label label --top 20",
     lab.reproduce_command: "exactfit reproduce two-moons",
     lab.sweep_command: "exactfit sweep my.toml",
     lab.demo_command: "exactfit demo -o pictures --seed 3",

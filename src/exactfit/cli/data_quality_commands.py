@@ -1,4 +1,4 @@
-"""Commands about mistakes: ``suspects`` finds wrong labels, ``repair`` puts patches into an ONNX model.
+"""Data-quality commands: ``suspects`` finds wrong labels, ``repair`` puts patches into an ONNX model.
 
 A repaired model is right on reported failures and a golden set.
 """
@@ -42,7 +42,7 @@ OnnxFile = Annotated[Path, argument("An ONNX model.", metavar="MODEL", **EXISTIN
 
 
 @dataclass(frozen=True)
-class Failures(TableSource):
+class RepairInputs(TableSource):
     """Rows that a model must get right: those that it gets wrong, and those that it has to keep."""
 
     label: Annotated[str | None, option("The column that holds the labels; y for .npz.")] = None
@@ -120,7 +120,9 @@ class PatchOptions:
         )
 
 
-def repair_command(model: OnnxFile, source: Failures, new: NewFile, options: PatchOptions, json: Json = False) -> None:
+def repair_command(
+    model: OnnxFile, source: RepairInputs, new: NewFile, options: PatchOptions, json: Json = False
+) -> None:
     """Put patches into an ONNX model that make it right on every row given, and prove it."""
     from ..export.onnx import to_onnx, write
     from ..repairs.graphs import Graph
@@ -152,7 +154,7 @@ def repair_command(model: OnnxFile, source: Failures, new: NewFile, options: Pat
     tell(f"model: {new.output}")
 
 
-class Rater(StrEnum):
+class ModelOptions(StrEnum):
     """Classifiers that suspects can be found with."""
 
     NONE = "none"
@@ -162,12 +164,12 @@ class Rater(StrEnum):
 
 
 @dataclass(frozen=True)
-class Looking:
-    """Who is asked about a label."""
+class SuspectOptions:
+    """Options of ``find_suspects``."""
 
-    model: Annotated[Rater, option("Also ask a model about every row, cross-validated; slower, and finds more.")] = (
-        Rater.NONE
-    )
+    model: Annotated[
+        ModelOptions, option("Also ask a model about every row, cross-validated; slower, and finds more.")
+    ] = ModelOptions.NONE
     pred_probs: Annotated[
         Path | None, option("Out-of-sample probabilities: NPY or CSV, a column a label.", **EXISTING)
     ] = None
@@ -190,7 +192,7 @@ class Looking:
 def suspects_command(
     source: LabelledSource,
     output: Report,
-    looking: Looking,
+    options: SuspectOptions,
     top: Annotated[int, option("How many rows to show, most suspicious first.", min=1)] = 20,
     json: Json = False,
 ) -> None:
@@ -203,7 +205,7 @@ def suspects_command(
     output.check()
     given = source.encoded()
     with speaking_of(given.table):
-        found = looking.at(given)
+        found = options.at(given)
     output.write_page(lambda shape: found.to_html(top, image_shape=shape))
     if json:
         output.write(json_text(found.to_dict(top)), "the suspects")
@@ -227,17 +229,17 @@ def _print_suspects(found: Suspects, top: int, output: Report, n_columns: int) -
         notify(f"and {n_columns - SHOWN_COLUMNS} more columns: --json and --report show them all")
 
 
-def _rater(name: Rater, seed: int, jobs: int | None) -> Any:
+def _rater(name: ModelOptions, seed: int, jobs: int | None) -> Any:
     """The classifier of a name, with scikit-learn's own settings."""
-    if name is Rater.NONE:
+    if name is ModelOptions.NONE:
         return None
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
     return {
-        Rater.RANDOM_FOREST: RandomForestClassifier(random_state=seed, n_jobs=jobs),
-        Rater.LOGISTIC_REGRESSION: LogisticRegression(max_iter=1000),
-        Rater.GRADIENT_BOOSTING: HistGradientBoostingClassifier(random_state=seed),
+        ModelOptions.RANDOM_FOREST: RandomForestClassifier(random_state=seed, n_jobs=jobs),
+        ModelOptions.LOGISTIC_REGRESSION: LogisticRegression(max_iter=1000),
+        ModelOptions.GRADIENT_BOOSTING: HistGradientBoostingClassifier(random_state=seed),
     }[name]
 
 
