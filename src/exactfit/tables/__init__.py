@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from .encoding import Encoding, Field
 from .model import TableModel
-from .reading import read_table
+from .reading import ReadOptions, read_table
 from .table import Column, Table
-from .text import ReadOptions
 
 __all__ = ["Column", "Encoding", "Field", "ReadOptions", "Table", "TableModel", "read_table"]

@@ -16,9 +16,8 @@ from ..data import mean_and_deviation
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, UnseenCategoryWarning
 from .columns import COMMA_NUMBER
-from .reading import LABELS, SHOWN_NAMES, no_column, read_chosen
+from .reading import LABELS, SHOWN_NAMES, ReadOptions, no_column, read_chosen
 from .table import Choice, Column, Floats, Missing, OfAKind, Table, parts_of_dates
-from .text import ReadOptions
 
 Scaling = Literal["standard", "none"]
 UNSEEN, EMPTY = -1, -2  # in place of a category's number

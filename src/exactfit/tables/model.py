@@ -18,9 +18,8 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
 from .encoding import Encoding, Field, Scaling, refuse_measure
 from .explained import RowExplanations
-from .reading import read_table, refuse_old
+from .reading import ReadOptions, read_table, refuse_old
 from .table import Floats, Missing, Table, speaking_of
-from .text import ReadOptions
 from .wording import TableWording
 
 

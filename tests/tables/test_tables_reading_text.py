@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from table_files import cells, error_of, table_of
 
 from exactfit import DataError, ParameterError, read_table
-from exactfit.tables import ReadOptions, text
+from exactfit.tables import ReadOptions
+from exactfit.tables import reading as text
 
 FRUIT = "weight,colour,fruit\n182,red,apple\n118.5,yellow,banana\n-1e2,red,apple\n"
 
