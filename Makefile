@@ -62,10 +62,10 @@ check: .venv/.installed-test fresh-kernels
 	$(TEST) -q -m "not long and not slow and not site"
 
 check-newest check-lowest check-torch:
-	$(PYTHON) tests/new_environment.py $(@:check-%=%) --jobs $(JOBS)
+	$(PYTHON) .ci/new_environment.py $(@:check-%=%) --jobs $(JOBS)
 
 durations: .venv/.installed-test fresh-kernels
-	PYTHONPATH=tests $(TEST) -p durations
+	PYTHONPATH=.ci $(TEST) -p durations
 
 test-slow: .venv/.installed-test fresh-kernels
 	$(TEST) -m slow

@@ -1,7 +1,7 @@
 """The lowest versions that pyproject.toml names: as constraints for pip, or held against what is installed.
 
-python tests/lowest_versions.py > lowest.txt && pip install --constraint lowest.txt --editable ".[test]"
-python tests/lowest_versions.py --installed
+python .ci/lowest_versions.py > lowest.txt && pip install --constraint lowest.txt --editable ".[test]"
+python .ci/lowest_versions.py --installed
 """
 
 from __future__ import annotations

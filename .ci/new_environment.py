@@ -1,8 +1,8 @@
 """Tests in new virtual environments: newest releases, lowest versions, PyTorch. Starting it needs Python alone.
 
-python tests/new_environment.py newest   the fast tier on every other Python that pyproject.toml names
-python tests/new_environment.py lowest   the fast tier with the lowest versions that pyproject.toml names
-python tests/new_environment.py torch    the tests that need PyTorch
+python .ci/new_environment.py newest   the fast tier on every other Python that pyproject.toml names
+python .ci/new_environment.py lowest   the fast tier with the lowest versions that pyproject.toml names
+python .ci/new_environment.py torch    the tests that need PyTorch
 
 What cannot be had here (a Python, or a version that the package index lacks) is skipped by name.
 """
@@ -109,7 +109,7 @@ def lowest(n_jobs: str) -> int:
     environment.install("--constraint", constraints, "--editable", ".[test]")
     # Old releases call what newer releases of others deprecate: theirs to mend.
     ignored = ("-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning")
-    return environment.run("tests/lowest_versions.py", "--installed") or environment.test(FAST, n_jobs, *ignored)
+    return environment.run(".ci/lowest_versions.py", "--installed") or environment.test(FAST, n_jobs, *ignored)
 
 
 def torch(n_jobs: str) -> int:
