@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from exactfit._support.console import silent
-from exactfit._support.threads import SERIAL, Work
+from exactfit._support.threads import SERIAL, Executor
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import largest_distance
 from exactfit.construct.patterns import patterns_of
@@ -35,7 +35,7 @@ class InParts(ChunkedPoints):
         return largest_distance(self.X, origin)
 
     def closest_pair(self, codes):
-        return closest_pair(self.X, codes, Work(SERIAL, silent))
+        return closest_pair(self.X, codes, Executor(SERIAL, silent))
 
     def hashed_rows(self):
         yield np.arange(len(self.X)), hashes_of(self.X)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._support.console import outside, progress_bar
+from ._support.console import progress_bar, user_stacklevel
 from ._support.html import FactsBelow
 from ._support.parameters import Unweighted, refuse_weights, shown
 from .certificate import Certificate, certify
@@ -211,7 +211,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
     def _fit(self, X: Matrix, y: ArrayLike) -> None:
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
-            raise ParameterError(f"verbose must be a whole number, got {shown(self.verbose)}")
+            raise ParameterError(f"verbose must be an integer, got {shown(self.verbose)}")
         data = labelled_for(self, X, y)
         with progress_bar(bool(self.verbose)) as progress:
             made = build(data, Options.of(self), self.random_state, progress)
@@ -243,13 +243,13 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
                 f"{len(made.trace.without_margin)} of {certificate.n_samples} training points are right without the "
                 f"margin of {made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}",
                 InterpolationWarning,
-                stacklevel=outside(),
+                stacklevel=user_stacklevel(),
             )
         if missed:
             warnings.warn(
                 f"{missed} of {certificate.n_samples} training points are missed: {self.outcome_.message}",
                 InterpolationWarning,
-                stacklevel=outside(),
+                stacklevel=user_stacklevel(),
             )
 
     @property

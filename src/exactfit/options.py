@@ -163,17 +163,17 @@ def _check_each(options: Options) -> None:
     from ._support import parameters as check
     from .exceptions import ParameterError
 
-    shown, is_whole = check.shown, check.is_whole
+    shown, is_integer = check.shown, check.is_integer
     _ = options.s  # refuses what is no activation
     check.check_flag("center", options.center)
     check.check_flag("fallback_cuts", options.fallback_cuts)
     check.check_choice("hyperplanes", options.hyperplanes, SAMPLERS)
     check.check_choice("detectors", options.detectors, DETECTORS)
     check.check_choice("conflicts", options.conflicts, CONFLICTS)
-    check.check_whole_or("adaptive", "width", options.width, at_least=1)
-    check.check_whole_or("auto", "min_width", options.min_width, at_least=0)
+    check.check_integer_or("adaptive", "width", options.width, at_least=1)
+    check.check_integer_or("auto", "min_width", options.min_width, at_least=0)
     if options.max_width is not None:
-        check.check_whole("max_width", options.max_width, at_least=1)
+        check.check_integer("max_width", options.max_width, at_least=1)
     check.check_n_jobs(options.n_jobs)
     bias: Any = options.max_bias
     if isinstance(bias, str):
@@ -183,15 +183,17 @@ def _check_each(options: Options) -> None:
         raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {shown(bias)}")
     shape: Any = options.image_shape
     if shape is not None and not (
-        isinstance(shape, tuple | list) and len(shape) in (2, 3) and all(is_whole(side) and side >= 1 for side in shape)
+        isinstance(shape, tuple | list)
+        and len(shape) in (2, 3)
+        and all(is_integer(side) and side >= 1 for side in shape)
     ):
         raise ParameterError(
             f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
         )
     pair: Any = options.max_features if isinstance(options.max_features, tuple | list) else (1, options.max_features)
-    if len(pair) != 2 or not all(is_whole(one) for one in pair) or not 1 <= pair[0] <= pair[1]:
+    if len(pair) != 2 or not all(is_integer(one) for one in pair) or not 1 <= pair[0] <= pair[1]:
         raise ParameterError(
-            f"max_features must be a whole number >= 1 or a pair (low, high) of such, low <= high, "
+            f"max_features must be an integer >= 1 or a pair (low, high) of such, low <= high, "
             f"got {shown(options.max_features)}"
         )
     if not _is_real(options.noise) or not 0 <= float(options.noise) < 0.5:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from exactfit import InterpolatingClassifier, adaptive_width, certify, find_suspects
-from exactfit._support.console import Steps, harmless, progress_bar, silent, tell
+from exactfit._support.console import Steps, echo, escape_controls, progress_bar, silent
 from exactfit.cli import main
 
 
 def test_control_characters_are_written_out(capsys: pytest.CaptureFixture[str]) -> None:
-    assert harmless("größe 🦀\n\tok") == "größe 🦀\n\tok"
-    assert harmless("\x1b[31m\x07\x9b2J\u202eabc\r") == r"\x1b[31m\x07\x9b2J\x202eabc\x0d"
-    tell("a\x1b]0;title\x07b")
+    assert escape_controls("größe 🦀\n\tok") == "größe 🦀\n\tok"
+    assert escape_controls("\x1b[31m\x07\x9b2J\u202eabc\r") == r"\x1b[31m\x07\x9b2J\x202eabc\x0d"
+    echo("a\x1b]0;title\x07b")
     assert capsys.readouterr().out == "a\\x1b]0;title\\x07b\n"
 
 

@@ -23,10 +23,10 @@ STATES = [None, 0, np.random.default_rng(0), np.random.SeedSequence(1)]
             "a must be one of 'x', 'y'",
         ),
         (
-            partial(parameters.check_whole, "a", at_least=2),
+            partial(parameters.check_integer, "a", at_least=2),
             [2, np.int8(3)],
             [1, True, 2.0],
-            "a must be a whole number >= 2",
+            "a must be an integer >= 2",
         ),
         (partial(parameters.check_flag, "a"), [True, np.False_], [0, 1, None, "yes"], "a must be True or False"),
         (
@@ -35,12 +35,12 @@ STATES = [None, 0, np.random.default_rng(0), np.random.SeedSequence(1)]
             [0, 1.5, np.nan, True, "x", None],
             "a must be a finite number > 0 and <= 1",
         ),
-        (parameters.check_n_jobs, [None, 1, -1], [0, 1.5, True], "n_jobs must be None or a whole number other than 0"),
+        (parameters.check_n_jobs, [None, 1, -1], [0, 1.5, True], "n_jobs must be None or an integer other than 0"),
         (
             parameters.check_random_state,
             STATES,
             [-1, 0.5, "0", True],
-            "random_state must be None, a whole number >= 0, a RandomState or a Generator",
+            "random_state must be None, an integer >= 0, a RandomState or a Generator",
         ),
     ],
 )

@@ -12,14 +12,14 @@ from typing import IO
 import pytest
 
 from exactfit._support import processes
-from exactfit._support.processes import read_stream, refuse_endless, write_whole
+from exactfit._support.processes import read_stream, refuse_endless, write_atomically
 from exactfit.exceptions import DataError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     for octets in (b"old", b"", b"new and longer"):
-        write_whole(path, octets, "the text")
+        write_atomically(path, octets, "the text")
         assert path.read_bytes() == octets
     assert os.listdir(tmp_path) == ["a.bin"]
 
@@ -27,14 +27,14 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_on_any_failure_the_old_file_stays_and_nothing_is_left_behind(tmp_path, monkeypatch, step) -> None:
     path = tmp_path / "a.bin"
-    write_whole(path, b"old", "the text")
+    write_atomically(path, b"old", "the text")
 
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, step, fails)
     with pytest.raises(OSError, match="cannot save the text: No space left"):
-        write_whole(path, b"new", "the text")
+        write_atomically(path, b"new", "the text")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.bin"]
 
@@ -43,14 +43,14 @@ def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
     real, link = tmp_path / "real.bin", tmp_path / "link.bin"
     real.write_bytes(b"old")
     link.symlink_to(real)
-    write_whole(link, b"new", "the text")
+    write_atomically(link, b"new", "the text")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="cannot save the text: there is no such folder") as caught:
-        write_whole(tmp_path / "none" / "a.bin", b"", "the text")
+        write_atomically(tmp_path / "none" / "a.bin", b"", "the text")
     assert caught.value.filename == str(tmp_path / "none")
 
 
@@ -59,7 +59,7 @@ def test_a_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     path.chmod(mode)
-    write_whole(path, b"new", "the text")
+    write_atomically(path, b"new", "the text")
     assert path.stat().st_mode & 0o777 == mode
     assert path.read_bytes() == b"new"
 
@@ -69,7 +69,7 @@ def test_nobody_reads_the_new_file_before_it_is_in_place(tmp_path: Path, monkeyp
     path.write_bytes(b"old")
     path.chmod(0o600)
     monkeypatch.setattr(processes, "_lock", lambda file: seen.append(os.fstat(file.fileno()).st_mode & 0o777))
-    write_whole(path, b"new", "the text")
+    write_atomically(path, b"new", "the text")
     assert seen == [0o600]
 
 
@@ -77,7 +77,7 @@ STOPPED = """
 import os, signal, sys
 from exactfit._support import processes
 os.fsync = lambda handle: (print("written", flush=True), signal.pause())
-processes.write_whole(sys.argv[1], b"new", "the text")
+processes.write_atomically(sys.argv[1], b"new", "the text")
 """
 
 
@@ -89,13 +89,13 @@ def test_what_a_killed_save_leaves_behind_is_removed_by_the_next_one_and_not_bef
         assert writer.stdout is not None
         assert writer.stdout.readline() == "written\n"
         (left,) = tmp_path.glob(".exactfit-*.tmp")
-        write_whole(tmp_path / "b.bin", b"other", "the text")
+        write_atomically(tmp_path / "b.bin", b"other", "the text")
         assert left.exists()  # its writer is alive, and has locked it
     finally:
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-    write_whole(tmp_path / "b.bin", b"other", "the text")
+    write_atomically(tmp_path / "b.bin", b"other", "the text")
     assert sorted(os.listdir(tmp_path)) == ["b.bin"]
 
 
@@ -105,7 +105,7 @@ def test_what_others_name_like_a_leftover_is_not_waited_for_nor_followed(tmp_pat
     (tmp_path / "theirs").write_bytes(b"theirs")
     (tmp_path / ".exactfit-1.tmp").symlink_to("theirs")
     os.mkfifo(tmp_path / ".exactfit-2.tmp")
-    code = "import sys; from exactfit._support.processes import write_whole; write_whole(sys.argv[1], b'new', 'it')"
+    code = "import sys; from exactfit._support import processes as p; p.write_atomically(sys.argv[1], b'new', 'it')"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], timeout=60, check=True)
     assert (tmp_path / "a.bin").read_bytes() == b"new"
     assert (tmp_path / "theirs").read_bytes() == b"theirs"
@@ -118,7 +118,7 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
     link.symlink_to(pipe)
     for path in (pipe, link):
         with pytest.raises(OSError, match=r"cannot save the text: what has this name is no ordinary file.*pipe"):
-            write_whole(path, b"new", "the text")
+            write_atomically(path, b"new", "the text")
     assert pipe.is_fifo()
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
 
@@ -138,7 +138,7 @@ def test_a_file_aside_that_another_save_takes_for_a_leftover_is_made_again(tmp_p
         lock(file)
 
     monkeypatch.setattr(processes, "_lock", interrupted)
-    write_whole(path, b"new", "the text")
+    write_atomically(path, b"new", "the text")
     assert path.read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["a.bin"]
     assert len(set(map(str, tried))) == 2

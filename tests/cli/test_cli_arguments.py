@@ -106,7 +106,7 @@ def test_numbers_of_features_reach_the_estimator(given: str, expected: object, c
     for wrong in ("2-3", "1,2,3", "", "x"):
         assert "whole number as in 4, or two as in 2,4" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
     for wrong in ("0", "3,2"):
-        assert "max_features must be a whole number >= 1 or a pair" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
+        assert "max_features must be an integer >= 1 or a pair" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
 
 
 def test_columns_are_dropped_and_categorical(capsys: Capture) -> None:

@@ -30,9 +30,9 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
         ({"hyperplanes": None}, "hyperplanes must be one of"),
         ({"center": 1}, "center must be True or False, got 1"),
         ({"center": "mean"}, "center must be True or False, got 'mean'"),
-        ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0, got 0"),
-        ({"n_jobs": 1.0}, "n_jobs must be None or a whole number other than 0, got 1.0"),
-        ({"n_jobs": True}, "n_jobs must be None or a whole number other than 0, got True"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
+        ({"n_jobs": 1.0}, "n_jobs must be None or an integer other than 0, got 1.0"),
+        ({"n_jobs": True}, "n_jobs must be None or an integer other than 0, got True"),
         ({"max_bias": -1e-9}, "max_bias must be 'radius' or a finite number >= 0, got -1e-09"),
         ({"max_bias": np.nan}, "max_bias must be 'radius' or a finite number >= 0, got nan"),
         ({"max_bias": np.inf}, "max_bias must be 'radius' or a finite number >= 0, got inf"),
@@ -141,7 +141,7 @@ def test_data_of_any_layout(build):
 
 @pytest.mark.parametrize("width", [0, -1, 1.5, "8", None, True])
 def test_widths_that_cannot_be(width):
-    with pytest.raises(ParameterError, match="width must be a whole number >= 1"):
+    with pytest.raises(ParameterError, match="width must be an integer >= 1"):
         fixed_width(X, Y, width)
 
 
@@ -156,10 +156,10 @@ def test_a_recipe_with_a_width_counts_or_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_width": -1}, "min_width must be 'auto' or a whole number >= 0, got -1"),
-        ({"min_width": 2.0}, "min_width must be 'auto' or a whole number >= 0, got 2.0"),
-        ({"max_width": 0}, "max_width must be a whole number >= 1, got 0"),
-        ({"max_width": "many"}, "max_width must be a whole number >= 1, got 'many'"),
+        ({"min_width": -1}, "min_width must be 'auto' or an integer >= 0, got -1"),
+        ({"min_width": 2.0}, "min_width must be 'auto' or an integer >= 0, got 2.0"),
+        ({"max_width": 0}, "max_width must be an integer >= 1, got 0"),
+        ({"max_width": "many"}, "max_width must be an integer >= 1, got 'many'"),
         ({"min_width": 10, "max_width": 9}, "max_width=9 is below min_width=10"),
     ],
 )

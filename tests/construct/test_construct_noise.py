@@ -25,7 +25,7 @@ from exactfit import (
     ParameterError,
     certify,
 )
-from exactfit._support.threads import SERIAL, Threads, Work
+from exactfit._support.threads import SERIAL, Executor, Threads
 from exactfit.construct import noise
 from exactfit.construct.noise import Claims, drawn_patterns, points_to_give_up
 from exactfit.network.bits import BitMatrix
@@ -104,12 +104,12 @@ def test_the_rows_are_those_of_the_twin(seed, n, share, n_classes):
     y = np.r_[0, 1, rng.integers(0, n_classes, n - 2)]
     bits = drawn_patterns(X, noise.WIDTH, 5, SERIAL).to_bool()
     expected = naive_claims.points_to_give_up(X, bits, y, math.floor(share * n), noise.ROUNDS)
-    assert points_to_give_up(X, y, share, 5, Work(SERIAL)).tolist() == expected
+    assert points_to_give_up(X, y, share, 5, Executor(SERIAL)).tolist() == expected
 
 
 def test_wrong_labels_are_found():
     X, z, flipped = noisy(300, 15)
-    found = points_to_give_up(X, z, 0.05, 0, Work(SERIAL))
+    found = points_to_give_up(X, z, 0.05, 0, Executor(SERIAL))
     assert len(found) == 15
     assert np.isin(found, flipped).mean() > 0.5
 
@@ -117,7 +117,7 @@ def test_wrong_labels_are_found():
 def test_no_class_loses_more_than_half():
     X, _ = make_blobs(60, centers=1, random_state=0)
     y = np.r_[np.zeros(55, dtype=int), np.ones(5, dtype=int)]
-    gone = points_to_give_up(X, y, 0.4, 0, Work(SERIAL))
+    gone = points_to_give_up(X, y, 0.4, 0, Executor(SERIAL))
     assert (y[gone] == 1).sum() == 2
 
 
@@ -149,7 +149,7 @@ def test_the_network_is_that_of_the_kept_points(name):
     X = sp.csr_array(X) if options.pop("sparse", False) else X
     model = InterpolatingClassifier(noise=0.1, random_state=3, **options).fit(X, z)
     seen = X.astype(np.float32).astype(np.float64) if name == "float32" else X
-    gone = points_to_give_up(seen, z.astype(np.int64), 0.1, 3, Work(SERIAL))
+    gone = points_to_give_up(seen, z.astype(np.int64), 0.1, 3, Executor(SERIAL))
     kept = np.delete(np.arange(len(z)), gone)
     plain = InterpolatingClassifier(random_state=3, **options).fit(X[kept], z[kept])
     assert model.network_.digest == plain.network_.digest
@@ -178,7 +178,7 @@ def claims_all_about(model, X, z, gone):
 def test_points_that_are_right_all_the_same_are_kept():
     X, y = make_blobs(100, centers=2, cluster_std=0.1, random_state=0)
     model = InterpolatingClassifier(noise=0.2, hyperplanes="bisector", random_state=0).fit(X, y)
-    assert len(points_to_give_up(X, y, 0.2, 0, Work(SERIAL))) == 20
+    assert len(points_to_give_up(X, y, 0.2, 0, Executor(SERIAL))) == 20
     assert model.outcome_ is Outcome.INTERPOLATES
     assert model.interpolates_
     assert len(model.certificate_.given_up) == 0

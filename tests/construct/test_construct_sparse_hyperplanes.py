@@ -216,7 +216,7 @@ def test_images_of_another_shape_are_refused():
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "4", True, (0, 2), (3, 2), (1, 2, 3), None])
 def test_numbers_of_features_that_make_no_sense_are_refused(value):
-    with pytest.raises(ParameterError, match="max_features must be a whole number >= 1 or a pair"):
+    with pytest.raises(ParameterError, match="max_features must be an integer >= 1 or a pair"):
         Options(hyperplanes="sparse", max_features=value)
 
 

@@ -124,9 +124,9 @@ def test_the_certificate_is_one_of_whole_numbers(constructor):
 
 
 def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ParameterError, match="group_size must be a whole number >= 1, got 0"):
+    with pytest.raises(ParameterError, match="group_size must be an integer >= 1, got 0"):
         Vardi(group_size=0)
-    with pytest.raises(ParameterError, match="cell must be a whole number >= 1, got -1"):
+    with pytest.raises(ParameterError, match="cell must be an integer >= 1, got -1"):
         Park(cell=-1)
 
 

@@ -366,7 +366,7 @@ BAD_OPTIONS = {
     "verbose": ["loud", 0.5, None],
 }
 ALLOWED = {
-    "width": "'adaptive' or a whole number",
+    "width": "'adaptive' or an integer",
     "max_bias": "'radius' or a",
     "hyperplanes": "'gaussian', 'bisector'",
     "activation": "'threshold', 'relu'|has no name",

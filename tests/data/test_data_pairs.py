@@ -12,7 +12,7 @@ from search_paths import PATHS, take_path
 from sklearn.datasets import load_digits, make_moons
 from strategies import problems
 
-from exactfit._support.threads import at_work
+from exactfit._support.threads import open_executor
 from exactfit.data import Labelled, pairs
 from exactfit.data.cloud import exact_distance
 from exactfit.data.pairs import nearest_other
@@ -36,7 +36,7 @@ def test_closest_pair_is_that_of_exact_numbers(path: str, problem: Any) -> None:
 @given(problem=problems())
 def test_nearest_points_of_other_labels(path: str, problem: Any) -> None:
     X, y = problem
-    with pytest.MonkeyPatch.context() as patch, at_work(2, False) as work:
+    with pytest.MonkeyPatch.context() as patch, open_executor(2, False) as work:
         take_path(path, patch)
         checked = Labelled.of(X, y)
         found = nearest_other(checked.X, checked.codes, work)

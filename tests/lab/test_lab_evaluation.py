@@ -226,8 +226,8 @@ def test_tables_are_encoded_in_every_fold_by_its_training_part(tmp_path, monkeyp
     [
         (3, {}, "evaluate takes an InterpolatingClassifier or options of one, got int"),
         ({"widht": 3}, {}, "has no option 'widht'"),
-        ({"min_width": -1}, {}, "min_width must be 'auto' or a whole number >= 0"),
-        (None, {"n_folds": 1}, "n_folds must be a whole number >= 2"),
+        ({"min_width": -1}, {}, "min_width must be 'auto' or an integer >= 0"),
+        (None, {"n_folds": 1}, "n_folds must be an integer >= 2"),
         (None, {"n_folds": 51}, "a class has 50 points"),
         (None, {"time_limit": -1}, "time_limit must be a finite number > 0"),
     ],

@@ -1,4 +1,4 @@
-"""The page of suspects: whole, harmless, with pictures where rows are images."""
+"""The page of suspects: whole, escape_controls, with pictures where rows are images."""
 
 from __future__ import annotations
 

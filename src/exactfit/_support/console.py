@@ -14,13 +14,13 @@ from ..exceptions import MissingDependencyError
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of controls, marks of direction, and separators
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Text that a terminal shows and does not obey: control characters, of columns' names say, as backslash codes.
 
     Examples
     --------
-    >>> from exactfit._support.console import harmless
-    >>> print(harmless("red \x1b[31m column"))
+    >>> from exactfit._support.console import escape_controls
+    >>> print(escape_controls("red \x1b[31m column"))
     red \x1b[31m column
     """
     if text.isprintable():
@@ -31,17 +31,17 @@ def harmless(text: str) -> str:
     )
 
 
-def tell(text: str, style: str | None = None, *, to_stderr: bool = False) -> None:
+def echo(text: str, style: str | None = None, *, to_stderr: bool = False) -> None:
     """Write as it is, never wrapped; with a style on terminals only (rich honours NO_COLOR)."""
     from rich.console import Console
 
     console = Console(stderr=to_stderr)
-    console.print(harmless(text), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    console.print(escape_controls(text), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def say(text: str, style: str | None = "dim") -> None:
+def log(text: str, style: str | None = "dim") -> None:
     """A message, not data."""
-    tell(text, style, to_stderr=True)
+    echo(text, style, to_stderr=True)
 
 
 def counted(count: int, what: str, several: str = "") -> str:
@@ -79,7 +79,7 @@ def text_table(lines: Sequence[Sequence[str]]) -> list[str]:
       3  a
      17  b
     """
-    header, *rows = [[harmless(cell).replace("\n", "\\n") for cell in line] for line in lines]
+    header, *rows = [[escape_controls(cell).replace("\n", "\\n") for cell in line] for line in lines]
     right = number_columns(rows) if rows else [False] * len(header)
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     puts = [str.rjust if at_right else str.ljust for at_right in right]
@@ -96,7 +96,7 @@ def _is_number(cell: str) -> bool:
         return False
 
 
-def outside() -> int:
+def user_stacklevel() -> int:
     """The ``stacklevel`` with which a warning of the caller names the line outside exactfit that led to it."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "exactfit":

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .console import harmless, number_columns
+from .console import escape_controls, number_columns
 
 GREY, COLOUR = 0, 2  # PNG's numbers for one and for three values to a pixel
 STYLE = """\
@@ -54,7 +54,7 @@ def as_html(cell: Any) -> Markup:
     >>> as_html("<script>alert(1)</script>")
     '&lt;script&gt;alert(1)&lt;/script&gt;'
     """
-    return cell if isinstance(cell, Markup) else Markup(escape(harmless(str(cell))))
+    return cell if isinstance(cell, Markup) else Markup(escape(escape_controls(str(cell))))
 
 
 def element(name: str, content: Any, **attributes: str) -> Markup:

@@ -98,38 +98,38 @@ class Unweighted:
         return super().__new__(cls)
 
 
-def is_whole(value: object) -> bool:
+def is_integer(value: object) -> bool:
     """Whether this is an integer; True and False are not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: Any, *, at_least: int) -> int:
-    """Refuse anything but a whole number that is large enough."""
-    if not is_whole(value) or int(value) < at_least:
-        raise ParameterError(f"{name} must be a whole number >= {at_least}, got {shown(value)}")
+def check_integer(name: str, value: Any, *, at_least: int) -> int:
+    """Refuse anything but an integer that is large enough."""
+    if not is_integer(value) or int(value) < at_least:
+        raise ParameterError(f"{name} must be an integer >= {at_least}, got {shown(value)}")
     return int(value)
 
 
-def check_whole_or(word: str, name: str, value: Any, *, at_least: int) -> None:
-    """Refuse anything but a word and whole numbers that are large enough."""
-    if not (isinstance(value, str) and value == word) and not (is_whole(value) and int(value) >= at_least):
-        raise ParameterError(f"{name} must be {word!r} or a whole number >= {at_least}, got {shown(value)}")
+def check_integer_or(word: str, name: str, value: Any, *, at_least: int) -> None:
+    """Refuse anything but a word and integers that are large enough."""
+    if not (isinstance(value, str) and value == word) and not (is_integer(value) and int(value) >= at_least):
+        raise ParameterError(f"{name} must be {word!r} or an integer >= {at_least}, got {shown(value)}")
 
 
-def check_wholes(name: str, values: Any, *, at_least: int) -> list[int]:
-    """Refuse anything but some whole numbers that are large enough.
+def check_integers(name: str, values: Any, *, at_least: int) -> list[int]:
+    """Refuse anything but some integers that are large enough.
 
     Examples
     --------
-    >>> from exactfit._support.parameters import check_wholes
-    >>> check_wholes("widths", 5, at_least=1)
+    >>> from exactfit._support.parameters import check_integers
+    >>> check_integers("widths", 5, at_least=1)
     Traceback (most recent call last):
     ...
-    exactfit.exceptions.ParameterError: widths must be a sequence of whole numbers >= 1, got int
+    exactfit.exceptions.ParameterError: widths must be a sequence of integers >= 1, got int
     """
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
-        raise ParameterError(f"{name} must be a sequence of whole numbers >= {at_least}, got {type(values).__name__}")
-    return [check_whole(name, value, at_least=at_least) for value in values]
+        raise ParameterError(f"{name} must be a sequence of integers >= {at_least}, got {type(values).__name__}")
+    return [check_integer(name, value, at_least=at_least) for value in values]
 
 
 def check_flag(name: str, value: object) -> None:
@@ -152,9 +152,9 @@ def check_number(name: str, value: Any, *, above: float = -np.inf, at_most: floa
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse anything but None and a whole number other than 0."""
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise ParameterError(f"n_jobs must be None or a whole number other than 0, got {shown(n_jobs)}")
+    """Refuse anything but None and an integer other than 0."""
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ParameterError(f"n_jobs must be None or an integer other than 0, got {shown(n_jobs)}")
 
 
 def check_random_state(random_state: Any) -> None:
@@ -162,9 +162,9 @@ def check_random_state(random_state: Any) -> None:
     made = np.random.RandomState | np.random.Generator | np.random.SeedSequence
     if random_state is None or isinstance(random_state, made):
         return
-    if not is_whole(random_state) or random_state < 0:
+    if not is_integer(random_state) or random_state < 0:
         raise ParameterError(
-            f"random_state must be None, a whole number >= 0, a RandomState or a Generator, got {shown(random_state)}"
+            f"random_state must be None, an integer >= 0, a RandomState or a Generator, got {shown(random_state)}"
         )
 
 

@@ -44,7 +44,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 Answer = TypeVar("Answer")
 
 
-def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
+def write_atomically(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     """Write a file aside, then put it in place; on any failure nothing is left behind.
 
     Parameters
@@ -58,9 +58,9 @@ def write_whole(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
     Examples
     --------
     >>> import os, tempfile
-    >>> from exactfit._support.processes import write_whole
+    >>> from exactfit._support.processes import write_atomically
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(os.path.join(folder, "a.txt"), b"whole", "the text")
+    ...     write_atomically(os.path.join(folder, "a.txt"), b"whole", "the text")
     ...     os.listdir(folder)
     ['a.txt']
     """
@@ -176,7 +176,7 @@ class Reporter:
     def __call__(self, **facts: Any) -> None:
         """Add facts; the first ones start the clock of a time limit."""
         self._facts |= facts
-        write_whole(self._path, json.dumps(self._facts).encode(), "a report")
+        write_atomically(self._path, json.dumps(self._facts).encode(), "a report")
 
     def answer(self, answer: Any) -> None:
         """Send whoever asked a worker what came out."""

@@ -296,7 +296,7 @@ SERIAL = Threads(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class Executor:
     """Who does the work, and who hears of it."""
 
     threads: Threads
@@ -304,8 +304,8 @@ class Work:
 
 
 @contextmanager
-def at_work(n_jobs: int | None, verbose: bool = False) -> Iterator[Work]:
+def open_executor(n_jobs: int | None, verbose: bool = False) -> Iterator[Executor]:
     """Threads and a progress bar for the length of one call."""
     check_n_jobs(n_jobs)
     with progress_bar(bool(verbose)) as progress, Threads(n_jobs) as threads:
-        yield Work(threads, progress)
+        yield Executor(threads, progress)

@@ -139,9 +139,9 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 def write_file(path: Path, octets: bytes, what: str) -> None:
     """Write a file, whole or not at all, and say so."""
-    from .._support.processes import write_whole
+    from .._support.processes import write_atomically
 
-    write_whole(path, octets, what)
+    write_atomically(path, octets, what)
     notify(f"{path}: written")
 
 

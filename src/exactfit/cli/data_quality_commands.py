@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .._support.console import tell, text_table
+from .._support.console import echo, text_table
 from ..exceptions import ContradictoryLabelsError, DataError
 from .arguments import (
     EXISTING,
@@ -149,9 +149,9 @@ def repair_command(
     if json:
         print_json({"model": str(new.output), **report.to_dict(), "certificate": repaired.certificate_.to_dict()})
         return
-    tell(str(report))
+    echo(str(report))
     print_certificate(repaired.certificate_)
-    tell(f"model: {new.output}")
+    echo(f"model: {new.output}")
 
 
 class ModelOptions(StrEnum):
@@ -222,7 +222,7 @@ def _print_suspects(found: Suspects, top: int, output: Report, n_columns: int) -
     if output.output is None:
         print_rows(header, rows)
         for notice in notices:
-            tell(notice)
+            echo(notice)
     else:
         output.write("\n".join([*text_table([header, *rows]), *notices]), "the suspects")
     if n_columns > SHOWN_COLUMNS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._support.console import harmless, tell
+from .._support.console import echo, escape_controls
 from ..exceptions import ParameterError
 from .arguments import (
     EXISTING,
@@ -72,7 +72,7 @@ def describe_command(
             target=as_label(target_class, given.labels), center=center, time_limit=time_limit, random_state=seed,
             n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
-    typer.echo(json_text(description.to_dict()) if json else harmless(str(description)))
+    typer.echo(json_text(description.to_dict()) if json else escape_controls(str(description)))
 
 
 def compare_command(
@@ -96,7 +96,7 @@ def compare_command(
             given.X, given.labels, construction or "all", time_limit,
             conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
-    typer.echo(json_text(comparison.to_dict()) if json else harmless(str(comparison)))
+    typer.echo(json_text(comparison.to_dict()) if json else escape_controls(str(comparison)))
     if comparison.missing:
         raise typer.Exit(ExitCode.INTERRUPTED)  # with the rows so far
 
@@ -224,7 +224,7 @@ def _carry_out(experiment: Experiment | OptionSweep, options: SweepOptions) -> i
     else:
         done = sweep_options(experiment, options, notify)
     for path in [*([done.summary] if done.summary else []), *done.figures]:
-        tell(str(path))
+        echo(str(path))
     if done.report.failed:
         notify(
             f"{experiment.name}: {done.report.failed} trials failed, their rows say where; run again to retry", "red"
@@ -241,7 +241,7 @@ def merge_command(
 
     merged = merge_trials([read_trials(path) for path in inputs])
     write_trials(output, merged)
-    tell(f"{output}: {len(merged.rows)} trials")
+    echo(f"{output}: {len(merged.rows)} trials")
 
 
 def summary_command(
@@ -265,7 +265,7 @@ def cost_command(files: TrialFiles) -> None:
     from ..lab.reproducing import cost_text
 
     for path in files:
-        tell(f"{path.name}: {cost_text(read_trials(path))}")
+        echo(f"{path.name}: {cost_text(read_trials(path))}")
 
 
 def published_command(files: TrialFiles) -> None:
@@ -276,7 +276,7 @@ def published_command(files: TrialFiles) -> None:
     for path in files:
         trials = read_trials(path)
         for told in [*map(str, agreements(trials)), *pair_texts(trials)]:
-            tell(told)
+            echo(told)
 
 
 def demo_command(
@@ -292,8 +292,8 @@ def demo_command(
             notify(f"{name}: building and certifying ...")
             shown.append(show.exhibit(name, seed))
             print_exhibit(shown[-1])
-            tell("")
-    tell(f"picture: {show.draw(shown[0], output)}")
+            echo("")
+    echo(f"picture: {show.draw(shown[0], output)}")
     if not all(each.certificate.holds for each in shown):
         raise typer.Exit(ExitCode.FAILS)
 
@@ -305,7 +305,7 @@ def playground_command(
     """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
     from ..playground import serve
 
-    serve(port, browser=browser, tell=tell)
+    serve(port, browser=browser, tell=echo)
 
 
 def warm_up_command() -> None:
@@ -325,4 +325,4 @@ def warm_up_command() -> None:
         model.explain(X)
         words = ", ".join(f"{name} {value}" for name, value in options.items())
         notify(f"{step} of {len(steps)} ({words}): {time.perf_counter() - began:.1f} s")
-    tell("ready")
+    echo("ready")

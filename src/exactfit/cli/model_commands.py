@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._support.console import tell
+from .._support.console import echo
 from ..exceptions import DataError, ExactfitError, ModelFileError, ParameterError
 from .arguments import (
     EXISTING,
@@ -170,7 +170,7 @@ def _print_fit(shown: Exhibit, new: Path, seconds: float, json: bool, more: dict
         print_json(plain | {"certificate": shown.certificate.to_dict()} | more)
     else:
         print_exhibit(shown, {"seconds": f"{seconds:.2f}"})
-        tell(f"model: {new}")
+        echo(f"model: {new}")
     if not shown.certificate.holds:
         raise typer.Exit(ExitCode.FAILS)
 
@@ -346,7 +346,7 @@ def export_command(
 
     new.check_onnx("exports")
     to_onnx(_load(model), dtype, path=new.output)  # type: ignore[arg-type]
-    tell(f"model: {new.output}")
+    echo(f"model: {new.output}")
 
 
 def info_command(model: ModelFile, json: Json = False) -> None:

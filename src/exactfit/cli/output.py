@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .._support.console import counted, harmless, number_columns, say, tell, text_table
+from .._support.console import counted, echo, escape_controls, log, number_columns, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,7 +81,7 @@ def state() -> State:
 def notify(text: str, style: str | None = "dim") -> None:
     """A message, unless there are to be none."""
     if not state().quiet:
-        say(text, style)
+        log(text, style)
 
 
 @contextmanager
@@ -136,12 +136,12 @@ def print_pairs(pairs: Mapping[str, Any]) -> None:
     """Names and values, aligned, below a headline."""
     width = max(13, *map(len, pairs))  # as wide as a certificate's lines, which follow
     for name, value in pairs.items():
-        tell(f"  {name:<{width}}  {value}")
+        echo(f"  {name:<{width}}  {value}")
 
 
 def print_exhibit(shown: Exhibit, more: Mapping[str, Any] | None = None) -> None:
     """Headline, sizes and certificate of a network."""
-    tell(shown.headline(), "bold")
+    echo(shown.headline(), "bold")
     print_pairs({**shown.sizes(), **(more or {})})
     print_certificate(shown.certificate)
 
@@ -149,8 +149,8 @@ def print_exhibit(shown: Exhibit, more: Mapping[str, Any] | None = None) -> None
 def print_certificate(certificate: Certificate) -> None:
     """A certificate, green or red where there are colours."""
     first, *rest = str(certificate).splitlines()
-    tell(first, "green" if certificate.holds else "bold red")
-    tell("\n".join(rest))
+    echo(first, "green" if certificate.holds else "bold red")
+    echo("\n".join(rest))
 
 
 def print_model(name: str, model: TableModel) -> None:
@@ -161,7 +161,7 @@ def print_model(name: str, model: TableModel) -> None:
     network = classifier.network_
     labels = ", ".join(map(str, model.classes_.tolist()[:SHOWN]))
     more = f" and {len(model.classes_) - SHOWN} more" if len(model.classes_) > SHOWN else ""
-    tell(
+    echo(
         f"{name}: {len(model.columns)} columns, {len(model.features_)} features, {len(model.classes_)} classes", "bold"
     )
     print_pairs(
@@ -217,10 +217,10 @@ def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table, never cut: drawn on a terminal, as wide as it; plain columns elsewhere. Numbers stand at the right."""
     from rich.console import Console
 
-    texts = [[harmless(str(cell)) for cell in row] for row in rows]
+    texts = [[escape_controls(str(cell)) for cell in row] for row in rows]
     console = Console()
     if console.is_terminal:
-        _draw(console, list(map(harmless, header)), texts)
+        _draw(console, list(map(escape_controls, header)), texts)
     else:
         typer.echo("\n".join(text_table([list(header), *texts])))
 

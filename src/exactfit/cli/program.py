@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from .._support.console import say
+from .._support.console import log
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
 from ..options import SHELL
@@ -209,7 +209,7 @@ def _end(error: Exception, state: State) -> int:
     if state.debug:
         traceback.print_exception(error)
     code, message = _explain(error)
-    say(f"exactfit: {' '.join(message.split())}", "red")
+    log(f"exactfit: {' '.join(message.split())}", "red")
     return code
 
 
@@ -231,7 +231,7 @@ def _run(given: list[str]) -> int:
     except BrokenPipeError:
         code = _pipe_closed()
     if code == ExitCode.INTERRUPTED:
-        say("exactfit: interrupted", "red")
+        log("exactfit: interrupted", "red")
     return int(code or ExitCode.FINE)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
-from .._support.threads import Threads, Work
+from .._support.threads import Executor, Threads
 from ..data import ChunkedPoints, Codes, Matrix
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
@@ -67,7 +67,7 @@ class Setup:
 
 
 def algorithm_2(
-    setup: Setup, root: np.random.SeedSequence, work: Work, given: FixedFirstLayer | None = None
+    setup: Setup, root: np.random.SeedSequence, work: Executor, given: FixedFirstLayer | None = None
 ) -> Construction:
     """Draw ``options.width`` hyperplanes, if they are not given, and cover each target class as far as they allow."""
     X, targets, options, order = setup.X, setup.targets, setup.options, setup.order
@@ -99,7 +99,7 @@ LARGEST_BATCH = 16  # blocks at a time, where the least width asks for so many a
 GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as large as the gaps
 
 
-def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
+def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Executor) -> Construction:
     """Draw hyperplanes until no pair is open, and cover each target class."""
     layer = GrowingLayer(setup, work)
     layer.separate(setup.source(root))  # lines 1-8
@@ -112,7 +112,7 @@ def algorithm_1(setup: Setup, root: np.random.SeedSequence, work: Work) -> Const
 class GrowingLayer:
     """Hyperplanes and the sides of all points, line by line, as they grow."""
 
-    def __init__(self, setup: Setup, work: Work) -> None:
+    def __init__(self, setup: Setup, work: Executor) -> None:
         self.setup, self.X, self.options, self.widths = setup, setup.X, setup.options, setup.widths
         self.threads, self.progress = work.threads, work.progress
         self.planes: Hyperplanes

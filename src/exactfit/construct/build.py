@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
-from .._support.parameters import check_whole, seed_sequence, shown
-from .._support.threads import Threads, Work
+from .._support.parameters import check_integer, seed_sequence, shown
+from .._support.threads import Executor, Threads
 from ..data import Codes, Labelled, Matrix, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..options import Options
@@ -123,10 +123,10 @@ def fixed_width(
     own, options = None if given.planes is None else given.planes.count, options or Options()
     width = options.width if width is None and not isinstance(options.width, str) else width
     if own is None and width is None:
-        raise ParameterError("width must be a whole number >= 1: pass it, or options with one, or use adaptive_width")
+        raise ParameterError("width must be an integer >= 1: pass it, or options with one, or use adaptive_width")
     if own is not None and width is not None and width != own:
         raise ParameterError(f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out")
-    options = replace(options, width=check_whole("width", own if width is None else width, at_least=1))
+    options = replace(options, width=check_integer("width", own if width is None else width, at_least=1))
     data = Labelled.of_codes(X, y)
     given.refuse_misfits(data, options)
     return build(data, options, random_state, progress, given)
@@ -147,7 +147,7 @@ def build(
     root = seed_sequence(random_state)
     whole = data if options.exact_in is None else replace(data, X=rounded(data.X, options.exact_in))
     with Threads(options.n_jobs) as threads:
-        work = Work(threads, progress)
+        work = Executor(threads, progress)
         out = points_to_give_up(whole.X, whole.codes, options.noise, root, work) if options.noise else NOBODY
         part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
         kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
@@ -166,7 +166,7 @@ def build(
 
 
 def _over_present_classes(
-    data: Labelled, options: Options, root: np.random.SeedSequence, work: Work, given: FixedFirstLayer | None
+    data: Labelled, options: Options, root: np.random.SeedSequence, work: Executor, given: FixedFirstLayer | None
 ) -> Construction:
     """The network for the classes that have points; majorities may have left some without."""
     sizes = np.bincount(data.codes, minlength=len(data.classes))
@@ -183,7 +183,7 @@ def _over_present_classes(
 
 
 def _one_network(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Work,
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Executor,
     given: FixedFirstLayer | None,
 ) -> Construction:  # fmt: skip
     """The network of the algorithm that options and data ask for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._kernels.counting import WORD_BITS
-from .._support.threads import Work
+from .._support.threads import Executor
 from ..exceptions import WidthLimitError
 from .algorithms import BATCH_BLOCKS, GrowingLayer, Setup, Take
 from .construction import Construction, assemble
@@ -17,7 +17,7 @@ from .separation import OpenPairs
 from .unique_patterns import CandidateOrder, PatternGroups, PatternMembers, candidates_of
 
 
-def algorithm_1_on_chunks(setup: Setup, root: np.random.SeedSequence, work: Work) -> Construction:
+def algorithm_1_on_chunks(setup: Setup, root: np.random.SeedSequence, work: Executor) -> Construction:
     """As ``algorithm_1``, and the same network."""
     order, targets, options = setup.order, setup.targets, setup.options
     candidates = candidates_of(order, targets, root)
@@ -35,7 +35,7 @@ class _Drained(Exception):  # noqa: N818  (a finding, not an error)
 class _ChunkedLayer(GrowingLayer):
     """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
 
-    def __init__(self, setup: Setup, work: Work, candidates: CandidateOrder) -> None:
+    def __init__(self, setup: Setup, work: Executor, candidates: CandidateOrder) -> None:
         super().__init__(setup, work)
         self.order, self.candidates = setup.order, candidates
         self.groups: PatternGroups

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
-from .._support.parameters import check_whole
+from .._support.parameters import check_integer
 from .._support.threads import Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
@@ -154,7 +154,7 @@ def extend(
     detectors = DetectorNetwork.of(old.network)
     if not detectors.speak_once:
         raise ParameterError("extend takes networks whose detectors speak for one class each")
-    most_reported = check_whole("most_reported", most_reported, at_least=0)
+    most_reported = check_integer("most_reported", most_reported, at_least=0)
     classes = tuple(sorted(detectors.decoder.classes))
     stream = Stream(batches, training, old.network.n_features, classes, labels)
     with progress_bar(verbose) as progress, Threads(n_jobs) as threads:

@@ -22,7 +22,7 @@ from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import cut_pairs
 from .._kernels.rows import norms_of
 from .._support.parameters import shown
-from .._support.threads import Work
+from .._support.threads import Executor
 from ..data import ChunkedPoints, Codes, Matrix, Rows
 from ..data.matrices import dense_rows
 from ..data.pairs import closest_pair
@@ -196,7 +196,7 @@ class Stall:
         return known and n >= self._from and 2 * n_open > before
 
 
-def margin_of(options: Options, X: Matrix, codes: Codes, out: Rows, work: Work) -> float:
+def margin_of(options: Options, X: Matrix, codes: Codes, out: Rows, work: Executor) -> float:
     """The margin as a distance; refuses one that no network can have. ``out`` are rows that were left out before."""
     share = percentage(options.margin) if isinstance(options.margin, str) else None
     if share is None and isinstance(X, ChunkedPoints):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
 from .._support.parameters import seed_sequence
-from .._support.threads import Threads, Work
+from .._support.threads import Executor, Threads
 from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
 from ..network.sides import sides
@@ -155,7 +155,7 @@ WIDTH = 2048  # hyperplanes: wide enough that limits tell near rows from far one
 ROUNDS = 8  # fewer would let wrong labels shield one another; more find hardly any others
 
 
-def points_to_give_up(X: Matrix, y: Codes, noise: float, random_state: Any, work: Work) -> Rows:
+def points_to_give_up(X: Matrix, y: Codes, noise: float, random_state: Any, work: Executor) -> Rows:
     """Rows to give up, ascending: floor(noise * n_points) of them, fewer if classes are too small for that.
 
     Parameters
@@ -167,15 +167,15 @@ def points_to_give_up(X: Matrix, y: Codes, noise: float, random_state: Any, work
         At least 0 and below 0.5.
     random_state : int, RandomState, Generator, SeedSequence or None
         For the hyperplanes over which claims and support are counted.
-    work : Work
+    work : Executor
 
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit._support.threads import SERIAL, Work
+    >>> from exactfit._support.threads import SERIAL, Executor
     >>> from exactfit.construct.noise import points_to_give_up
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
-    >>> points_to_give_up(X, np.array([0, 0, 1, 0, 1, 1, 1, 1]), 0.2, 0, Work(SERIAL))
+    >>> points_to_give_up(X, np.array([0, 0, 1, 0, 1, 1, 1, 1]), 0.2, 0, Executor(SERIAL))
     array([2])
     """
     budget = math.floor(noise * len(y))
@@ -193,7 +193,7 @@ def _overruled(X: Matrix, y: Codes) -> NDArray[np.intp]:
     return np.flatnonzero(majority_labels(conflicts(X, y), y) != y)
 
 
-def _give_up_least_claimed(patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], work: Work) -> None:
+def _give_up_least_claimed(patterns: BitMatrix, y: Codes, budget: int, gone: NDArray[np.bool_], work: Executor) -> None:
     before = int(gone.sum())
     kept = np.flatnonzero(~gone)
     patterns = patterns.take(kept)

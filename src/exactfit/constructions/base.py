@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._support.parameters import Seed, check_whole, seed_sequence
+from .._support.parameters import Seed, check_integer, seed_sequence
 from ..construct import Construction, Options, Trace, adaptive_width, fixed_width
 from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import Hyperplanes
@@ -211,7 +211,7 @@ class Published(Constructor):
     def __post_init__(self) -> None:
         for name in self.counts:
             if getattr(self, name) is not getattr(type(self), name):
-                check_whole(name, getattr(self, name), at_least=1)
+                check_integer(name, getattr(self, name), at_least=1)
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""

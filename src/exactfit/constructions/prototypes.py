@@ -44,7 +44,7 @@ import scipy.sparse as sp
 
 from .._kernels.distances import pair_squares
 from .._support.parameters import check_choice
-from .._support.threads import Threads, at_work, single_threaded_blas
+from .._support.threads import Threads, open_executor, single_threaded_blas
 from ..construct import Construction, Trace
 from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
@@ -107,7 +107,7 @@ class BallCover(Published):
         refuse_large_norms(points)
         classes = ClassOrder.of(points.y)
         targets = choose_targets(points.y, None)
-        with at_work(self.n_jobs, False) as work:
+        with open_executor(self.n_jobs, False) as work:
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
             covers = cover_by_balls(balls, classes, targets, self.selection, GREEDY_MEMORY, root)

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
-from .._support.parameters import is_whole, shown
+from .._support.parameters import is_integer, shown
 from .._support.threads import Threads, single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
 from ..construct.hyperplanes import Source, gaussian, largest_distance
@@ -88,7 +88,7 @@ class RandomFeatures(Published):
     assumptions = "points of different labels so far apart that float64 tells their features apart"
 
     def __post_init__(self) -> None:
-        if not is_whole(self.layers) or self.layers not in (1, 2):
+        if not is_integer(self.layers) or self.layers not in (1, 2):
             raise ParameterError(f"layers must be 1 or 2, got {shown(self.layers)}")
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import hash_rows
-from .._support.console import counted, outside
+from .._support.console import counted, user_stacklevel
 from ..exceptions import ConflictWarning, ContradictoryLabelsError
 from .matrices import ChunkedPoints, Matrix, Rows, dense_rows, row_tiles
 
@@ -121,7 +121,7 @@ def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None
         f"{counted(len(groups), 'group')} of equal points with different labels: the majority of each overrules "
         f"{counted(int((kept != y).sum()), 'row')}",
         ConflictWarning,
-        stacklevel=outside(),
+        stacklevel=user_stacklevel(),
     )
     return kept
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._kernels import distances as kernels
 from .._kernels.distances import TINY
-from .._support.threads import Work, single_threaded_blas
+from .._support.threads import Executor, single_threaded_blas
 from ..exceptions import DataError
 from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, Side, closest_of_groups, exact_distance
 from .equal import conflict_pairs, conflicts, distinct_rows
@@ -189,7 +189,7 @@ def closest_of_each(cloud: Cloud, pairs: Pairs) -> Pairs:
     return ordered.take(winners)
 
 
-def by_blocks(cloud: Cloud, codes: Codes, shared: bool, work: Work) -> Pairs:
+def by_blocks(cloud: Cloud, codes: Codes, shared: bool, work: Executor) -> Pairs:
     """The closest pair, or every point's nearest partner, from products of all pairs of different classes."""
     contest = _Contest(cloud, shared)
     blocks = _Blocks(cloud, codes, np.argsort(codes, kind="stable"), contest)
@@ -241,7 +241,7 @@ class _Tree:
         return left[apart], right[apart]
 
 
-def by_tree(cloud: Cloud, codes: Codes, shared: bool, work: Work) -> Pairs:
+def by_tree(cloud: Cloud, codes: Codes, shared: bool, work: Executor) -> Pairs:
     """The same in few dimensions."""
     points = np.concatenate([cloud.take(tile) for tile in cloud.tiles(TREE_ROWS)])
     trees = _trees(points, codes, work.threads.count)
@@ -267,7 +267,7 @@ def _measured(left: Rows, right: Rows, points: Floats) -> Pairs:
     return Pairs(left, right, squares)
 
 
-def _nearest(cloud: Cloud, trees: Iterator[_Tree], codes: Codes, work: Work) -> Pairs:
+def _nearest(cloud: Cloud, trees: Iterator[_Tree], codes: Codes, work: Executor) -> Pairs:
     """Each point's nearest partner; a second one within the margin calls for all of them and an exact choice."""
     found: list[Pairs] = []
     done = 0
@@ -287,7 +287,7 @@ def _nearest(cloud: Cloud, trees: Iterator[_Tree], codes: Codes, work: Work) -> 
     return Pairs.joined(found)
 
 
-def _closest(cloud: Cloud, trees: list[_Tree], work: Work) -> Pairs:
+def _closest(cloud: Cloud, trees: list[_Tree], work: Executor) -> Pairs:
     """The closest pairs of all."""
     distances = []
     for at, tree in enumerate(trees):
@@ -309,7 +309,7 @@ def _closest(cloud: Cloud, trees: list[_Tree], work: Work) -> Pairs:
 VANISHING = 1e-250  # squares in scale below this have lost digits to underflow, or vanished
 
 
-def closest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
+def closest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[int, int]]:
     """Distance and rows of the closest pair of different classes."""
     if isinstance(X, ChunkedPoints):
         return X.closest_pair(codes)
@@ -324,14 +324,14 @@ def closest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int,
         raise DataError("the data are too large: a distance overflows float64. Scale them down.") from error
 
 
-def closest_rows(cloud: Cloud, codes: Codes, work: Work) -> tuple[int, int]:
+def closest_rows(cloud: Cloud, codes: Codes, work: Executor) -> tuple[int, int]:
     """The closest pair of different classes, the lower row first."""
     pairs = _search(cloud, codes[cloud.rows], True, work)
     a, b = int(cloud.rows[pairs.left[0]]), int(cloud.rows[pairs.right[0]])
     return min(a, b), max(a, b)
 
 
-def _search(cloud: Cloud, codes: Codes, shared: bool, work: Work) -> Pairs:
+def _search(cloud: Cloud, codes: Codes, shared: bool, work: Executor) -> Pairs:
     search = by_tree if in_few_dimensions(cloud, codes) else by_blocks
     return search(cloud, codes, shared, work)
 
@@ -363,7 +363,7 @@ class Nearest:
         return exact_distance(*dense_rows(self.cloud.X, np.array([a, b]))), (min(a, b), max(a, b))
 
 
-def nearest_other(X: Matrix, codes: Codes, work: Work) -> Nearest:
+def nearest_other(X: Matrix, codes: Codes, work: Executor) -> Nearest:
     """For every point the exactly nearest one of another class, the lowest row on a tie."""
     firsts, place = distinct_rows(X, codes)
     cloud = Cloud(X, firsts)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.console import progress_bar
-from .._support.parameters import check_whole, fill_docstring
+from .._support.parameters import check_integer, fill_docstring
 from ..certificate import Certificate
 from ..certificate.record import Arithmetic
 from ..construct.build import build
@@ -121,7 +121,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
                     "or InterpolatingClassifier on points in memory"
                 )
         if self.memory_limit is not None:
-            check_whole("memory_limit", self.memory_limit, at_least=1)
+            check_integer("memory_limit", self.memory_limit, at_least=1)
 
     def _remember_features(self, X: Any, count: int) -> None:
         """As scikit-learn does: their number, and their names if all are strings."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import count_all
 from .._kernels.limits import lowest_counts
 from .._support.console import silent
-from .._support.threads import SERIAL, Work
+from .._support.threads import SERIAL, Executor
 from ..certificate import Certificate, certify
 from ..construct.evidence import BlockSizing, Columns, Pieces, masks_of
 from ..construct.hyperplanes import Hyperplanes, largest_distance
@@ -112,7 +112,7 @@ def closest_of_chunks(one: Any, other: Any, codes: NDArray[Any]) -> tuple[float,
     """Distance and places of the closest pair of different classes among the rows of both; infinity without any."""
     if len(np.unique(codes)) < 2:
         return np.inf, (-1, -1)
-    return closest_pair(joined_rows([checked(one), checked(other)]), codes.astype(np.int64), Work(SERIAL, silent))
+    return closest_pair(joined_rows([checked(one), checked(other)]), codes.astype(np.int64), Executor(SERIAL, silent))
 
 
 def hashes_of_chunk(chunk: Any, part: int, n_parts: int) -> tuple[Rows, NDArray[np.uint64]]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._support.processes import write_whole
+from .._support.processes import write_atomically
 from ..exceptions import MissingDependencyError, ParameterError
 from ..network import Decoder
 from ..network.bits import BitMatrix
@@ -117,7 +117,7 @@ def write(proto: Any, path: Path) -> None:
     import onnx
 
     if proto.ByteSize() <= EXTERNAL_FROM:
-        write_whole(path, proto.SerializeToString(), "the graph")
+        write_atomically(path, proto.SerializeToString(), "the graph")
         return
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)  # writing would take the numbers out of the caller's

@@ -21,7 +21,7 @@ from .._kernels.distances import TINY, Centres, Margins, compare_pairs, pair_squ
 from .._kernels.limits import gains as count_gains
 from .._support.console import Progress, silent
 from .._support.parameters import Seed, seed_sequence
-from .._support.threads import Threads, Work, single_threaded_blas
+from .._support.threads import Executor, Threads, single_threaded_blas
 from ..construct import Options
 from ..construct.cover import COUNTS_AT_ONCE, cover_classes, cover_each
 from ..construct.evidence import HERE, Columns, Evidence, Pieces
@@ -324,7 +324,7 @@ class ClassCover:
 class PairBuilder:
     """One target against the rest; columns are places in class order, side 0 the rest and side 1 the target."""
 
-    def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Work) -> None:
+    def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Executor) -> None:
         self.X, self.codes, self.options, self.work = X, codes, options, work
         self.order = ClassOrder.of(self.codes)
         self.cloud = Cloud(self.X, self.order.rows)
@@ -354,7 +354,7 @@ class PairBuilder:
             if idle == 2:
                 break
         both = self.order.rows[np.concatenate(centers)]
-        gap, _ = closest_pair(self.X[both], self.codes[both], Work(self.work.threads))
+        gap, _ = closest_pair(self.X[both], self.codes[both], Executor(self.work.threads))
         return self._measure(centers, 0), self._measure(centers, 1), gap
 
     def limits(self, distances: Floats) -> Floats:
@@ -385,7 +385,7 @@ class PairBuilder:
     def distances(self, centers: list[Rows], side: int) -> Floats:
         """Distances from each centre of a side to the nearest centre of the other."""
         rows = self.order.rows[np.concatenate(centers)]
-        found = nearest_other(self.X[rows], self.codes[rows], Work(self.work.threads)).distances
+        found = nearest_other(self.X[rows], self.codes[rows], Executor(self.work.threads)).distances
         return found[: len(centers[0])] if side == 0 else found[len(centers[0]) :]
 
     def _measure(self, centers: list[Rows], side: int) -> ClassCover:

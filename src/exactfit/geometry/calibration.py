@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_number, check_whole, seed_sequence, shown
-from .._support.threads import Work, at_work
+from .._support.parameters import Seed, check_integer, check_number, seed_sequence, shown
+from .._support.threads import Executor, open_executor
 from ..construct import Construction, Options
 from ..construct.build import build
 from ..construct.memory import Memory
@@ -120,7 +120,7 @@ class Calibration:
 
     def detectors(self, width: int) -> Prediction:
         """Detectors of one further network of this width."""
-        width = check_whole("width", width, at_least=1)
+        width = check_integer("width", width, at_least=1)
         # Errors are of the logarithm, and grow with every doubling beyond the widths seen.
         seen = [fit.width for fit in self.fits]
         beyond = max(0.0, math.log2(width / max(seen)), math.log2(min(seen) / width))
@@ -198,14 +198,14 @@ def calibrate(
     (False, True)
     """
     problem = Labelled.of(X, y)
-    n_repeats = check_whole("n_repeats", n_repeats, at_least=2)
+    n_repeats = check_integer("n_repeats", n_repeats, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=0.9999)
     if widths is not None:
-        widths, given = sorted({check_whole("widths", width, at_least=1) for width in widths}), widths
+        widths, given = sorted({check_integer("widths", width, at_least=1) for width in widths}), widths
         if len(widths) < 2:
             raise ParameterError(f"widths must hold at least two different widths, got {shown(list(given))}")
     refuse_conflicts(problem.X, problem.codes)
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         root = seed_sequence(random_state)
         calibrator = Calibrator(problem, options or Options(), target, root, work, n_repeats, confidence)
         return calibrator.calibrate(widths, covering)
@@ -219,7 +219,7 @@ class Calibrator:
     options: Options
     target: Any
     root: np.random.SeedSequence
-    work: Work
+    work: Executor
     n_repeats: int = 4
     confidence: float = 0.9
 
@@ -234,11 +234,11 @@ class Calibrator:
             most = Memory.for_layer(problem.X).largest_width()
             widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
         fits = self._fits(widths)
-        nearest = nearest_other(problem.X, problem.codes, Work(self.work.threads))
+        nearest = nearest_other(problem.X, problem.codes, Executor(self.work.threads))
         # Detectors at great width: those of the limit, or with weights one for each target class.
         forecast = len(self.targets)
         if not self.options.is_weighted:
-            work = Work(self.work.threads)
+            work = Executor(self.work.threads)
             forecast = cover_in_the_limit(problem, self.targets, nearest, self.root, work).n_detectors
         spread, misfit, curve = _fit_curve(fits, forecast)
         constants, notes = self._constants(float(nearest.distances.min()), adaptive, curve, fits, covering)

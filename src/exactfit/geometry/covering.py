@@ -24,8 +24,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_number, check_whole, seed_sequence, shown
-from .._support.threads import Work, at_work
+from .._support.parameters import Seed, check_choice, check_integer, check_number, seed_sequence, shown
+from .._support.threads import Executor, open_executor
 from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
 from ..data.pairs import Nearest, nearest_other
@@ -121,18 +121,18 @@ def limit_cover(
     5
     """
     check_choice("selection", selection, ("random", "greedy"))
-    memory_limit = check_whole("memory_limit", memory_limit, at_least=1)
+    memory_limit = check_integer("memory_limit", memory_limit, at_least=1)
     problem = Labelled.of(X, y)
     targets = problem.targets(target, one_of_many=True)
     # A ball around a point that occurs with another label would be empty.
     refuse_conflicts(problem.X, problem.codes)
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         nearest = nearest_other(problem.X, problem.codes, work)
         return cover_in_the_limit(problem, targets, nearest, seed_sequence(random_state), work, selection, memory_limit)
 
 
 def cover_in_the_limit(
-    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, root: np.random.SeedSequence, work: Work,
+    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, root: np.random.SeedSequence, work: Executor,
     selection: str = "random", memory_limit: int = 2**28,
 ) -> LimitCover:  # fmt: skip
     """Cover in the limit, given every point's nearest point of another class."""
@@ -292,10 +292,10 @@ def mutual_covering(
     options = CoverOptions(
         check_max_bias(problem.X, max_bias, center),
         check_number("constant", constant, above=0.0),
-        check_whole("memory_limit", memory_limit, at_least=1),
+        check_integer("memory_limit", memory_limit, at_least=1),
         random_state, n_draws, confidence,
     )  # fmt: skip
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         return cover_mutually(problem, targets, options, work)
 
 
@@ -316,7 +316,9 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
     return reach
 
 
-def cover_mutually(problem: Labelled, targets: tuple[int, ...], options: CoverOptions, work: Work) -> MutualCovering:
+def cover_mutually(
+    problem: Labelled, targets: tuple[int, ...], options: CoverOptions, work: Executor
+) -> MutualCovering:
     """Mutual coverings of every target against the rest."""
     pairs = []
     for k in targets:

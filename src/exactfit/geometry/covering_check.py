@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._support.parameters import check_number, shown
-from .._support.threads import SERIAL, Work
+from .._support.threads import SERIAL, Executor
 from ..data import Codes, Labelled, Rows
 from ..data.cloud import Cloud, Floats, exact_square
 from ..data.matrices import dense_rows
@@ -217,7 +217,7 @@ class _Checker:
             yield from self._cover(name, side)
         yield from self._radii()
         if self.claimed_separation is not None:
-            gap, pair = closest_pair(self.X[self.centers], self.sides, Work(SERIAL))
+            gap, pair = closest_pair(self.X[self.centers], self.sides, Executor(SERIAL))
             if gap < self.claimed_separation:
                 a, b = self.centers[list(pair)].tolist()
                 detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(self.claimed_separation)}"
@@ -249,7 +249,7 @@ class _Checker:
 
     def _radii(self) -> Iterator[Failure]:
         """Check every radius against the distance to the nearest centre of the other side."""
-        nearest = nearest_other(self.X[self.centers], self.sides, Work(SERIAL))
+        nearest = nearest_other(self.X[self.centers], self.sides, Executor(SERIAL))
         names = [name for name, side in self.balls.items() for _ in side.centers]
         radii = np.concatenate([side.radii for side in self.balls.values()])
         for name, row, radius, at, distance in zip(

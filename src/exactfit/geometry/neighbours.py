@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._kernels.distances import pair_squares
 from .._support.console import Progress, Steps, silent
 from .._support.parameters import fill_docstring
-from .._support.threads import Threads, Work, at_work, single_threaded_blas
+from .._support.threads import Executor, Threads, open_executor, single_threaded_blas
 from ..construct import hyperplanes
 from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, distinct_rows, mean
 from ..data.cloud import DOUBLE_DIMENSION, Cloud, ParallelPoints, Rays, Side, exact_angle, ray
@@ -135,7 +135,7 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
     >>> exactfit.geometry.separation(*load_iris(return_X_y=True))
     ClosestPair(value=0.22360679774997896, rows=(70, 138), labels=(1, 2))
     """
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         return _closest(closest_pair, X, y, work)
 
 
@@ -145,7 +145,7 @@ def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> Clo
 
 
 def _closest(
-    find: Callable[[Matrix, Codes, Work], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Work
+    find: Callable[[Matrix, Codes, Executor], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Executor
 ) -> ClosestPair:
     """Closest pair of different labels, or of any two points without labels."""
     if y is not None:
@@ -182,11 +182,11 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     >>> exactfit.geometry.angular_separation(X)
     ClosestPair(value=0.0, rows=(2, 3), labels=())
     """
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         return _closest(narrowest_pair, X, y, work)
 
 
-def narrowest_pair(X: Matrix, codes: Codes, work: Work) -> tuple[float, tuple[int, int]]:
+def narrowest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[int, int]]:
     """Angle and rows of the pair of different classes with the smallest angle."""
     nonzero = np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)])
     if len(np.unique(codes[nonzero])) < 2:

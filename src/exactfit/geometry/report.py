@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.html import facts
 from .._support.parameters import Seed, check_number, seed_sequence, shown
-from .._support.threads import Work, at_work
+from .._support.threads import Executor, open_executor
 from ..construct import Options
 from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
@@ -227,14 +227,14 @@ def describe(
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     # The networks of the calibration are drawn as the bounds assume.
     options = replace(options or Options(), max_bias=reach, center=center)
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         # Whatever reports progress after the deadline is stopped.
         def watched(what: str, done: int, total: int | None) -> None:
             if time.monotonic() > deadline:
                 raise _OutOfTime
             work.progress(what, done, total)
 
-        calibrator = Calibrator(problem, options, target, seed_sequence(random_state), Work(work.threads, watched))
+        calibrator = Calibrator(problem, options, target, seed_sequence(random_state), Executor(work.threads, watched))
         found: dict[str, Any] = {}
         left_out, parts = list(PARTS), _parts(calibrator, reach)
         with suppress(_OutOfTime):

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.parameters import Seed, check_number, check_whole, seed_sequence, shown
-from .._support.threads import at_work
+from .._support.parameters import Seed, check_integer, check_number, seed_sequence, shown
+from .._support.threads import open_executor
 from ..construct.hyperplanes import stream
 from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
@@ -161,7 +161,7 @@ def bounds(
     eta, constants = check_eta(eta), constants or Constants()
     problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         if covering is None:
             options = CoverOptions(check_max_bias(problem.X, max_bias, center), 1.0, random_state=random_state)
             covering = cover_mutually(problem, problem.targets(target, one_of_many=True), options, work)
@@ -268,8 +268,8 @@ def make_alternating_line(
     >>> X.ravel(), y
     (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([1, 0, 1, 0, 1]))
     """
-    n_centers = check_whole("n_centers", n_centers, at_least=2)
-    copies = check_whole("points_per_center", points_per_center, at_least=1)
+    n_centers = check_integer("n_centers", n_centers, at_least=2)
+    copies = check_integer("points_per_center", points_per_center, at_least=1)
     spread = check_number("spread", spread)
     if not 0 <= spread < 0.5:
         raise ParameterError(f"spread must be at least 0 and below 0.5, got {shown(spread)}")
@@ -309,18 +309,18 @@ def make_parallel_lines(n_points: int = 10, *, distance: float = 0.1, dimension:
     >>> X.shape, exactfit.geometry.separation(X, y).value, exactfit.geometry.limit_cover(X, y).n_detectors
     ((20, 2), 0.1, 10)
     """
-    n_points = check_whole("n_points", n_points, at_least=2)
+    n_points = check_integer("n_points", n_points, at_least=2)
     distance = check_number("distance", distance, above=0.0)
     place = np.linspace(-1.0, 1.0, n_points)
     upper = np.column_stack([place, np.full(n_points, distance / 2)])
     lower = np.column_stack([place, np.full(n_points, -distance / 2)])
     labels = np.repeat(np.array([1, 0], dtype=np.int64), n_points)
-    return _embedded(np.concatenate([upper, lower]), check_whole("dimension", dimension, at_least=2)), labels
+    return _embedded(np.concatenate([upper, lower]), check_integer("dimension", dimension, at_least=2)), labels
 
 
 def _embedded(points: Floats, dimension: Any) -> Floats:
     """Points with zeros appended."""
-    dimension = check_whole("dimension", dimension, at_least=points.shape[1])
+    dimension = check_integer("dimension", dimension, at_least=points.shape[1])
     return np.pad(points, ((0, 0), (0, dimension - points.shape[1])))
 
 
@@ -349,7 +349,7 @@ def make_disc_moons(n_samples: int, *, noise: float = 0.1, random_state: Seed = 
     >>> separation(*make_disc_moons(2000, noise=0.2)).value >= 0.5 - 2 * 0.2
     True
     """
-    n_samples = check_whole("n_samples", n_samples, at_least=2)
+    n_samples = check_integer("n_samples", n_samples, at_least=2)
     noise = check_number("noise", noise)
     if not 0 <= noise < 0.25:
         raise ParameterError(f"noise must be at least 0 and below 0.25, got {shown(noise)}")

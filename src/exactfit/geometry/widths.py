@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from .._kernels.distances import largest_of_components
-from .._support.parameters import Seed, check_number, check_whole, seed_sequence
-from .._support.threads import Work, at_work, single_threaded_blas
+from .._support.parameters import Seed, check_integer, check_number, seed_sequence
+from .._support.threads import Executor, open_executor, single_threaded_blas
 from ..construct.hyperplanes import stream
 from ..data import Matrix, Rows, as_points
 from ..data.cloud import Floats
@@ -118,7 +118,7 @@ def mean_width(
         are_rows = middles.shape == (len(components),) and middles.dtype.kind in "iu"
         if not are_rows or (centers is not None and len(middles) and (middles.min() < 0 or middles.max() >= n)):
             raise ParameterError(f"centers must hold one row number between 0 and {n - 1} for each component")
-    with at_work(n_jobs, False) as work:
+    with open_executor(n_jobs, False) as work:
         middles = middles.astype(np.int64)
         made = mean_widths(matrix, parts, indptr, middles, n_draws, confidence, random_state, work)
     if components is not None:
@@ -141,10 +141,10 @@ def _flat_components(components: Sequence[Any], n: int) -> tuple[Rows, Rows]:
 
 def mean_widths(
     X: Matrix, members: Rows, indptr: Rows, centers: Rows, n_draws: int, confidence: float, random_state: Seed,
-    work: Work,
+    work: Executor,
 ) -> MeanWidth:  # fmt: skip
     """Mean widths of many components of the rows of X, all from the same draws."""
-    n_draws = check_whole("n_draws", n_draws, at_least=2)
+    n_draws = check_integer("n_draws", n_draws, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=1.0)
     if confidence == 1.0:
         raise ParameterError("confidence must be below 1: no interval is certain")
@@ -168,7 +168,7 @@ def mean_widths(
     return MeanWidth(value, np.maximum(value - half, 0.0), value + half, spread, confidence, n_draws)
 
 
-def _project(X: Matrix, draws: Floats, work: Work) -> Floats:
+def _project(X: Matrix, draws: Floats, work: Executor) -> Floats:
     """Inner products of all rows with the draws."""
     out = np.empty((X.shape[0], draws.shape[1]))
 
@@ -182,7 +182,7 @@ def _project(X: Matrix, draws: Floats, work: Work) -> Floats:
     return out
 
 
-def _suprema(projections: Floats, members: Rows, indptr: Rows, centers: Rows, work: Work) -> Floats:
+def _suprema(projections: Floats, members: Rows, indptr: Rows, centers: Rows, work: Executor) -> Floats:
     """Largest absolute projection of each component, for each draw."""
     out = np.empty((len(centers), projections.shape[1]))
     step = -(-len(centers) // (PIECES_A_THREAD * work.threads.count)) or 1
@@ -232,7 +232,7 @@ def finite_width_bound(n_points: int, radius: float = 1.0) -> float:
     >>> round(finite_width_bound(50, radius=2.0), 4)
     6.0697
     """
-    n_points = check_whole("n_points", n_points, at_least=1)
+    n_points = check_integer("n_points", n_points, at_least=1)
     return check_number("radius", radius) * math.sqrt(2.0 * math.log(2.0 * n_points))
 
 
@@ -247,7 +247,7 @@ def subspace_width_bound(dimension: int, radius: float = 1.0, constant: float = 
     >>> subspace_width_bound(9)
     3.0
     """
-    dimension = check_whole("dimension", dimension, at_least=1)
+    dimension = check_integer("dimension", dimension, at_least=1)
     return check_number("constant", constant, above=0.0) * check_number("radius", radius) * math.sqrt(dimension)
 
 
@@ -266,7 +266,7 @@ def sparse_width_bound(
     >>> round(sparse_width_bound(2, 100), 3)
     7.567
     """
-    sparsity = check_whole("sparsity", sparsity, at_least=1)
-    n_features = check_whole("n_features", n_features, at_least=sparsity)
+    sparsity = check_integer("sparsity", sparsity, at_least=1)
+    n_features = check_integer("n_features", n_features, at_least=sparsity)
     size = math.sqrt(sparsity * math.log(math.e * n_features / sparsity))
     return check_number("constant", constant, above=0.0) * check_number("radius", radius) * size

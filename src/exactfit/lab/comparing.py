@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import Progress, progress_bar
-from .._support.parameters import check_choice, check_number, check_whole
+from .._support.parameters import check_choice, check_integer, check_number
 from .._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end
 from .._support.threads import n_threads, usable_memory
 from ..certificate.radius import Decide, Probes, nearest_others, smallest_change
@@ -100,8 +100,8 @@ def compare(
     """
     contenders = choose_contenders(constructions)
     seconds = check_number("time_limit", time_limit, above=0.0)
-    memory = usable_memory() // 2 if memory_limit is None else check_whole("memory_limit", memory_limit, at_least=1)
-    seed = check_whole("random_state", random_state, at_least=0)
+    memory = usable_memory() // 2 if memory_limit is None else check_integer("memory_limit", memory_limit, at_least=1)
+    seed = check_integer("random_state", random_state, at_least=0)
     data, n_classes = prepare(X, y, conflicts, seed)
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder, progress_bar(bool(verbose)) as progress:
         rows = _rows(contenders, data, Path(folder), Limits(seconds, memory, n_threads(n_jobs)), seed, progress)

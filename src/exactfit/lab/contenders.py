@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.threads import at_work
+from .._support.threads import open_executor
 from ..certificate import Certificate, certify
 from ..certificate.radius import Decide
 from ..constructions import CONSTRUCTORS, Constructor
@@ -93,7 +93,7 @@ class NearestNeighbour(Contender):
 
     def prove(self, built: Built, X: Floats, y: Codes) -> Proof:
         """Half the distance to the nearest other label: no farther point is nearer, and halfway two may be."""
-        with at_work(None, False) as work:
+        with open_executor(None, False) as work:
             nearest = nearest_other(X, y, work)
         return Proof(
             robust_radius=float(np.nextafter(nearest.closest()[0] / 2, 0.0)),

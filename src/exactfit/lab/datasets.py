@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rows import largest_norm
-from .._support.parameters import check_whole, shown
+from .._support.parameters import check_integer, shown
 from ..data import data_digest, finite_points, mean_and_deviation, refuse_conflicts
 from ..data.matrices import row_tiles
 from ..exceptions import DataError, ParameterError
@@ -322,7 +322,7 @@ def _load(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None, base: 
     data = load_dataset(spec["name"], folder) if "name" in spec else _own(spec, base)
     if "target" in spec:
         data = replace(data, target=_target(data, spec["target"]))
-    families = check_whole("families", spec.get("families", 1), at_least=1)
+    families = check_integer("families", spec.get("families", 1), at_least=1)
     if order == "stratified":
         return [data.reordered(stratified_order(data.y, random_state=seed)) for seed in range(families)]
     if families > 1:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.console import as_frame, counted, progress_bar
-from .._support.parameters import check_number, check_whole
+from .._support.parameters import check_integer, check_number
 from .._support.processes import workers
 from ..data import Labelled
 from ..data.labelled import as_labels
@@ -305,7 +305,8 @@ def evaluate(
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     began = time.monotonic()
-    n_folds, n_repeats = check_whole("n_folds", n_folds, at_least=2), check_whole("n_repeats", n_repeats, at_least=1)
+    n_folds = check_integer("n_folds", n_folds, at_least=2)
+    n_repeats = check_integer("n_repeats", n_repeats, at_least=1)
     limit = None if time_limit is None else check_number("time_limit", time_limit, above=0.0)
     scale = _scaling(model, X)
     contenders = _contenders(_asked(model.classifier if isinstance(model, TableModel) else model), random_state)

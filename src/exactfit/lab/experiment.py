@@ -247,7 +247,7 @@ def common_of(table: Mapping[str, Any], name: str, folder: Path | None) -> dict[
     """What every kind of sweep has: name, title, runs, data, and the folder where the names of files start from."""
     runs = table.get("runs")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-        raise ParameterError(f"{name}.toml: runs must be a whole number >= 1, got {shown(runs)}")
+        raise ParameterError(f"{name}.toml: runs must be an integer >= 1, got {shown(runs)}")
     data = tuple(_data(each, name) for each in tables_of(table, "data", name))
     return {"name": name, "title": str(table.get("title", name)), "runs": runs, "data": data, "folder": folder}
 

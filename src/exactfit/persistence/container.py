@@ -13,7 +13,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from .._support.processes import write_whole
+from .._support.processes import write_atomically
 from .._support.threads import usable_memory
 from .._version import __version__
 from ..exceptions import ModelFileError, ParameterError
@@ -70,7 +70,7 @@ def write_container(path: Path, header: Header, tensors: Tensors) -> None:
     raw = safetensors.numpy.save(tensors, {KEY: canonical({**header, "digest": _digest(header)})})
     if int.from_bytes(raw[:8], "little") > LARGEST_HEADER:
         raise ParameterError("this model cannot be saved: its labels and feature names are longer than a header may be")
-    write_whole(path, raw, "the model")
+    write_atomically(path, raw, "the model")
 
 
 def read_container(path: Path) -> tuple[Header, Tensors]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.console import counted
-from .._support.parameters import check_whole, check_wholes, shown
+from .._support.parameters import check_integer, check_integers, shown
 from ..certificate import Certificate
 from ..data import as_labels, as_points, refuse_other_features
 from ..data.matrices import dense_rows
@@ -70,7 +70,7 @@ def plot_explanation(
         raise ParameterError(f"answers of an InterpolatingClassifier can be explained, got {type(model).__name__}")
     here = dense_rows(as_points([point], "point"), slice(None))[0]
     refuse_other_features(len(here), 2, "point", "picture")
-    check_whole("detectors", detectors, at_least=0)
+    check_integer("detectors", detectors, at_least=0)
     # Anchors and witnesses are rows of the training data.
     known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
@@ -161,7 +161,7 @@ def plot_importances(model: Any, names: Sequence[str] | None = None, ax: Axes | 
     (5, 'importance (8 others')
     """
     check_fitted(model)
-    check_whole("most", most, at_least=1)
+    check_integer("most", most, at_least=1)
     importances = np.asarray(model.feature_importances_)
     if names is None:
         names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(len(importances))])
@@ -289,7 +289,7 @@ def plot_anchors(
     given = list(explanations) if isinstance(explanations, Sequence) else []
     if not given or not all(isinstance(one, Explanation) for one in given):
         raise ParameterError("this picture is of Explanations, as model.explain makes them")
-    check_whole("anchors", anchors, at_least=0)
+    check_integer("anchors", anchors, at_least=0)
     seen, known = _as_images(points, image_shape), _as_images(X, image_shape)
     lines = []
     for one, image in zip(given, seen, strict=True):
@@ -330,7 +330,7 @@ def plot_suspects(
     6
     """
     check_kind(suspects, Suspects, "find_suspects")
-    check_whole("columns", columns, at_least=1)
+    check_integer("columns", columns, at_least=1)
     images, places = _as_images(X, image_shape), suspects.places(suspects.top(m))
     tiles = []
     for place in places:
@@ -342,7 +342,7 @@ def plot_suspects(
 
 def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
     """Rows of pixels as images."""
-    sides = check_wholes("image_shape", image_shape, at_least=1)
+    sides = check_integers("image_shape", image_shape, at_least=1)
     if len(sides) != 2:
         raise ParameterError(f"image_shape must be height and width of an image, got {shown(image_shape)}")
     rows: Floats = dense_rows(as_points(points, "images"), slice(None))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.parameters import check_whole, check_wholes
-from .._support.processes import write_whole
+from .._support.parameters import check_integer, check_integers
+from .._support.processes import write_atomically
 from ..construct import Options, Trace, fixed_width
 from ..exceptions import ParameterError
 from ..network.detector_network import DetectorNetwork
@@ -113,7 +113,7 @@ def _read(
     # Networks of other constructions have traces without anchors, and a construction may come with other data.
     if trace is not None and (not len(trace.anchors) or trace.anchors.max() >= len(picture.points)):
         trace = None
-    k = check_whole("detector", detector, at_least=0)
+    k = check_integer("detector", detector, at_least=0)
     if k >= len(found.limits):
         raise ParameterError(f"detector={k}: the network has {len(found.limits)}, numbered from 0")
     return picture, found, trace, k
@@ -192,7 +192,7 @@ def _widths(widths: Sequence[int] | None, most: int) -> list[int]:
     """Validate widths to draw; by default some, up to all hyperplanes."""
     if widths is None:
         return sorted({max(most // 3**power, 1) for power in range(WIDTHS_DRAWN)})
-    numbers = check_wholes("widths", widths, at_least=1)
+    numbers = check_integers("widths", widths, at_least=1)
     if max(numbers, default=0) > most or not numbers:
         raise ParameterError(f"widths must be between 1 and the network's {most}, got {numbers}")
     return numbers
@@ -311,12 +311,12 @@ def animate_construction(
     if to.suffix.lower() != ".gif":
         raise ParameterError(f"a GIF is written, so the path must end in .gif, got {to.name!r}")
     picture = Picture.of(model, X, y, resolution)
-    steps = list(_steps(model, X, y, check_whole("detectors", detectors, at_least=0), resolution))
+    steps = list(_steps(model, X, y, check_integer("detectors", detectors, at_least=0), resolution))
     # Pictures of a few flat colours: 64 of them are enough, and make small files.
     frames = [Image.fromarray(_pixels(draw, picture.size)).quantize(64) for draw in steps]
     times = [int(1000 * frame_time)] * (len(frames) - 1) + [int(1000 * frame_time * LAST)]
     frames[0].save(film := BytesIO(), format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
-    write_whole(to, film.getvalue(), "the animation")
+    write_atomically(to, film.getvalue(), "the animation")
     return to
 
 

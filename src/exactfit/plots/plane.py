@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.parameters import check_whole
+from .._support.parameters import check_integer
 from ..construct import Construction, Trace
 from ..data import as_labels, as_points, class_indices, is_digest_of, refuse_other_features
 from ..data.matrices import dense_rows
@@ -146,7 +146,7 @@ class Picture:
     @classmethod
     def of(cls, model: Any, X: ArrayLike, y: ArrayLike, resolution: int, equal: bool | None = None) -> Picture:
         """Lay out the picture of a model and its data."""
-        resolution = check_whole("resolution", resolution, at_least=2)
+        resolution = check_integer("resolution", resolution, at_least=2)
         points, codes, classes = _data_for(model, X, y)
         extent = _extent(points, _comparable(np.ptp(points, axis=0)) if equal is None else equal)
         if equal is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._support.parameters import check_whole
+from .._support.parameters import check_integer
 from ..certificate import certify
 from ..construct import Construction
 from ..data import class_indices
@@ -71,7 +71,7 @@ def plot_regions(
     >>> model = InterpolatingClassifier(random_state=0).fit(X, y)
     >>> ax = plot_regions(model, X, y, resolution=100)
     """
-    count = check_whole("hyperplanes", hyperplanes, at_least=0)
+    count = check_integer("hyperplanes", hyperplanes, at_least=0)
     picture = Picture.of(model, X, y, resolution, equal)
     answers = _decide(model, picture.grid, picture.classes)
     # With detectors, colours stand for them, and points are drawn in ink.
@@ -177,7 +177,7 @@ def plot_cells(
     weights, biases = hyperplanes_of(network_of(model))
     drawn = len(biases)
     if hyperplanes is not None:
-        drawn = min(drawn, check_whole("hyperplanes", hyperplanes, at_least=1))
+        drawn = min(drawn, check_integer("hyperplanes", hyperplanes, at_least=1))
     counts, here, of_grid = _cells(picture, weights[:drawn], biases[:drawn])
     mixed = (counts[here] > 0).sum(axis=1) > 1
     with axes_for(ax, picture.size) as own:

@@ -66,7 +66,7 @@ class Graph:
         _ = self.input_shape, self.input_dtype  # each refuses what points cannot be
         if self.label is None and self.scores is None:
             raise ParameterError(
-                "the ONNX model has neither labels (whole numbers or text, one a row) nor scores (numbers, one a class)"
+                "the ONNX model has neither labels (integers or text, one a row) nor scores (numbers, one a class)"
             )
         if self.label is None and self.n_outputs == 1:
             raise ParameterError(

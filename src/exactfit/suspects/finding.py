@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._support.parameters import check_whole, seed_sequence
-from .._support.threads import at_work
+from .._support.parameters import check_integer, seed_sequence
+from .._support.threads import open_executor
 from ..construct.noise import Claims, drawn_patterns
 from ..data import Codes, Labelled, distinct_rows
 from ..exceptions import DataError, ParameterError
@@ -89,12 +89,12 @@ def find_suspects(
     >>> find_suspects(X, y, model=GaussianNB(), random_state=0).top(1)
     array([7])
     """
-    check_whole("width", width, at_least=1)
-    check_whole("k", k, at_least=1)
+    check_integer("width", width, at_least=1)
+    check_integer("k", k, at_least=1)
     root, problem = seed_sequence(random_state), _labelled(X, y)
     given = _probabilities(problem, pred_probs, model, int(root.generate_state(1)[0]))
     points, codes = problem.X, problem.codes
-    with at_work(n_jobs, verbose) as work:
+    with open_executor(n_jobs, verbose) as work:
         patterns = drawn_patterns(points, width, root, work.threads)
         counted = Claims.over(patterns, codes, work.threads, work.progress)
         own, others, to_own, to_other = nearest_rows(points, codes, REACH * k, work.threads, work.progress)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.console import as_frame, counted, text_table
 from .._support.html import Markup, element, html_table, joined, page
-from .._support.parameters import check_whole
+from .._support.parameters import check_integer
 from ..geometry.neighbours import NOBODY
 from ..tables import Table
 from ..tables.explained import SHOWN_COLUMNS, RowCells, Shape
@@ -115,7 +115,7 @@ class Suspects:
 
     def top(self, m: int) -> Rows:
         """The ``m`` most suspicious rows, the most suspicious first, ties by row."""
-        check_whole("m", m, at_least=0)
+        check_integer("m", m, at_least=0)
         return self.rows[np.argsort(-self.score, kind="stable")[:m]]
 
     @property
