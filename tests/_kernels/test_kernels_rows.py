@@ -1,8 +1,7 @@
-"""Sums over rows against loops and fractions, products of sparse rows against dense ones, SHA-256 against hashlib."""
+"""Sums over rows against loops and fractions, products of sparse rows against dense ones."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from fractions import Fraction
 
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit._kernels import rows
-from exactfit._kernels.rows import DIGIT_BITS, DIGITS, LANES, add_exactly, carry, sha256_rows
+from exactfit._kernels.rows import DIGIT_BITS, DIGITS, add_exactly, carry
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-320, 1e-300, 1e-170, 1e170, 1e300])
@@ -135,28 +134,3 @@ def test_products_of_what_is_not_zero(n, block):
     assert values.tolist() == X[np.nonzero(X)].tolist()
     rows.multiply_nonzeros(starts, features, values, np.ascontiguousarray(weights.T), block, total)
     np.testing.assert_array_equal(total, X.astype(np.int64) @ weights.T.astype(np.int64))
-
-
-def padded(message: bytes) -> bytes:
-    """The standard's padding: one bit, zeros, and the length in bits."""
-    zeros = -(len(message) + 9) % 64
-    return message + b"\x80" + bytes(zeros) + (8 * len(message)).to_bytes(8, "big")
-
-
-def digests(messages: list[bytes]) -> list[bytes]:
-    blocks = np.frombuffer(b"".join(map(padded, messages)), dtype=np.uint8).reshape(len(messages), -1)
-    out = np.empty((len(messages), 32), dtype=np.uint8)
-    sha256_rows(blocks.copy(), out)
-    return [row.tobytes() for row in out]
-
-
-@given(st.integers(0, 150), st.integers(1, 2 * LANES + 1), st.integers(0, 2**32))
-def test_it_is_that_of_the_standard_library(length, count, seed):
-    rng = np.random.default_rng(seed)
-    messages = [rng.bytes(length) for _ in range(count)]
-    assert digests(messages) == [hashlib.sha256(message).digest() for message in messages]
-
-
-@pytest.mark.parametrize("length", [0, 1, 55, 56, 63, 64, 119, 120, 1024])
-def test_it_is_so_where_padding_takes_another_block(length):
-    assert digests([b"\xff" * length]) == [hashlib.sha256(b"\xff" * length).digest()]

@@ -23,7 +23,7 @@ def naive_digest(points, labels) -> str:
     return whole.hexdigest()
 
 
-@pytest.mark.parametrize("d", [1, 2, 6, 7, 40, 127, 128, 129, 300])
+@pytest.mark.parametrize("d", [1, 2, 40, 127, 128, 129, 300])
 def test_rows_short_and_long_have_the_digest_of_hashlib(d) -> None:
     points = np.random.default_rng(d).normal(size=(70, d))
     labels = [("", "a", "bc", "\N{SNOWMAN}" * 30)[k % 4] for k in range(70)]

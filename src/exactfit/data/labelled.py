@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.rows import sha256_rows
 from .._support.parameters import shown
 from ..exceptions import DataError, ParameterError
 from .matrices import (
@@ -34,7 +33,7 @@ Codes = NDArray[np.int64]
 LABEL_TILE = 2**16
 GAPS = ("NAType", "NaTType")  # types of what pandas writes for a gap, which need not be installed
 DIGEST_BYTES = 32  # of SHA-256
-SHORT_BYTES = 1024  # of a row: up to here all rows of a tile in one call beat a call of hashlib for each
+SHORT_BYTES = 1024  # of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,60 +216,27 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
-    """SHA-256 of every row: its numbers as little-endian float64, -0.0 as 0.0, then its label as text (UTF-8).
-
-    Examples
-    --------
-    >>> import hashlib, struct
-    >>> import numpy as np
-    >>> from exactfit.data.labelled import row_digests
-    >>> found = row_digests(np.array([[0.5, 2.0]]), np.array(["a"]))
-    >>> found[0].tobytes() == hashlib.sha256(struct.pack("<2d", 0.5, 2.0) + b"a").digest()
-    True
-    """
-    points = (tile + 0.0).astype("<f8", copy=False).view(np.uint8).reshape(len(tile), 8 * tile.shape[1])
-    names, places = _names(labels)
-    lengths = np.array([len(name) for name in names], dtype=np.int64)
-    out = np.empty((len(tile), DIGEST_BYTES), dtype=np.uint8)
-    if points.shape[1] > SHORT_BYTES:
-        for row, numbers, place in zip(out, points, places.tolist(), strict=True):
-            message = hashlib.sha256(numbers.data)
-            message.update(names[place])
-            row[:] = np.frombuffer(message.digest(), dtype=np.uint8)
-        return out
-    for length in np.unique(lengths):
-        rows = np.flatnonzero(lengths[places] == length)
-        own = [name if len(name) == length else bytes(length) for name in names]
-        text = np.frombuffer(b"".join(own), dtype=np.uint8).reshape(len(names), length)[places[rows]]
-        out[rows] = _digests(np.concatenate([points[rows], text], axis=1))
-    return out
-
-
-def _names(labels: NDArray[Any]) -> tuple[list[bytes], Rows]:
-    """Labels as text, and the place of each row's among them: numbers and strings that are equal have one text.
-
-    Floats and objects do not: 0.0 and -0.0 are equal.
-    """
+    """SHA-256 of every row: its numbers as little-endian float64, -0.0 as 0.0, then its label as text (UTF-8)."""
+    numbers = np.ascontiguousarray(tile + 0.0, dtype="<f8")
     distinct, places = labels, np.arange(len(labels))
+    # Numbers and strings that are equal have one text. Floats and objects do not: 0.0 and -0.0 are equal.
     if labels.dtype.kind in "biuUS":
         distinct, places = np.unique(labels, return_inverse=True)
-    return [str(label).encode("utf-8", "surrogatepass") for label in distinct.tolist()], places
-
-
-def _digests(messages: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """SHA-256 of every row of bytes."""
-    count, size = messages.shape
-    out = np.empty((count, DIGEST_BYTES), dtype=np.uint8)
-    if size > SHORT_BYTES:
-        for row, message in zip(out, messages, strict=True):
-            row[:] = np.frombuffer(hashlib.sha256(message.data).digest(), dtype=np.uint8)
-        return out
-    # The standard's padding: one bit, zeros, and the length in bits.
-    padded = np.zeros((count, -(-(size + 9) // 64) * 64), dtype=np.uint8)
-    padded[:, :size], padded[:, size] = messages, 0x80
-    padded[:, -8:] = np.frombuffer((8 * size).to_bytes(8, "big"), dtype=np.uint8)
-    sha256_rows(padded, out)
-    return out
+    texts = [str(label).encode("utf-8", "surrogatepass") for label in distinct.tolist()]
+    row_bytes = 8 * tile.shape[1]
+    # A short row is copied together with its label: that saves a call of hashlib, which takes longer than the hash.
+    if 0 < row_bytes <= SHORT_BYTES:
+        rows = numbers.view(f"V{row_bytes}")[:, 0].tolist()
+        digests = [
+            hashlib.sha256(row + texts[place]).digest() for row, place in zip(rows, places.tolist(), strict=True)
+        ]
+    else:
+        digests = []
+        for numbers_of_row, place in zip(numbers, places.tolist(), strict=True):
+            message = hashlib.sha256(numbers_of_row.data)
+            message.update(texts[place])
+            digests.append(message.digest())
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(tile), DIGEST_BYTES)
 
 
 class Digest:
