@@ -32,21 +32,7 @@ SHOWN_COLUMNS = 5  # with empty cells that a message lists
 
 @dataclass(frozen=True)
 class Writing:
-    """How cells of text are written.
-
-    Attributes
-    ----------
-    decimal : {".", ","}
-        Between the digits of a number.
-    words : frozenset of str
-        Cells that count as empty; an empty cell always does.
-
-    Examples
-    --------
-    >>> from exactfit.tables.columns import Writing
-    >>> Writing(decimal=",").number("3,25"), Writing().number("3,25"), Writing().is_gap(" NA ")
-    (3.25, None, True)
-    """
+    """The way cells of text are written: the decimal sign, and the words that count as empty cells."""
 
     decimal: str = "."
     words: frozenset[str] = frozenset(("", *MISSING_WORDS))
@@ -92,11 +78,10 @@ def as_empty(cell: str) -> str:
 
 
 class Cells:
-    """Cells of one column, block by block.
+    """Cells of one column, collected block by block."""
 
-    The first filled cell decides whether the column is one of numbers or of categories, unless
-    its kind is given; the first that is not of this kind is an error, which names its place.
-    """
+    # The first filled cell decides between numbers and categories, unless the kind is given. So a file of any length
+    # is read once, and the first cell that does not fit is an error that names its line.
 
     def __init__(
         self, name: str, position: int, kind: Kind | None, place: Callable[[int], str], writing: Writing
@@ -146,7 +131,10 @@ class Cells:
             numbers = None
         if numbers is None:
             numbers = np.array([self._number(k, cells) for k in range(len(cells))])
-        self._refuse_rounded(cells, numbers)
+        # The text tells whether float64 rounds an integer: its number does not.
+        for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
+            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and Decimal(cells[k]) != Decimal(numbers[k]):
+                raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
         return self._writing.without_gaps(numbers)
 
     def _number(self, k: int, cells: Sequence[str]) -> float:
@@ -157,23 +145,15 @@ class Cells:
             raise self._mixed(k, cells)
         return number
 
-    def _refuse_rounded(self, cells: Sequence[str], numbers: Floats) -> None:
-        for k in np.flatnonzero(np.abs(numbers) >= EXACT_INTEGERS).tolist():
-            if np.isfinite(numbers[k]) and _WHOLE.fullmatch(cells[k]) and Decimal(cells[k]) != Decimal(numbers[k]):
-                raise beyond_float64(self.name, f"{cells[k].strip()} in {self._place(self._n + k)}")
-
     def _as_codes(self, cells: Sequence[str]) -> NDArray[np.int64]:
         for cell in dict.fromkeys(cells):
-            if cell not in self._codes:
-                self._codes[cell] = self._code(cell, cells)
+            if cell in self._codes:
+                continue
+            is_gap = self._writing.is_gap(cell)
+            if not (is_gap or self._forced) and self._writing.number(cell) is not None:
+                raise self._mixed(cells.index(cell), cells)
+            self._codes[cell] = -1 if is_gap else len(self._codes)
         return np.fromiter(map(self._codes.__getitem__, cells), dtype=np.int64, count=len(cells))
-
-    def _code(self, cell: str, cells: Sequence[str]) -> int:
-        if self._writing.is_gap(cell):
-            return -1
-        if not self._forced and self._writing.number(cell) is not None:
-            raise self._mixed(cells.index(cell), cells)
-        return len(self._codes)
 
     def _mixed(self, k: int, cells: Sequence[str]) -> DataError:
         """Numbers and text in one column: which of them is the stray, as far as the file has been read."""
@@ -277,39 +257,35 @@ def _with_dates(column: Column, written_as: str | None, lines: Rows | None) -> C
             return column
         written_as, days = found
     else:
-        days = [_known_day(column, code, written_as, where) for code in range(len(column.categories))]
+        days = []
+        for code, cell in enumerate(column.categories):
+            day = days_of(cell, written_as)
+            if day is None:
+                raise DataError(
+                    f"column {column.name!r} holds dates written as {written_as} for this model, but {where(code)} "
+                    f"holds {cell!r}: correct the cell, or count it as empty {as_empty(cell)}"
+                )
+            days.append(day)
     values = np.append(np.array(days, dtype=np.float64), np.nan)[column.values]  # -1, an empty cell, is the last
     return replace(column, values=values, categories=None, dates=written_as)
 
 
-def _known_day(column: Column, code: int, written_as: str, where: Callable[[int], str]) -> float:
-    assert column.categories is not None
-    cell = column.categories[code]
-    day = days_of(cell, written_as)
-    if day is None:
-        raise DataError(
-            f"column {column.name!r} holds dates written as {written_as} for this model, but {where(code)} holds "
-            f"{cell!r}: correct the cell, or count it as empty {as_empty(cell)}"
-        )
-    return day
-
-
 def find_dates(name: str, cells: tuple[str, ...], where: Callable[[int], str]) -> tuple[str, list[float]] | None:
-    """How the distinct cells of a column are written as dates, and their days; None if they are no dates.
-
-    ``where`` has words for the first row with one of the cells.
-
-    Raises
-    ------
-    DataError
-        Where day and month could be either, or a few cells among many dates are none.
-    """
+    """Return the way in which distinct cells are written as dates, and their days; None if they are no dates."""
     if not any(pattern.fullmatch(cell.strip()) for cell in cells[:PROBED] for pattern in PATTERNS.values()):
         return None
     found = {written_as: [days_of(cell, written_as) for cell in cells] for written_as in PATTERNS}
     fitting = {way: [day for day in days if day is not None] for way, days in found.items() if None not in days}
     if not fitting:
-        _refuse_stray(name, cells, found, where)
+        # Nearly all cells are dates: then the others are strays rather than the column one of text.
+        way, read = min(found.items(), key=lambda one: one[1].count(None))
+        if len(read) - read.count(None) >= max(NEARLY_ALL * len(read), 2):
+            stray = read.index(None)
+            raise DataError(
+                f"column {name!r} holds dates ({way}), but {where(stray)} holds {cells[stray]!r}: correct the cell, "
+                f"count it as empty {as_empty(cells[stray])}, or take all as categories with --categorical {name} "
+                f"(categorical=[{name!r}] in Python)"
+            )
     if {"day/month/year", "month/day/year"} <= fitting.keys() and len(fitting) == 2:
         raise DataError(
             f"column {name!r} holds dates such as {cells[0]!r}, in which day and month could be either: write them as "
@@ -317,21 +293,6 @@ def find_dates(name: str, cells: tuple[str, ...], where: Callable[[int], str]) -
             f"--categorical {name}"
         )
     return next(iter(fitting.items()), None)
-
-
-def _refuse_stray(
-    name: str, cells: tuple[str, ...], found: dict[str, list[float | None]], where: Callable[[int], str]
-) -> None:
-    """Refuse a column that is one of dates but for a few cells."""
-    way, days = min(found.items(), key=lambda one: one[1].count(None))
-    if len(days) - days.count(None) < max(NEARLY_ALL * len(days), 2):
-        return
-    stray = days.index(None)
-    raise DataError(
-        f"column {name!r} holds dates ({way}), but {where(stray)} holds {cells[stray]!r}: correct the cell, count it "
-        f"as empty {as_empty(cells[stray])}, or take all as categories with --categorical {name} "
-        f"(categorical=[{name!r}] in Python)"
-    )
 
 
 def without_gaps(table: Table, raw: Raw) -> Table:
@@ -345,7 +306,14 @@ def without_gaps(table: Table, raw: Raw) -> Table:
         return table
     if table.missing == "error":
         raise DataError(_gaps_text(table, gaps))
-    _refuse_nearly_empty(table, gaps)
+    for name, empty in gaps:
+        count = int(empty.sum())
+        if NEARLY_EMPTY * len(table) < count:
+            raise DataError(
+                f"{table.name}: column {name!r} is empty in {count:,} of {len(table):,} rows, which would all be left "
+                f"out for it: leave out the column with --drop {name} (drop=[{name!r}] in Python), or fill empty cells "
+                "with --missing impute"
+            )
     return _left(table, ~np.logical_or.reduce([empty for _, empty in gaps]), "with empty cells")
 
 
@@ -355,17 +323,6 @@ def _left(table: Table, kept: NDArray[np.bool_], which: str) -> Table:
     n_dropped = int((~kept).sum())
     note = f"{counted(n_dropped, 'row')} {which} {'is' if n_dropped == 1 else 'are'} left out"
     return replace(table.taken(np.flatnonzero(kept)), n_dropped=n_dropped, notes=(*table.notes, note))
-
-
-def _refuse_nearly_empty(table: Table, gaps: Gaps) -> None:
-    for name, empty in gaps:
-        count = int(empty.sum())
-        if NEARLY_EMPTY * len(table) < count:
-            raise DataError(
-                f"{table.name}: column {name!r} is empty in {count:,} of {len(table):,} rows, which would all be left "
-                f"out for it: leave out the column with --drop {name} (drop=[{name!r}] in Python), or fill empty cells "
-                "with --missing impute"
-            )
 
 
 def _gaps_text(table: Table, gaps: Gaps) -> str:

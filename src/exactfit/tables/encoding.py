@@ -32,32 +32,15 @@ FEW_ROWS = 5.0  # to a label on average: fewer, and there is no class to speak o
 
 @dataclass(frozen=True)
 class Field(OfAKind):
-    """A column as a model takes it.
-
-    Attributes
-    ----------
-    name : str
-    position : int
-        Where it stood in the file that the model was fitted to.
-    categories : tuple of str or None
-        Sorted; None for a column of numbers.
-    dates : str or None
-        How dates are written, if the column is one of dates; its number is then in days.
-    parts : tuple of str
-        Parts of the dates that are features too.
-    fill : float, str or None
-        What an empty cell becomes: the median, or the most frequent category; None if it is an error.
-    indicator : bool
-        Whether a feature of its own says that the cell was empty.
-    """
+    """A column as a model takes it."""
 
     name: str
-    position: int
-    categories: tuple[str, ...] | None = None
-    dates: str | None = None
-    parts: tuple[str, ...] = ()
-    fill: float | str | None = None
-    indicator: bool = False
+    position: int  # in the file that the model was fitted to
+    categories: tuple[str, ...] | None = None  # sorted; None for a column of numbers
+    dates: str | None = None  # how dates are written; the number is then in days
+    parts: tuple[str, ...] = ()  # of the dates, features of their own
+    fill: float | str | None = None  # what an empty cell becomes; None if it is an error
+    indicator: bool = False  # whether a feature of its own says that the cell was empty
 
     def __repr__(self) -> str:
         more = "" if self.categories is None else f", {len(self.categories)} categories"
@@ -86,42 +69,21 @@ class Field(OfAKind):
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How rows of a table become points.
+    """Encoding of a table's rows as points."""
 
-    A numeric column is one feature x, one of dates the days since 1970 and the parts that were
-    asked for, and a categorical one an indicator (0 or 1) for each of its categories, in order of
-    the columns. Empty cells become the median or the most frequent category, if the encoding was
-    learned so. Then every feature becomes (x - mean) / scale in float64: one subtraction, one
-    division, each rounded once. Indicators have mean 0 and scale 1, as all features do without
-    scaling.
-
-    Attributes
-    ----------
-    fields : tuple of Field
-    mean, scale : ndarray of float64, one for each feature
-    header : bool
-        Whether columns are known by name.
-    n_columns : int
-        Of the file, labels and left out columns included.
-    label : str or None
-        Name of the column that held the labels.
-    label_position : int or None
-        And its position, if the file was one whose labels are a column.
-    missing : {"error", "impute", "indicator"}
-        What becomes of empty cells.
-    rows : ndarray of int64 or None
-        Where the rows that it was learned from stood in their file; None if none was left out.
-    """
-
+    # A numeric column is one feature, one of dates the days since 1970 and the parts that were asked for, and a
+    # categorical one an indicator (0 or 1) for each category, in order of the columns. Every feature becomes
+    # (x - mean) / scale in float64: one subtraction and one division, each rounded once, so that any program gets the
+    # same points. Indicators have mean 0 and scale 1, as all features do without scaling.
     fields: tuple[Field, ...]
-    mean: Floats
+    mean: Floats  # one number for each feature
     scale: Floats
-    header: bool
-    n_columns: int
-    label: str | None
-    label_position: int | None
+    header: bool  # whether columns are known by name
+    n_columns: int  # of the file, labels and left out columns included
+    label: str | None  # name of the column that held the labels
+    label_position: int | None  # if the labels of the file are a column
     missing: Missing = "error"
-    rows: NDArray[np.int64] | None = None
+    rows: NDArray[np.int64] | None = None  # where rows stood in their file; None if none was left out
 
     def __repr__(self) -> str:
         labels = "" if self.label is None else f", labels in {self.label!r}"
@@ -133,25 +95,37 @@ class Encoding:
         check_choice("scale", scaling, SCALINGS)
         for column in table.columns:
             refuse_identifier(column)
-        fields = tuple(_field(column, table) for column in table.columns)
+        missing: Missing = table.missing if table.missing in ("impute", "indicator") else "error"
+        fields = tuple(
+            Field(
+                column.name,
+                column.position,
+                column.categories,
+                column.dates,
+                # A time of day has hours and minutes only.
+                tuple(
+                    part
+                    for part in (table.date_parts if column.dates is not None else ())
+                    if column.dates != "hour:minute" or part in ("hour", "minute")
+                ),
+                _fill(column, table.name) if missing != "error" else None,
+                missing == "indicator" and bool(column.empty.any()),
+            )
+            for column in table.columns
+        )
         count = sum(len(field.features) for field in fields)
         rows = None if np.array_equal(table.rows, np.arange(len(table))) else table.rows
-        missing: Missing = table.missing if table.missing in ("impute", "indicator") else "error"
         plain = cls(
             fields, np.zeros(count), np.ones(count), table.header, table.n_columns, table.label,
             table.label_position, missing, rows,
         )  # fmt: skip
-        return plain if scaling == "none" else plain._scaled_to(table)
-
-    def _scaled_to(self, table: Table) -> Encoding:
-        """The same with the moments of a table's features."""
-        mean, scale = self.mean.copy(), self.scale.copy()
-        start = 0
-        for field, column in zip(self.fields, table.columns, strict=True):
-            for k, values in enumerate(_numbers(field, column) if field.categories is None else ()):
-                mean[start + k], scale[start + k] = column_moments(values)
-            start += len(field.features)
-        return replace(self, mean=mean, scale=scale)
+        if scaling == "standard":
+            start = 0
+            for field, column in zip(fields, table.columns, strict=True):
+                for k, values in enumerate(_numbers(field, column) if field.categories is None else ()):
+                    plain.mean[start + k], plain.scale[start + k] = column_moments(values)
+                start += len(field.features)
+        return plain
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -209,7 +183,13 @@ class Encoding:
         """Return the features of a table, or of what :meth:`read` makes one of, before they are scaled."""
         table = X if isinstance(X, Table) else self.read(X)
         columns = self.matched(table)
-        self._refuse_gaps(table, columns)
+        for field, column in zip(self.fields, columns, strict=True):
+            if field.fill is None and column.empty.any():
+                where = table.place(int(column.empty.argmax()))
+                raise DataError(
+                    f"{table.name}: column {field.name!r} has an empty cell in {where}, "
+                    "and the model was fitted without --missing impute: it does not know how to fill it"
+                )
         points = np.zeros((len(table), len(self.mean)))
         starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
         pairs = list(zip(self.fields, columns, strict=True))
@@ -259,15 +239,6 @@ class Encoding:
                 raise DataError(f"{table.name}: {no_column(field.name, list(names))}")
         return [names[field.name] for field in self.fields]
 
-    def _refuse_gaps(self, table: Table, columns: list[Column]) -> None:
-        for field, column in zip(self.fields, columns, strict=True):
-            if field.fill is None and column.empty.any():
-                where = table.place(int(column.empty.argmax()))
-                raise DataError(
-                    f"{table.name}: column {field.name!r} has an empty cell in {where}, "
-                    "and the model was fitted without --missing impute: it does not know how to fill it"
-                )
-
     def _codes(self, field: Field, column: Column) -> NDArray[np.int64] | None:
         """A column's categories as the model numbers them, -1 for one that it does not know; None for numbers."""
         if field.kind != column.kind:
@@ -283,21 +254,6 @@ class Encoding:
 def _has_labels_aside(names: Sequence[str], header: bool) -> bool:
     """Whether the last name is that of an NPZ file's labels, which are no column."""
     return not header and names[-1] == LABELS
-
-
-def _field(column: Column, table: Table) -> Field:
-    """A column as a model takes it, with what its empty cells become."""
-    fills = table.missing in ("impute", "indicator")
-    parts = [part for part in table.date_parts if column.dates != "hour:minute" or part in ("hour", "minute")]
-    return Field(
-        column.name,
-        column.position,
-        column.categories,
-        column.dates,
-        tuple(parts) if column.dates is not None else (),
-        _fill(column, table.name) if fills else None,
-        table.missing == "indicator" and bool(column.empty.any()),
-    )
 
 
 def _fill(column: Column, name: str) -> float | str:
@@ -337,15 +293,7 @@ def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int
 
 
 def column_moments(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation, from exact sums; scale 1 for a constant column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.tables.encoding import column_moments
-    >>> column_moments(np.array([1.0, 3.0])), column_moments(np.array([5.0, 5.0]))
-    ((2.0, 1.0), (5.0, 1.0))
-    """
+    """Return mean and standard deviation, from exact sums; scale 1 for a constant column."""
     if values.min() == values.max():
         return float(values[0]), 1.0
     middle, scale = mean_and_deviation(values)

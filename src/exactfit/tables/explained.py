@@ -37,15 +37,16 @@ def described(table: Table, dropped: Sequence[str] = ()) -> list[tuple[str, str]
         if len(table.columns) > MOST_LINES and column.kind == "numeric" and not column.empty.any():
             plain.append(column)
             continue
-        lines += [*_together(plain), (column.name, _how(column, table))]
+        lines += [*_summary(plain), (column.name, _how(column, table))]
         plain = []
-    lines += [*_together(plain), *((name, "left out") for name in dropped)]
+    lines += [*_summary(plain), *((name, "left out") for name in dropped)]
     if table.labels is not None:
         lines.append((str(table.label), f"label, {counted(len(np.unique(table.labels)), 'class', 'classes')}"))
     return lines
 
 
-def _together(plain: list[Column]) -> list[tuple[str, str]]:
+def _summary(plain: list[Column]) -> list[tuple[str, str]]:
+    """Return one line for several columns of numbers."""
     if not plain:
         return []
     low, high = (extreme([extreme(column.values) for column in plain]) for extreme in (np.min, np.max))
@@ -54,36 +55,21 @@ def _together(plain: list[Column]) -> list[tuple[str, str]]:
 
 
 def _how(column: Column, table: Table) -> str:
+    if column.dates is not None:
+        kind = f"date ({column.dates}), as days" + (f" and {', '.join(table.date_parts)}" if table.date_parts else "")
+    elif column.categories is not None:
+        kind = f"category, {counted(len(column.categories), 'level')}"
+    else:
+        values = column.values[~column.empty]
+        kind = "number" + (f", {values.min():.6g} to {values.max():.6g}" if len(values) else "")
     gaps = int(np.count_nonzero(column.empty))
     marked = "imputed and marked" if table.missing == "indicator" else "imputed"
-    return _kind(column, table) + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
-
-
-def _kind(column: Column, table: Table) -> str:
-    if column.dates is not None:
-        parts = f" and {', '.join(table.date_parts)}" if table.date_parts else ""
-        return f"date ({column.dates}), as days{parts}"
-    if column.categories is not None:
-        return f"category, {counted(len(column.categories), 'level')}"
-    values = column.values[~column.empty]
-    span = f", {values.min():.6g} to {values.max():.6g}" if len(values) else ""
-    return f"number{span}"
+    return kind + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
 
 
 @dataclass(frozen=True, eq=False)
 class RowCells:
-    """What is shown of a row: its cells, or the image that they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.tables import Column, Table
-    >>> from exactfit.tables.explained import RowCells
-    >>> table = Table("people.csv", (Column("age", 0, np.array([31.0, 17.0])),), rows=np.array([0, 2]))
-    >>> shown = RowCells.of(table)
-    >>> shown.names, shown.cells(2)
-    (['age'], ['17'])
-    """
+    """Cells of a table's rows as people read them, or the images that the rows are."""
 
     table: Table
     names: list[str]

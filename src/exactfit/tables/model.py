@@ -217,7 +217,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ----------
         X : Table, path, frame or matrix
         """
-        points = self.encode(X)
+        points = self.encode(X)  # first: it says that this model is not fitted
         return np.asarray(self.classifier_.predict(points))
 
     def decision_function(self, X: Any) -> Floats:

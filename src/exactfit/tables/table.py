@@ -180,7 +180,8 @@ class Table:
     def cells(self, row: int) -> list[str]:
         """The cells of a row as people read them, its label at the end."""
         label = [] if self.labels is None else [str(self.labels[row])]
-        return [_cut(cell) for cell in (*(column.text(row) for column in self.columns), *label)]
+        texts = [" ".join(cell.split()) for cell in (*(column.text(row) for column in self.columns), *label)]
+        return [text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 3]}..." for text in texts]
 
     def place(self, row: int) -> str:
         """A row of this table as a reader of the file can find it."""
@@ -188,8 +189,12 @@ class Table:
 
     def places(self, rows: Sequence[int]) -> str:
         """Several rows: "rows 3 and 17 (lines 5 and 19)"."""
-        text = f"rows {_listed(self.rows[list(rows)])}"
-        return text if self.lines is None else f"{text} (lines {_listed(self.lines[list(rows)])})"
+        found, *lines = (
+            " and ".join(map(str, numbers[list(rows)].tolist()))
+            for numbers in (self.rows, self.lines)
+            if numbers is not None
+        )
+        return f"rows {found}{f' (lines {lines[0]})' if lines else ''}"
 
     def taken(self, rows: NDArray[Any]) -> Table:
         """Some rows of it."""
@@ -202,18 +207,9 @@ class Table:
         )
 
 
-def _cut(cell: str) -> str:
-    text = " ".join(cell.split())
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 3]}..."
-
-
 def place(row: int, line: int | None) -> str:
     """A row, and its line if the file has lines."""
     return f"row {row}" if line is None else f"row {row} (line {line})"
-
-
-def _listed(numbers: Rows) -> str:
-    return " and ".join(str(number) for number in numbers.tolist())
 
 
 @dataclass(frozen=True)
@@ -249,43 +245,24 @@ class Raw:
 
 @contextmanager
 def speaking_of(table: Table) -> Iterator[None]:
-    """Name rows of the file, and make scikit-learn's complaints about data our own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.exceptions import ContradictoryLabelsError
-    >>> from exactfit.tables import Column, Table
-    >>> from exactfit.tables.table import speaking_of
-    >>> table = Table("a.csv", (), rows=np.array([0, 7]))
-    >>> try:
-    ...     with speaking_of(table):
-    ...         raise ContradictoryLabelsError([(0, 1)])
-    ... except ContradictoryLabelsError as error:
-    ...     error.pairs
-    ((0, 7),)
-    """
+    """Name rows of the file in errors, and turn scikit-learn's errors about data into ours."""
     try:
         yield
     except ContradictoryLabelsError as error:
-        raise _contradiction(error, table) from error
+        pairs = [(int(table.rows[a]), int(table.rows[b])) for a, b in error.pairs]
+        named = ContradictoryLabelsError(pairs, error.exact_in)
+        listed = "; ".join(table.places(pair) for pair in error.pairs[:SHOWN_PAIRS])
+        more = f"; and {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
+        named.args = (
+            f"{table.name}: rows that are equal after encoding{f' in {error.exact_in}' if error.exact_in else ''} have "
+            f"different labels: {listed}{more}. No function can fit both. Correct the labels, add a column that tells "
+            "the rows apart, or let the majority decide with --conflicts majority (conflicts='majority' in Python)",
+        )
+        raise named from error
     except ExactfitError:
         raise
     except ValueError as error:
         raise DataError(f"{table.name}: {error}") from error
-
-
-def _contradiction(error: ContradictoryLabelsError, table: Table) -> ContradictoryLabelsError:
-    named = ContradictoryLabelsError([(int(table.rows[a]), int(table.rows[b])) for a, b in error.pairs], error.exact_in)
-    shown = "; ".join(table.places(pair) for pair in error.pairs[:SHOWN_PAIRS])
-    more = len(error.pairs) - SHOWN_PAIRS
-    named.args = (
-        f"{table.name}: rows that are equal after encoding{f' in {error.exact_in}' if error.exact_in else ''} have "
-        f"different labels: {shown}{f'; and {more} more' if more > 0 else ''}. No function can fit both. Correct the "
-        "labels, add a column that tells the rows apart, or let the majority decide with --conflicts majority "
-        "(conflicts='majority' in Python)",
-    )
-    return named
 
 
 def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
@@ -297,14 +274,7 @@ def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
 
 
 def days_of(cell: str, written_as: str) -> float | None:
-    """Days since 1970-01-01 (of a time of day: since midnight), or None if a cell is not written so.
-
-    Examples
-    --------
-    >>> from exactfit.tables.table import days_of
-    >>> days_of("1970-01-02 12:00", "year-month-day"), days_of("31.02.2020", "day.month.year")
-    (1.5, None)
-    """
+    """Return days since 1970-01-01 (since midnight for a time of day), or None if a cell is not written so."""
     match = PATTERNS[written_as].fullmatch(cell.strip())
     if match is None:
         return None
@@ -315,16 +285,11 @@ def days_of(cell: str, written_as: str) -> float | None:
         moment = date.replace(**numbers)  # type: ignore[arg-type]
     except ValueError:
         return None
-    seconds = float(found.get("fraction") or 0) - 60 * _zone_minutes(found.get("zone"))
+    seconds, zone = float(found.get("fraction") or 0), (found.get("zone") or "Z").replace(":", "")
+    if zone != "Z":
+        seconds -= 60 * int(f"{zone[0]}1") * (60 * int(zone[1:3]) + int(zone[3:5]))
     since = moment - EPOCH
     return since.days + (since.seconds + seconds) / DAY
-
-
-def _zone_minutes(zone: str | None) -> int:
-    if zone in (None, "Z"):
-        return 0
-    digits = str(zone).replace(":", "")
-    return int(f"{digits[0]}1") * (60 * int(digits[1:3]) + int(digits[3:5]))
 
 
 def written(days: float, written_as: str) -> str:

@@ -17,19 +17,10 @@ DATES = {">": "after", "<": "before", ">=": "on or after", "<=": "on or before"}
 
 
 class TableWording(Wording):
-    """Names and units of a table's columns.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        From columns to features.
-    asked : Table
-        The rows whose conditions are said.
-    training : Table or None
-        Those that the model was fitted to: thresholds are then as short as the same rows allow.
-    """
+    """Names and units of a table's columns."""
 
     def __init__(self, encoding: Encoding, asked: Table, training: Table | None) -> None:
+        # With the rows that the model was fitted to, thresholds are as short as the same rows allow.
         super().__init__()
         self.encoding, self.training = encoding, training
         self.columns = dict(zip(encoding.fields, encoding.matched(asked), strict=True))
