@@ -84,7 +84,7 @@ docs-quick: .venv/.installed-docs
 	$(SPHINX) -D plot_gallery=0
 
 fuzz: .venv/.installed-test fresh-kernels
-	$(RUN) tests/fuzz.py --seconds $(SECONDS)
+	$(RUN) tests/fuzzing --seconds $(SECONDS)
 
 .venv/.installed-demo: .venv/bin/pip pyproject.toml src/exactfit/_version.py
 	@echo "Installing exactfit into .venv; the first time may take minutes ..."

@@ -26,7 +26,7 @@ from .cases import THREADS, Case, Data, Row, Settings, images
 from .weighted import SEED, fitted, markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from attacks import moves_towards
+from helpers.attacks import moves_towards
 
 MOVES = 10**6  # random ones for each data set; --size for fewer
 MARGINS = {"mask": "25%", "weighted": "10%"}  # of half the separation, in attacks: up to 10 % weights share detectors

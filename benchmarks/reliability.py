@@ -29,8 +29,7 @@ from .cases import Case, Row, Settings
 from .weighted import markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from attacks import moves_towards
-from evaluations import evaluations
+from helpers.attacks import evaluations, moves_towards
 
 SUMS = 10**7  # in a case, unless --size says more
 ENTRIES = 2**22  # products of a tile: 32 MB

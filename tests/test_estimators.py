@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from dask_cluster import dask_cluster
-from processes import started
+from helpers.processes import dask_cluster, started
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_moons

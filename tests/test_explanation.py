@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN, PROBLEMS
+from helpers.problems import OWN, PROBLEMS
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 

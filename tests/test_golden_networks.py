@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from golden_networks import (
+from helpers.networks import (
     CASES,
     DATA,
     ESTIMATORS,

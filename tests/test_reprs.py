@@ -8,8 +8,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.problems import HEAD, OPTIONS_GRID, write_points, written
 from sklearn.base import BaseEstimator
-from toy_options import GRID, HEAD, write_points, written
 
 import exactfit
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, describe, extend, geometry, lab
@@ -54,7 +54,11 @@ def of_the_lab(folder):
     compared = exactfit.compare(X[:60], Y[:60], ["huang", "1-nn"])
     measured = exactfit.evaluate({"width": 20}, X[:60], Y[:60], n_folds=2, n_repeats=1)
     yield from (compared, compared.rows[0], measured, measured.standings[0], lab.load_dataset("two-moons"))
-    yield from (lab.paper_experiment("two-moons"), lab.load_sweep(written(folder, HEAD + GRID)), lab.SweepOptions())
+    yield from (
+        lab.paper_experiment("two-moons"),
+        lab.load_sweep(written(folder, HEAD + OPTIONS_GRID)),
+        lab.SweepOptions(),
+    )
     yield lab.merge_trials([])
 
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.certificate_twins import ORDERS, affine
+from helpers.problems import masks_of, random_bits
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kernel_inputs import masks_of, random_bits
-from naive_certificate import ORDERS, affine
 
 from exactfit._kernels import certify
 from exactfit._kernels.enclosures import factors_of, quantum

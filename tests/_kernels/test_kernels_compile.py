@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_inputs import ALL
+from helpers.problems import ALL
 from numba import njit
 from numba.core.errors import TypingError
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
+from helpers.problems import ALL, COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_inputs import ALL, COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
 from exactfit._kernels import counting
 from exactfit._kernels.certify import best_weighted_margins, extreme_count

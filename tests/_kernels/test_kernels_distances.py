@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.certificate_twins import square
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_geometry import square
 
 from exactfit._kernels import distances as kernels
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.certificate_twins import ORDERS, affine
 from hypothesis import example, given
 from hypothesis import strategies as st
-from naive_certificate import ORDERS, affine
 from scipy import sparse
 
 from exactfit._kernels import enclosures as kernels

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
+from helpers import twins as naive
+from helpers.problems import COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_inputs import COLUMNS, WIDTHS, count_matrix, masked_values, masks_of, random_bits
 
 from exactfit._kernels import counting
 from exactfit._kernels import limits as kernels

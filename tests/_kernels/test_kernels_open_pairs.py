@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.twins import coordinate_cuts, cut_separates
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_separation import coordinate_cuts, cut_separates
 
 from exactfit._kernels import open_pairs as kernels
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import naive_certificate as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import certificate_twins as naive
+from helpers.networks import answer, distances_to, weights_of
+from helpers.problems import masks_of, random_bits
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_inputs import masks_of, random_bits
-from small_networks import answer, distances_to, weights_of
 
 from exactfit import InterpolatingClassifier, certify
 from exactfit._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, radii_of_masks, radii_of_weights

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.certificate_twins import ORDERS, affine
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_certificate import ORDERS, affine
 
 from exactfit._kernels.rounding import (
     FLOAT32,

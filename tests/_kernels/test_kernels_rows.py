@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
+from helpers import twins as naive
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
+from helpers.problems import ALL, any_float, close_calls, moderate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_inputs import ALL, any_float, close_calls, moderate
 
 from exactfit._kernels import signs
 from exactfit._kernels.signs import settle_ramps

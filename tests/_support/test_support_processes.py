@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from processes import started
+from helpers.processes import started
 
 from exactfit._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end, run_alone, workers
 from exactfit._support.threads import memory_of
@@ -127,7 +127,7 @@ def test_processes_that_are_not_waited_for_are_ended(tmp_path: Path) -> None:
 def test_what_is_shared_comes_back_as_it_was_and_stays_so(tmp_path: Path) -> None:
     held = {
         "a": np.arange(7.0), "b": np.asfortranarray(np.eye(5, 3)), "none": np.empty((0, 4)), "text": ["x"],
-        "every other": np.arange(10)[::2], "sparse": sp.random(20, 9, 0.2, "csr", rng=0),
+        "every other": np.arange(10)[::2], "sparse": sp.random(20, 9, 0.2, "csr", random_state=0),
     }  # fmt: skip
     shared = pickle.loads(pickle.dumps(Shared(tmp_path / "held", held)))
     read = shared.open()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive_certificate as naive
 import numpy as np
 import pytest
-from small_networks import whole
+from helpers import certificate_twins as naive
+from helpers.networks import whole
 
 from exactfit.certificate import certify
 from exactfit.network import Decoder, Dense, Integers, Layer, Network

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import naive_certificate as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import certificate_twins as naive
+from helpers.networks import STEPS, line, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import STEPS, line, whole
 
 from exactfit.certificate import certify
 from exactfit.exceptions import DataError

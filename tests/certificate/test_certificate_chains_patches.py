@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import naive_certificate as naive
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,17 +7,17 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
-import naive_certificate as naive
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, PROBLEMS
+from helpers import certificate_twins as naive
+from helpers.networks import changed, small_problem
+from helpers.problems import CONSTRUCTORS, PROBLEMS
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from small_networks import changed, small_problem
 
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width
 from exactfit.certificate import Certificate, certify, data_digest

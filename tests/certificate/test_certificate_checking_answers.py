@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from constructors import CONSTRUCTORS, OWN, PROBLEMS, RIVALS, squared_relu
-from fuzz_cases import ModelBase
+from fuzzing.cases import ModelBase
+from helpers.networks import CLASSIFIERS, NETWORKS, fitted_model, labels, points
+from helpers.problems import CONSTRUCTORS, OWN, PROBLEMS, RIVALS, squared_relu
 from numpy.typing import NDArray
-from saved_models import CLASSIFIERS, NETWORKS, fitted, labels, points
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
@@ -89,7 +89,7 @@ def repaired(patches: str, model: Any, **options: Any) -> Any:
 
 def vanishing() -> Any:
     """Two labels, and an activation of one's own whose values underflow before the network's output is zero."""
-    return fitted(points(), labels(0, 1), activation=ACTIVATIONS[1])
+    return fitted_model(points(), labels(0, 1), activation=ACTIVATIONS[1])
 
 
 MADE: dict[str, Callable[[], Any]] = {
@@ -103,9 +103,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "repaired far": lambda: repaired("ball", MLPClassifier((5,), max_iter=20, random_state=0), reach="full"),
     "repaired float32": lambda: repaired("ball", LogisticRegression(), exact_in="float32"),
     "vanishing": vanishing,
-    "margin": lambda: fitted(points(), labels("a", "b"), margin="30%"),
-    "noise": lambda: fitted(points(), labels(0, 1, 2), noise=0.2),
-    "relu for float64": lambda: fitted(points(), labels(0, 1), exact_in="float64", activation="relu"),
+    "margin": lambda: fitted_model(points(), labels("a", "b"), margin="30%"),
+    "noise": lambda: fitted_model(points(), labels(0, 1, 2), noise=0.2),
+    "relu for float64": lambda: fitted_model(points(), labels(0, 1), exact_in="float64", activation="relu"),
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_networks import STEPS
+from helpers.networks import STEPS
 
 from exactfit.certificate import certify
 from exactfit.exceptions import DataError

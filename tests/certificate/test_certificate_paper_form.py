@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import naive_certificate as naive
 import numpy as np
 import pytest
-from constructors import PROBLEMS
+from helpers import certificate_twins as naive
+from helpers.networks import changed, small_problem
+from helpers.problems import PROBLEMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import changed, small_problem
 
 from exactfit import InterpolatingClassifier, Options, certify, fixed_width, load, save
 from exactfit.network import Decoder, Masks, Network

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive_certificate as naive
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive
 from hypothesis import given
 from hypothesis import strategies as st
 

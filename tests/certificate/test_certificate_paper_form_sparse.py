@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import naive_certificate as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
+from helpers import certificate_twins as naive
+from helpers.networks import changed, distances_to, small_problem
+from helpers.problems import PROBLEMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
-from small_networks import changed, distances_to, small_problem
 
 from exactfit import InterpolatingClassifier, Network, certify, load, save
 from exactfit.certificate.radius import least_move

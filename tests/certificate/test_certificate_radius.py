@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_networks import answer, distances_to, line
+from helpers.networks import answer, distances_to, line
 
 from exactfit import certify
 from exactfit.certificate.radius import Reach, least_distance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from small_networks import STEPS
+from helpers.networks import STEPS
 
 from exactfit.certificate import Certificate, certify
 

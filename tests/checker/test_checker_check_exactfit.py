@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from checker_runs import CHECKER, FAILS, HOLDS, REFUSED, is_sound, run_alone
-from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
+from helpers.problems import CONSTRUCTORS, PROBLEMS, RIVALS
+from helpers.processes import CHECKER, FAILS, HOLDS, REFUSED, is_sound, run_alone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 

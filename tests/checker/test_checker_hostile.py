@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checker_runs import CHECKER, FAILS, HOLDS, REFUSED, is_sound, loaded, parts_of_file, run_alone, run_here
-from forgeries import FORGERIES, NETWORK_FORGERIES, PACKINGS, SPARSE_FORGERIES, Forge, forged, put, swap
-from saved_models import NETWORKS, fitted, labels, points
+from helpers.attacks import FORGERIES, NETWORK_FORGERIES, PACKINGS, SPARSE_FORGERIES, Forge, forged, put, swap
+from helpers.networks import NETWORKS, fitted_model, labels, points
+from helpers.processes import CHECKER, FAILS, HOLDS, REFUSED, is_sound, loaded, parts_of_file, run_alone, run_here
 from sklearn.linear_model import LogisticRegression
 
 import exactfit
@@ -31,7 +31,7 @@ PROGRAM = loaded()
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a model of three labels, and its data."""
-    exactfit.save(fitted(X, labels("a", "b", "ö")[:30], hyperplanes="gaussian"), tmp_path / "m")
+    exactfit.save(fitted_model(X, labels("a", "b", "ö")[:30], hyperplanes="gaussian"), tmp_path / "m")
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", labels("a", "b", "ö")[:30])
     return tmp_path
@@ -84,7 +84,7 @@ def rewrite(path: Path, change: Callable[[Any, Any], None]) -> None:
 
 def test_integers_beyond_2_to_the_53_are_told_apart(tmp_path: Path) -> None:
     low, high = 2**53, 2**53 + 1
-    save_with(tmp_path, fitted(X, labels(low, high)[:30]), X, labels(low, high)[:30])
+    save_with(tmp_path, fitted_model(X, labels(low, high)[:30]), X, labels(low, high)[:30])
     assert said(tmp_path)[0] == HOLDS
     np.save(tmp_path / "y.npy", np.full(30, high))
     assert said(tmp_path)[0] == FAILS
@@ -106,13 +106,13 @@ def test_integers_beyond_2_to_the_53_are_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_labels_of_another_type_are_refused(names: Any, given: Any, tmp_path: Path) -> None:
-    save_with(tmp_path, fitted(X, labels(*names)[:30]), X, given)
+    save_with(tmp_path, fitted_model(X, labels(*names)[:30]), X, given)
     assert said(tmp_path)[0] == REFUSED
 
 
 @pytest.mark.parametrize("text", ["1.0", "1_0", "x", "", "٣"])
 def test_a_text_that_is_no_integer_is_no_label_of_integers(text: str, tmp_path: Path) -> None:
-    save_with(tmp_path, fitted(X, labels(0, 1)[:30]), X, [])
+    save_with(tmp_path, fitted_model(X, labels(0, 1)[:30]), X, [])
     (tmp_path / "y.csv").write_text(f'"{text}"\n' + "0\n" * 29, encoding="utf-8")
     assert said(tmp_path, data=("X.npy", "y.csv"))[0] == REFUSED
 
@@ -139,9 +139,9 @@ def test_an_undecided_point_has_no_label(tmp_path: Path) -> None:
 
 def test_a_margin_that_no_row_has_does_not_hold(tmp_path: Path) -> None:
     y = labels(0, 1)[:30]
-    save_with(tmp_path, fitted(X, y, margin="30%", exact_in="float64"), X, y)
+    save_with(tmp_path, fitted_model(X, y, margin="30%", exact_in="float64"), X, y)
     assert said(tmp_path, "--margin")[0] == HOLDS
-    save_with(tmp_path, fitted(X, y, margin="30%"), X, y)
+    save_with(tmp_path, fitted_model(X, y, margin="30%"), X, y)
     code, text = said(tmp_path, "--margin")
     assert (code, "margin: holds (30 rows checked)" in text) == (HOLDS, True)
 
@@ -164,7 +164,7 @@ def test_a_margin_that_no_row_has_does_not_hold(tmp_path: Path) -> None:
 def test_a_bias_of_the_last_layer_counts(label: int, tmp_path: Path) -> None:
     """A bias that outweighs all detectors: one answer everywhere, at any distance."""
     y = labels(0, 1)[:30]
-    save_with(tmp_path, fitted(X, y, margin="30%", target=0), X, np.full(30, label))
+    save_with(tmp_path, fitted_model(X, y, margin="30%", target=0), X, np.full(30, label))
     reseal(tmp_path / "m", swap("network.layers.2.bias", lambda bias: bias + (1000 if label else -1000)))
     reseal(tmp_path / "m", put("certificate", "margin", 1e6))
     code, text = said(tmp_path, "--margin")
@@ -202,7 +202,7 @@ def test_what_load_refuses_is_refused(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in SPARSE_FORGERIES if "max_features" not in name])
 def test_what_load_refuses_of_a_sparse_layer_is_refused(name: str, tmp_path: Path) -> None:
     y = labels(0, 1, 2)[:30]
-    save_with(tmp_path, fitted(X, y, hyperplanes="sparse", detectors="weighted", width=70), X, y)
+    save_with(tmp_path, fitted_model(X, y, hyperplanes="sparse", detectors="weighted", width=70), X, y)
     forged((tmp_path / "m").read_bytes(), tmp_path / "m", SPARSE_FORGERIES[name])
     assert is_refused(tmp_path)
 
@@ -214,7 +214,7 @@ NO_PACKINGS = {"weights without a sign", "features in eight bytes without a sign
 def test_the_same_numbers_may_be_packed_in_another_way(name: str, tmp_path: Path) -> None:
     """Load has one way only; here numbers stand for themselves."""
     y = labels(0, 1, 2)[:30]
-    save_with(tmp_path, fitted(X, y, hyperplanes="sparse", detectors="weighted", width=70), X, y)
+    save_with(tmp_path, fitted_model(X, y, hyperplanes="sparse", detectors="weighted", width=70), X, y)
     reseal(tmp_path / "m", PACKINGS[name])
     assert said(tmp_path)[0] == (REFUSED if name in NO_PACKINGS else HOLDS)
 

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import FIT, Capture, error_of, fit_fruit, output_of, write
+from helpers.processes import FIT, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
 from exactfit import InterpolatingClassifier

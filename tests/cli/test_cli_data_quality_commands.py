@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Capture, error_of, output_of, write
+from helpers.processes import Capture, error_of, output_of, write
 
 from exactfit.cli import ExitCode
 

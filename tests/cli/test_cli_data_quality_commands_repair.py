@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Capture, output_of
-from onnx_graphs import two_layers
+from helpers.networks import two_layers
+from helpers.processes import Capture, output_of
 
 from exactfit.cli import main
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import Capture, error_of, output_of, write
+from helpers.processes import Capture, error_of, output_of, write
 
 import exactfit
 from exactfit import read_table

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import FIT, SOURCE, Capture, error_of, fit_fruit, output_of, write
+from helpers.processes import FIT, SOURCE, Capture, error_of, fit_fruit, output_of, write
 
 import exactfit
 from exactfit import InterpolatingClassifier, demo

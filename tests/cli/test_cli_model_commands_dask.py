@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dask_cluster import dask_cluster
+from helpers.processes import dask_cluster
 from sklearn.datasets import make_moons
 
 from exactfit import load

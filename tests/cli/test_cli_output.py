@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from command_line import FIT, Capture, fit_fruit, output_of
+from helpers.processes import FIT, Capture, fit_fruit, output_of
 
 from exactfit import demo
 from exactfit.cli import ExitCode, main

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import SOURCE, Capture, error_of, output_of, python, raising
+from helpers.processes import SOURCE, Capture, error_of, output_of, python, raising
 
 import exactfit
 from exactfit import demo

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import Capture, error_of
+from helpers.processes import Capture, error_of
 
 from exactfit import InterpolatingClassifier
 from exactfit._support import processes

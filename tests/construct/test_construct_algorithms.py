@@ -6,15 +6,14 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN, PROBLEMS
+from helpers import twins as naive
+from helpers.problems import FOR_VALUES, OWN, PROBLEMS, problems, seeds, some_options
 from hypothesis import event, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
-from strategies import FOR_VALUES, problems, seeds, some_options
 
 from exactfit import Outcome
 from exactfit.construct import Options, adaptive_width, algorithms, cover, fixed_width

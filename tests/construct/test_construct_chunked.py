@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.problems import InParts, problems, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_parts import InParts
-from strategies import problems, seeds
 
 from exactfit.construct import Options
 from exactfit.construct.build import build

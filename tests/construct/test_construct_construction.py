@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.problems import problems, seeds, some_options
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import options, problems, seeds
 
 from exactfit import certify
 from exactfit.construct import Options, fixed_width
@@ -31,7 +31,7 @@ def test_each_detector_is_the_mask_of_its_anchor_with_the_limit_of_its_witness(p
         assert y[anchor] == code or anchor in made.given_up
 
 
-@given(problems(), options(), st.integers(1, 100), seeds)
+@given(problems(), some_options(), st.integers(1, 100), seeds)
 def test_the_certificate_by_construction_is_what_certify_finds(problem, options, width, seed):
     X, y = problem
     made = fixed_width(X, y, width, options, seed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
-from cover_tables import Table, TableTwin, assert_same_cover, rows_of, tables
+from helpers import twins as naive
+from helpers.problems import CoverTable, TableTwin, assert_same_cover, rows_of, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +44,7 @@ def test_columns_that_stand_for_several_points(case, small):
     copies = np.ones(len(table.table), dtype=np.int64)
     copies[slice(*target)] = sizes
     firsts = np.cumsum(copies) - copies
-    whole = Table(np.repeat(np.repeat(table.table, copies, axis=0), copies, axis=1), table._cost, table._rounds)
+    whole = CoverTable(np.repeat(np.repeat(table.table, copies, axis=0), copies, axis=1), table._cost, table._rounds)
     places = [(int(firsts[a]), int(firsts[b - 1] + copies[b - 1])) for a, b in [target, *rest]]
     many = np.concatenate([firsts[c] + np.arange(copies[c]) for c in order])
     with pytest.MonkeyPatch.context() as patch:
@@ -76,14 +76,14 @@ def test_detectors_fire_on_their_anchor_and_never_on_the_rest(case):
 
 
 def test_no_usable_candidate_leaves_all_uncovered():
-    made = random_cover(Table(np.zeros((5, 5), dtype=int)), (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), silent)
+    made = random_cover(CoverTable(np.zeros((5, 5), dtype=int)), (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), silent)
     assert made.uncovered.tolist() == [1, 2, 3]
     assert (made.anchors, made.n_rejected) == ([], 3)
 
 
 def test_covered_candidates_are_skipped_without_being_examined():
     n = 500
-    table = Table(np.where(np.arange(n + 1) < n, 0, 5) * np.ones((n + 1, 1), dtype=int), cost=2**25)
+    table = CoverTable(np.where(np.arange(n + 1) < n, 0, 5) * np.ones((n + 1, 1), dtype=int), cost=2**25)
     made = random_cover(table, (0, n), [(n, n + 1)], np.random.default_rng(0).permutation(n), silent)
     assert made.coverage == [n]
     assert table.n_limits == 1
@@ -91,7 +91,7 @@ def test_covered_candidates_are_skipped_without_being_examined():
 
 def test_progress_grows_to_the_number_of_points():
     rng = np.random.default_rng(1)
-    table = Table(rng.integers(0, 4, (120, 120)) * (1 - np.eye(120, dtype=int)) + (np.arange(120) >= 100) * 9)
+    table = CoverTable(rng.integers(0, 4, (120, 120)) * (1 - np.eye(120, dtype=int)) + (np.arange(120) >= 100) * 9)
     told = []
 
     def progress(what, done, total):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
+from helpers import twins as naive
+from helpers.problems import problems, seeds, some_options
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, seeds, some_options
 
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Threads

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.problems import batches, disc_moons, problems
 from hypothesis import given
 from hypothesis import strategies as st
-from moon_batches import batches, moons
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from strategies import problems
 
 import exactfit
 from exactfit import (
@@ -99,7 +98,7 @@ def test_limits_and_claims_are_those_of_all_points_at_once(
 @pytest.mark.parametrize("activation", ["threshold", "relu", Activation("squares", lambda t: np.maximum(t, 0.0) ** 2)])
 @pytest.mark.parametrize("width", [100, 500])
 def test_what_is_reported_is_what_the_network_decides(activation: Any, width: int) -> None:
-    training = moons(300, 0)
+    training = disc_moons(300, 0)
     made = fixed_width(*training, width, Options(activation=activation), 0)
     extended = extend(made, batches(), training=training)
     X, y = joined(training, *batches())
@@ -113,7 +112,7 @@ def test_what_is_reported_is_what_the_network_decides(activation: Any, width: in
 
 
 def test_no_point_of_the_rest_is_ever_claimed() -> None:
-    training = moons(100, 0)
+    training = disc_moons(100, 0)
     made = fixed_width(*training, 60, Options(target=1), 0)
     extended = extend(made, batches(), training=training)
     X, y = joined(training, *batches())
@@ -123,7 +122,7 @@ def test_no_point_of_the_rest_is_ever_claimed() -> None:
 
 
 def test_witnesses_set_the_limits() -> None:
-    training = moons(200, 0)
+    training = disc_moons(200, 0)
     made = adaptive_width(*training, Options(min_width=128), 0)
     extended = extend(made, batches(), training=training)
     X, _ = joined(training, *batches())
@@ -137,7 +136,7 @@ def test_witnesses_set_the_limits() -> None:
 
 
 def test_without_training_data_the_report_is_about_the_stream() -> None:
-    training = moons(200, 0)
+    training = disc_moons(200, 0)
     made = fixed_width(*training, 200, Options(), 0)
     extended = extend(made, batches())
     assert (extended.n_training, extended.n_streamed, extended.certificate.n_samples) == (0, 1200, 1200)
@@ -149,7 +148,7 @@ def test_without_training_data_the_report_is_about_the_stream() -> None:
 
 
 def test_an_empty_stream_changes_nothing() -> None:
-    training = moons(200, 0)
+    training = disc_moons(200, 0)
     made = fixed_width(*training, 500, Options(), 0)
     extended = extend(made, [], training=training)
     assert extended.construction.network.digest == made.network.digest
@@ -169,7 +168,7 @@ def test_a_detector_whose_limit_falls_to_zero_is_dropped() -> None:
 
 
 def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    training = moons(300, 0)
+    training = disc_moons(300, 0)
     made = fixed_width(*training, 100, Options(target="all"), 0)
     whole = extend(made, [joined(*batches())], training=training)
     monkeypatch.setattr(streams, "TILE_ROWS", 37)
@@ -182,7 +181,7 @@ def test_threads_tiles_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_beyond_what_is_listed_are_counted() -> None:
-    training = moons(50, 0)
+    training = disc_moons(50, 0)
     made = fixed_width(*training, 20, Options(target=1), 0)
     extended = extend(made, batches(), training=training, most_reported=3)
     assert extended.n_uncovered > 3 == len(extended.uncovered)
@@ -207,7 +206,7 @@ def test_other_networks_are_refused() -> None:
 @pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}, {"exact_in": "float32"}])
 def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None:
     names = np.array(["inner", "outer"])
-    X, y = moons(200, 0)
+    X, y = disc_moons(200, 0)
     X = X.astype(np.float32).astype(np.float64)
     model = InterpolatingClassifier(width=300, random_state=0, **options).fit(X, names[y])
     made = Construction(model.network_, model.outcome_, model.trace_)
@@ -234,7 +233,7 @@ def test_a_classifier_is_extended_as_its_construction(options, tmp_path) -> None
 
 
 def test_without_training_data_a_classifier_can_be_saved_and_says_what_set_its_limits(tmp_path) -> None:
-    X, y = moons(200, 0)
+    X, y = disc_moons(200, 0)
     model = InterpolatingClassifier(width=300, hyperplanes="gaussian", target=None, random_state=0).fit(X, y)
     claimed = model.trace_.detector_classes[0]
     near = X[y == claimed][:40] + 1e-3  # fewer points than were fitted, so that limits fall
@@ -253,9 +252,9 @@ def catch_missed(n_missed):
 
 
 def test_points_are_rounded_as_the_classifier_rounds_them() -> None:
-    X, y = moons(200, 0)
+    X, y = disc_moons(200, 0)
     model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y)
-    further = moons(100, 1)
+    further = disc_moons(100, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterpolationWarning)
         extended = extend(model, [further], training=(X, y))
@@ -265,7 +264,7 @@ def test_points_are_rounded_as_the_classifier_rounds_them() -> None:
 
 
 def test_labels_of_other_models_are_refused() -> None:
-    X, y = moons(50, 0)
+    X, y = disc_moons(50, 0)
     model = InterpolatingClassifier(random_state=0).fit(X, np.array(["a", "b"])[y])
     with pytest.raises(DataError, match="labels that the network does not know: c in row 1"):
         extend(model, [(X[:2], ["a", "c"])])

@@ -7,8 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
-from sparse_twins import dense_twin, documents, twin_of
+from helpers.problems import PROBLEMS, dense_twin, documents, twin_of
 
 from exactfit import InterpolatingClassifier, Options, adaptive_width, extend, fixed_width
 from exactfit.network import Sparse

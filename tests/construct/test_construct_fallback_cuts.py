@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.twins import all_pairs, cut_separates
+from helpers.twins import coordinate_cuts as naive_cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from naive_separation import all_pairs, cut_separates
-from naive_separation import coordinate_cuts as naive_cuts
 from numpy.typing import NDArray
 
 from exactfit.construct import fallback_cuts

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from attacks import moves_towards
-from constructors import plain
+from helpers.attacks import moves_towards
+from helpers.problems import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons

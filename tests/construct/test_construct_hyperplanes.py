@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
+from helpers.problems import problems, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from strategies import problems, seeds
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Options

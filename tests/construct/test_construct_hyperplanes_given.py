@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.problems import problems, seeds, some_options
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, seeds, some_options
 
 from exactfit.construct import Options, fixed_width
 from exactfit.construct.hyperplanes import ORDER, stream

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 
-import naive_claims
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN
+from helpers import certificate_twins as naive_claims
+from helpers.problems import OWN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone

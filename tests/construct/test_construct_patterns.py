@@ -9,12 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN, PROBLEMS, plain
-from evaluations import evaluations, first_layers, fma32, fma64
+from helpers.attacks import evaluations, first_layers, fma32, fma64
+from helpers.problems import OWN, PROBLEMS, plain, problems, seeds, some_options
+from helpers.twins import all_pairs, unpack
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
-from naive_separation import all_pairs, unpack
-from strategies import problems, seeds, some_options
 
 import exactfit
 from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
+from helpers.twins import n_group_pairs, open_matrices, open_matrix
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_separation import n_group_pairs, open_matrices, open_matrix
 from numpy.typing import NDArray
 
 from exactfit._support.threads import Threads

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
+from helpers.problems import problems, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, seeds
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Options, adaptive_width, fixed_width

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from moon_batches import batches, moons
+from helpers.problems import batches, disc_moons
 from sklearn.datasets import load_iris
 
 from exactfit import (
@@ -34,11 +34,11 @@ def test_kinds_of_batches() -> None:
 
 
 def test_memory_is_that_of_a_batch() -> None:
-    training = moons(200, 0)
+    training = disc_moons(200, 0)
     made = fixed_width(*training, 64, Options(), 0)
 
     def stream(count: int) -> Any:
-        return lambda: (moons(2000, k) for k in range(count))
+        return lambda: (disc_moons(2000, k) for k in range(count))
 
     def peak(count: int) -> int:
         tracemalloc.start()
@@ -52,7 +52,7 @@ def test_memory_is_that_of_a_batch() -> None:
 
 
 def test_bad_batches_are_refused() -> None:
-    training = moons(50, 0)
+    training = disc_moons(50, 0)
     made = fixed_width(*training, 50, Options(), 0)
     good = batches(count=1)[0]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from helpers.weighted_twins import distinct_twin
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_weighted import distinct_twin
 
 from exactfit._support.threads import SERIAL
 from exactfit.construct import unique_patterns

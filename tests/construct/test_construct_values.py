@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import OWN
+from helpers import twins as naive
+from helpers.problems import FOR_VALUES, OWN, problems, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import FOR_VALUES, problems, seeds
 
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS, plain
-from evaluations import evaluations
+from helpers.attacks import evaluations
+from helpers.problems import PROBLEMS, plain, problems, seeds, some_options
+from helpers.weighted_twins import NaiveCover, distinct_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_weighted import NaiveCover, distinct_twin
-from strategies import problems, seeds, some_options
 
 import exactfit
 from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_problems import three_labels
+from helpers.problems import three_labels
 from sklearn.datasets import load_digits
 
 from exactfit.constructions import (

@@ -8,12 +8,10 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
+from helpers.problems import PROBLEMS, problems, three_labels
 from hypothesis import given
 from hypothesis import strategies as st
-from random_problems import three_labels
 from sklearn.datasets import load_digits
-from strategies import problems
 
 from exactfit import AssumptionError, ContradictoryLabelsError, DataError, ParameterError, certify
 from exactfit.constructions import (

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from random_problems import chain_size, n_outputs, size, three_labels
+from helpers.problems import chain_size, n_outputs, size, three_labels
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import (

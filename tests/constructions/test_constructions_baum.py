@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive_certificate
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive_certificate
+from helpers.problems import DEGENERATE, chain_size, grid, n_outputs, size, spaced_levels, wide_labels
 from hypothesis import given
 from hypothesis import strategies as st
-from random_problems import (
-    DEGENERATE,
-    chain_size,
-    grid,
-    n_outputs,
-    size,
-    spaced_levels,
-    wide_labels,
-)
 from sklearn.datasets import load_digits, load_wine
 
 from exactfit import AssumptionError, ParameterError, certify

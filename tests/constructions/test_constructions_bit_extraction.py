@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.problems import problems, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
-from random_problems import random_problem
-from strategies import problems
 
 from exactfit.constructions.base import distinct_points
 from exactfit.constructions.deep_narrow import (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive_layers
 import numpy as np
 import pytest
+from helpers import twins as naive_layers
+from helpers.problems import nonzero, problems, random_problem, widest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_problems import nonzero, random_problem, widest
-from strategies import problems
 
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi

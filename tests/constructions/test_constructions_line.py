@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from constructors import PROBLEMS
+from helpers.problems import PROBLEMS, problems
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems
 
 from exactfit import AssumptionError
 from exactfit.constructions.base import distinct_points

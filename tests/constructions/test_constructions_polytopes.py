@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_problems import three_labels
+from helpers.problems import three_labels
 
 from exactfit import TooLargeError
 from exactfit.constructions import (

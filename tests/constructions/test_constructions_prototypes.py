@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from constructors import PROBLEMS
-from random_problems import three_labels
+from helpers.problems import PROBLEMS, three_labels
 
 from exactfit import TooLargeError, certify
 from exactfit._support.parameters import seed_sequence

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import naive_layers
 import numpy as np
 import pytest
+from helpers import twins as naive_layers
+from helpers.problems import n_outputs, problems
 from hypothesis import given
 from hypothesis import strategies as st
-from random_problems import n_outputs
-from strategies import problems
 
 from exactfit import certify
 from exactfit.constructions import Rajput

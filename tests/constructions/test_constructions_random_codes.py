@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive_certificate
 import numpy as np
 import pytest
-from random_problems import chain_size, n_outputs, random_labels, size
+from helpers import certificate_twins as naive_certificate
+from helpers.problems import chain_size, n_outputs, random_labels, size
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, DataError, ParameterError, certify

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.problems import chain_size, n_outputs, problems, three_labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_problems import chain_size, n_outputs, three_labels
 from sklearn.datasets import make_moons
-from strategies import problems
 
 from exactfit import AssumptionError, ParameterError
 from exactfit.constructions import (

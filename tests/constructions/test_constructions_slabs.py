@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
-from random_problems import (
-    DEGENERATE,
-    simplex,
-    wide_labels,
-)
+from helpers import twins as naive
+from helpers.problems import DEGENERATE, simplex, wide_labels
 
 from exactfit.constructions import Baum, Bubeck
 from exactfit.constructions.slabs import ScaledPoints, slab_through

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive_certificate
 import numpy as np
 import pytest
-from random_problems import chain_size, size, spaced_levels
+from helpers import certificate_twins as naive_certificate
+from helpers.problems import chain_size, size, spaced_levels
 from sklearn.datasets import load_digits
 
 from exactfit import AssumptionError, ParameterError, certify

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import naive_geometry as naive
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive
+from helpers.problems import problems
 from hypothesis import given
-from strategies import problems
 
 from exactfit.data.cloud import Cloud, exact_angle, exact_distance
 from exactfit.geometry import angular_separation, separation

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from constructors import plain
+from helpers.problems import plain
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted

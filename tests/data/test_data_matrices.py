@@ -10,11 +10,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import naive
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import naive_geometry as naive
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive
+from helpers.problems import problems
+from helpers.processes import PATHS, take_path
 from hypothesis import given
-from search_paths import PATHS, take_path
 from sklearn.datasets import load_digits, make_moons
-from strategies import problems
 
 from exactfit._support.threads import open_executor
 from exactfit.data import Labelled, pairs

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_cluster import Cluster, real_cluster
+from helpers.processes import Cluster, real_cluster
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_cluster import dask_cluster
+from helpers.processes import dask_cluster
 from sklearn.datasets import load_digits
 
 from exactfit import InterpolatingClassifier

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.problems import InParts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_parts import InParts
 
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Options

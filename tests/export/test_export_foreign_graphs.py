@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from onnx_graphs import two_layers
+from helpers.networks import two_layers
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from constructors import PROBLEMS
-from onnx_runs import DTYPES, about, onnx, run, session
+from helpers.problems import PROBLEMS
+from helpers.runtimes import DTYPES, about, onnx, run_onnx, session
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -27,7 +27,7 @@ def test_pipelines(labels, dtype):
     assert 18 <= next(opset.version for opset in proto.opset_import if opset.domain == "") <= 21
     assert proto.ir_version <= 10
     assert not any(part.dim_value for part in proto.graph.output[0].type.tensor_type.shape.dim)  # any number of rows
-    label, scores = run(proto, X.astype(dtype))
+    label, scores = run_onnx(proto, X.astype(dtype))
     assert label.tolist() == y.tolist()
     assert scores == pytest.approx(pipeline.decision_function(X), abs=0.1)
     assert about(proto)["exactfit.dtype"] == dtype
@@ -96,7 +96,7 @@ def test_tables(tmp_path):
         model = exactfit.TableModel(InterpolatingClassifier(exact_in=exact_in, random_state=0)).fit(path, label="side")
         for dtype in DTYPES:
             proto = to_onnx(model, dtype)
-            label, _ = run(proto, model.encoding_.raw(model.read(path)))
+            label, _ = run_onnx(proto, model.encoding_.raw(model.read(path)))
             if exact_in in ("float32", dtype):
                 assert label.tolist() == model.predict(path).tolist() == [row.rsplit(",")[-1] for row in rows]
         facts = about(proto)

@@ -7,9 +7,9 @@ import io
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
-from evaluations import evaluations
-from onnx_runs import DTYPES, onnx, ort, run, session
+from helpers.attacks import evaluations
+from helpers.problems import PROBLEMS
+from helpers.runtimes import DTYPES, onnx, ort, run_onnx, session
 from sklearn.datasets import load_digits
 
 from exactfit import InterpolatingClassifier, to_onnx, to_torch
@@ -64,7 +64,7 @@ def test_units_of_any_number_of_weights(shape, activation, dtype):
     if weights.shape[1] < 1000:
         twin = network_over(Dense(weights.toarray()), activation, network.layers[0].bias)
         np.testing.assert_array_equal(outputs, twin(X))
-        np.testing.assert_array_equal(run(to_onnx(twin, dtype), X.astype(dtype))[1], outputs)
+        np.testing.assert_array_equal(run_onnx(to_onnx(twin, dtype), X.astype(dtype))[1], outputs)
     runtime, module = session(to_onnx(network, dtype).SerializeToString()), to_torch(network, dtype)
     onnx.checker.check_model(to_onnx(network, dtype), full_check=True)
     for count in (20, 1, 3, 0):
@@ -108,7 +108,7 @@ def test_the_file_holds_no_zeros():
     # Two bytes for a weight (which product it is), four for a bias, two for its place, four for more.
     assert size < 2 * n_weights + (4 + 2 + 4) * 2000 + masks + metadata + 40_000
     assert size < 0.05 * 4 * 2000 * 784
-    assert run(proto, X.astype(np.float32))[0].tolist() == y.tolist()
+    assert run_onnx(proto, X.astype(np.float32))[0].tolist() == y.tolist()
     content = io.BytesIO()
     module = to_torch(model, "float32")
     torch.save(module.state_dict(), content)

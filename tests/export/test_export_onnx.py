@@ -7,9 +7,9 @@ import os
 
 import numpy as np
 import pytest
-from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
-from onnx_runs import DTYPES, about, run, session
-from saved_models import CLASSIFIERS, as_given, points
+from helpers.networks import CLASSIFIERS, as_given, points
+from helpers.problems import CONSTRUCTORS, PROBLEMS, RIVALS
+from helpers.runtimes import DTYPES, about, run_onnx, session
 from sklearn.datasets import load_digits, make_moons
 
 import exactfit
@@ -48,7 +48,7 @@ def test_constructions(name, problem, dtype):
         with pytest.raises(ParameterError, match="activation 'squared_relu' is your own, and no runtime knows it"):
             to_onnx(made, dtype)
         return
-    label, scores = run(to_onnx(made, dtype), X.astype(dtype))
+    label, scores = run_onnx(to_onnx(made, dtype), X.astype(dtype))
     if dtype == "float64" or problem != "close pairs":  # whose points float32 cannot tell apart
         assert label.tolist() == made.network.decide(X).tolist()
         assert scores == pytest.approx(np.asarray(made.network(X), dtype=np.float64), rel=1e-4, abs=1e-4)
@@ -75,7 +75,7 @@ def test_published_constructions(name, problem):
         if proto is None:
             assert "integers beyond 2^53" in reason or "numbers beyond float32" in reason
             continue
-        label, _ = run(proto, X.astype(dtype))
+        label, _ = run_onnx(proto, X.astype(dtype))
         safe = np.setdiff1d(np.arange(len(y)), certify(network, X, y, arithmetic=dtype).errors)
         assert label[safe].tolist() == y[safe].tolist()
         if name in SURE:
@@ -93,7 +93,7 @@ def test_classifiers_and_their_labels(name, dtype):
             to_onnx(model, dtype)
         return
     X = np.concatenate([points(), points(200, seed=7)])
-    label, scores = run(to_onnx(model, dtype), X.astype(dtype))
+    label, scores = run_onnx(to_onnx(model, dtype), X.astype(dtype))
     given = as_given(model, X)
     answers, expected = model.predict(given), model.decision_function(given)
     assert label.tolist() == answers.tolist()
@@ -108,7 +108,7 @@ def test_classifiers_and_their_labels(name, dtype):
 
 def test_no_rows_and_one_row():
     model = CLASSIFIERS["many classes"]()
-    label, scores = run(to_onnx(model), np.empty((0, 3)))
+    label, scores = run_onnx(to_onnx(model), np.empty((0, 3)))
     assert (label.shape, scores.shape) == ((0,), (0, 3))
 
 
@@ -146,7 +146,7 @@ def test_points_of_float64_are_rounded_inside():
     X, y = load_digits(return_X_y=True)
     X = X[:300] + 1e-9 * np.random.default_rng(0).normal(size=(300, 64))
     model = InterpolatingClassifier(exact_in="float32", random_state=0).fit(X, y[:300])
-    label, scores = run(to_onnx(model, "float64"), X)
+    label, scores = run_onnx(to_onnx(model, "float64"), X)
     assert label.tolist() == y[:300].tolist()
     assert scores.tolist() == model.decision_function(X).tolist()
 
@@ -155,7 +155,7 @@ def test_without_it_a_certificate_names_the_rows_that_are_not_safe():
     X, y = PROBLEMS["close pairs"]()
     model = InterpolatingClassifier(random_state=0).fit(X, y)
     named = certify(model, X, y, arithmetic="float32")
-    label, _ = run(to_onnx(model, "float32"), X.astype(np.float32))
+    label, _ = run_onnx(to_onnx(model, "float32"), X.astype(np.float32))
     wrong = np.flatnonzero(label != y)
     assert len(wrong) > 0
     assert set(wrong) <= set(named.errors)

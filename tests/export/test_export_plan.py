@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from constructors import PROBLEMS
-from onnx_runs import DTYPES, run
-from saved_models import CLASSIFIERS, NETWORKS, points
+from helpers.networks import CLASSIFIERS, NETWORKS, points
+from helpers.problems import PROBLEMS
+from helpers.runtimes import DTYPES, run_onnx
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -27,7 +27,7 @@ def test_networks_of_every_kind(name, dtype):
             to_onnx(network, dtype)
         return
     X = points(20, network.n_features, seed=3)
-    label, scores = run(to_onnx(network, dtype), X.astype(dtype))
+    label, scores = run_onnx(to_onnx(network, dtype), X.astype(dtype))
     assert label.tolist() == network.decide(X).tolist()
     assert scores == pytest.approx(np.asarray(network(X), dtype=np.float64), rel=1e-4, abs=1e-5)
 
@@ -43,7 +43,7 @@ def test_small_integers_are_exact():
     last = Layer(Integers(object_array([1, -1], (1, 2))), object_array([-(2**50)], (1,)), None)
     network = Network((first, second, last), Decoder("nearest", (0, 1, 2), (-(2.0**50), 0.0, 2.0**51)))
     X = points(50)
-    label, scores = run(to_onnx(network), X)
+    label, scores = run_onnx(to_onnx(network), X)
     assert label.tolist() == network.decide(X).tolist()
     assert scores[:, 0].tolist() == [float(value) for value in np.asarray(network(X), dtype=object)[:, 0]]
     too_large = Layer(Integers(object_array([2**52] * 4, (1, 4))), object_array([0], (1,)), None)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks import moves_towards
-from evaluations import evaluations
+from helpers.attacks import evaluations, moves_towards
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from constructors import PROBLEMS
+from helpers.problems import PROBLEMS
 from sklearn.datasets import load_digits
 
 from exactfit import InterpolatingClassifier, to_onnx, to_torch

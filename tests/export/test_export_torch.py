@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
-from constructors import CONSTRUCTORS, PROBLEMS, RIVALS
-from saved_models import CLASSIFIERS, NETWORKS, as_given, points
+from helpers.networks import CLASSIFIERS, NETWORKS, as_given, points
+from helpers.problems import CONSTRUCTORS, PROBLEMS, RIVALS
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify, to_torch

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from saved_models import CLASSIFIERS
+from helpers.networks import CLASSIFIERS
 
 from exactfit import to_torch
 from exactfit.exceptions import MissingDependencyError

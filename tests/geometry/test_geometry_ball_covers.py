@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from helpers.problems import moons, problems
 from hypothesis import given
 from hypothesis import strategies as st
-from moon_data import moons
-from strategies import problems
 
 from exactfit.geometry import (
     is_mutual_covering,

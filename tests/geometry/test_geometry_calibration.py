@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from moon_data import unit_moons
+from helpers.problems import unit_moons
 from sklearn.datasets import load_digits, load_iris
 
 from exactfit import DataError, Options, ParameterError, fixed_width

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import naive_geometry as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import certificate_twins as naive
+from helpers.problems import moons, problems
 from hypothesis import given
 from hypothesis import strategies as st
-from moon_data import moons
 from sklearn.datasets import load_digits, load_iris, make_moons
-from strategies import problems
 
 from exactfit import ContradictoryLabelsError, Options, ParameterError, fixed_width
 from exactfit._support.parameters import seed_sequence

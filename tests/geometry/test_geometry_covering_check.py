@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import naive_geometry as naive
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive
+from helpers.problems import problems
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit.geometry import (

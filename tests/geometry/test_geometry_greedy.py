@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
-from cover_tables import Table, TableTwin, assert_same_cover, rows_of, tables
+from helpers import twins as naive
+from helpers.problems import CoverTable, TableTwin, assert_same_cover, rows_of, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ def test_a_covered_anchor_still_gets_a_detector_that_fires_on_it():
     masked_counts[1, [1, 2]] = 1.5, 0.5  # claims 1 (covered by then) and 2; the rest is at 1.9
     masked_counts[2, 2] = 9.0  # useless itself
     masked_counts[:3, 3] = 9.0, 1.9, 1.0
-    made = greedy_cover(Table(masked_counts, rounds=True), (0, 3), [(3, 4)], np.arange(3), 10**6, silent)
+    made = greedy_cover(CoverTable(masked_counts, rounds=True), (0, 3), [(3, 4)], np.arange(3), 10**6, silent)
     assert made.anchors == [0, 1]
     assert 1.5 < made.limits[1] <= 1.9
 
@@ -38,7 +38,7 @@ def test_greedy_takes_the_lowest_column_on_a_tie_whatever_the_order():
     for anchor, claims in {0: [0, 1], 1: [1], 2: [2, 3], 3: [2, 3], 4: [4, 5], 5: [5]}.items():
         masked_counts[anchor, claims] = 0
     for order in ([5, 4, 3, 2, 1, 0], [3, 5, 0, 2, 4, 1]):
-        made = greedy_cover(Table(masked_counts), (0, 6), [(6, 7)], np.array(order), 10**6, silent)
+        made = greedy_cover(CoverTable(masked_counts), (0, 6), [(6, 7)], np.array(order), 10**6, silent)
         assert made.anchors == [0, 2, 4]
         assert made.coverage == [2, 2, 2]
 
@@ -47,14 +47,16 @@ def test_a_small_pool_is_refilled_from_uncovered_points_in_order():
     masked_counts = np.full((5, 5), 9)
     for anchor, claims in {0: [0, 1], 1: [1], 2: [2], 3: [0, 1, 2, 3]}.items():
         masked_counts[anchor, claims] = 0
-    made = greedy_cover(Table(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 8, silent)  # one candidate fits
+    made = greedy_cover(
+        CoverTable(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 8, silent
+    )  # one candidate fits
     assert made.anchors == [0, 2, 3]
-    made = greedy_cover(Table(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 32, silent)  # all four fit
+    made = greedy_cover(CoverTable(masked_counts), (0, 4), [(4, 5)], np.array([0, 1, 2, 3]), 32, silent)  # all four fit
     assert made.anchors == [3]
 
 
 def test_no_usable_candidate_leaves_all_uncovered():
-    masked_counts = Table(np.zeros((5, 5), dtype=int))
+    masked_counts = CoverTable(np.zeros((5, 5), dtype=int))
     made = greedy_cover(masked_counts, (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), 10**6, silent)
     assert made.uncovered.tolist() == [1, 2, 3]
     assert (made.anchors, made.n_rejected) == ([], 3)
@@ -72,7 +74,7 @@ def test_more_points_than_a_word_has(case):
 
 def test_progress_grows_to_the_number_of_points():
     rng = np.random.default_rng(1)
-    table = Table(rng.integers(0, 4, (120, 120)) * (1 - np.eye(120, dtype=int)) + (np.arange(120) >= 100) * 9)
+    table = CoverTable(rng.integers(0, 4, (120, 120)) * (1 - np.eye(120, dtype=int)) + (np.arange(120) >= 100) * 9)
     told = []
 
     def progress(what, done, total):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import naive_geometry as naive
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from helpers import certificate_twins as naive
+from helpers.problems import problems
+from helpers.processes import PATHS, take_path
 from hypothesis import given
 from hypothesis import strategies as st
-from search_paths import PATHS, take_path
 from sklearn.datasets import load_digits, make_moons
-from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit.geometry import angular_separation, radius, separation

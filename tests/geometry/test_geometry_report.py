@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from moon_data import moons
+from helpers.problems import moons
 from sklearn.datasets import load_digits, load_iris
 
 from exactfit import ContradictoryLabelsError, Description, Options, ParameterError, describe, fixed_width

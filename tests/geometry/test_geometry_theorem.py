@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from moon_data import unit_moons
+from helpers.problems import unit_moons
 from sklearn.datasets import load_iris
 
 from exactfit import ContradictoryLabelsError, ParameterError

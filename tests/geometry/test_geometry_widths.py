@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.problems import problems
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import erf, gammaln
-from strategies import problems
 
 from exactfit import DataError, ParameterError
 from exactfit.geometry import mean_width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from toy_sweeps import rows_of, sweep
+from helpers.problems import sweep_toy, trial_rows
 
 from exactfit.lab.store import read_trials
 
@@ -20,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple]:
     path = tmp_path_factory.mktemp("whole") / "s.jsonl"
-    report = sweep(path)
+    report = sweep_toy(path)
     assert (report.before, report.added, report.failed) == (0, 2 * 3 * 18, 0)
     assert report.seconds > 0
-    return rows_of(read_trials(path))
+    return trial_rows(read_trials(path))

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from constructors import PROBLEMS
+from helpers.problems import PROBLEMS, WIDTH, Base, Good, X, Y
+from helpers.processes import started
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import started
-from toy_contenders import WIDTH, Base, Good, X, Y
 
 import exactfit
 from exactfit import AssumptionError, Comparison, ConflictWarning, ContradictoryLabelsError, DataError, ParameterError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
+from helpers.problems import PROBLEMS
 from hypothesis import given
 from hypothesis import strategies as st
 

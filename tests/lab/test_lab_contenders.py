@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from constructors import PROBLEMS
-from toy_contenders import Good, X, Y
+from helpers.problems import PROBLEMS, Good, X, Y
 
 from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.constructions import CONSTRUCTORS

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_images import toy_images, write_mnist
+from helpers.problems import toy_images, write_mnist
 
 from exactfit.data import data_digest
 from exactfit.demo import two_moons

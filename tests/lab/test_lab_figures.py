@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.problems import GRID_TOML, ONE_FIGURE, records, write_toml
 from matplotlib import pyplot as plt
-from toy_files import GRID, ONE_FIGURE, write
-from toy_trials import records
 
 from exactfit.cli import main
 from exactfit.lab import figures, load_dataset, plot_heatmap
@@ -22,11 +21,11 @@ pytestmark = pytest.mark.usefixtures("here")
 
 def moons_toml(name: str = "mine", runs: int = 4) -> str:
     source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }'
-    return write(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID}{ONE_FIGURE}")
+    return write_toml(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID_TOML}{ONE_FIGURE}")
 
 
 def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    write("mine.toml", Path(moons_toml(runs=1)).read_text(encoding="utf-8").replace('"data"', '"pie"'))
+    write_toml("mine.toml", Path(moons_toml(runs=1)).read_text(encoding="utf-8").replace('"data"', '"pie"'))
     assert main(["sweep", "mine.toml", "-j", "1"]) == 2
     assert "no figure is of the kind 'pie'" in capsys.readouterr().err
 
@@ -36,7 +35,7 @@ def test_figures_say_what_stands_for_confidence(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(figures, "note_below", lambda _, note: notes.append(note))
     sweep = [
         "sweep",
-        write("my.toml", 'runs = 4\n[data]\nname = "two-moons"\n' + GRID + '\n[[figure]]\nkind = "slices"\n'),
+        write_toml("my.toml", 'runs = 4\n[data]\nname = "two-moons"\n' + GRID_TOML + '\n[[figure]]\nkind = "slices"\n'),
         "-j",
         "1",
     ]
@@ -53,7 +52,7 @@ def test_no_panel_of_probability_where_every_run_interpolates(monkeypatch: pytes
     monkeypatch.setattr(figures, "save_figure", lambda figure, _: panels.append(len(figure.axes)) or [])
     for widths in ("[10, 500]", "[600, 700]"):
         grid = f'runs = 2\n[data]\nname = "two-moons"\n[grid]\nwidth = {widths}\nmax_bias = [0.75, 1]\n'
-        toml = write("my.toml", f'{grid}[[figure]]\nkind = "slices"\n')
+        toml = write_toml("my.toml", f'{grid}[[figure]]\nkind = "slices"\n')
         assert main(["sweep", toml, "-j", "1", "--store", f"{len(panels)}.jsonl"]) == 0
     assert panels == [2, 1]
 
@@ -64,17 +63,17 @@ def test_families_are_data_sets_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     source = 'loader = "make_moons"\narguments = { n_samples = 60, random_state = 0 }\norder = "stratified"\n'
     grid = "[grid]\nwidth = 200\nmax_bias = 1\nshare = [0.5, 1]\n"
     text = f'runs = 1\n[data]\n{source}families = 3\n{grid}[[figure]]\nkind = "families"\n'
-    assert main(["sweep", write("my.toml", text), "-j", "1"]) == 0
+    assert main(["sweep", write_toml("my.toml", text), "-j", "1"]) == 0
     assert "3 families of nested subsets, 1 run of each" in notes[0]
     bare = text.replace('order = "stratified"', "")
-    assert main(["sweep", write("bare.toml", bare), "-j", "1"]) == 2
+    assert main(["sweep", write_toml("bare.toml", bare), "-j", "1"]) == 2
 
 
 def test_samples_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
     panels: list[int] = []
     monkeypatch.setattr(figures, "save_figure", lambda figure, _: panels.append(len(figure.axes)) or [])
     grid = "[grid]\nwidth = 100\nmax_bias = 1\n"
-    toml = write("my.toml", f'runs = 1\n[data]\nloader = "load_digits"\n{grid}[[figure]]\nkind = "samples"\n')
+    toml = write_toml("my.toml", f'runs = 1\n[data]\nloader = "load_digits"\n{grid}[[figure]]\nkind = "samples"\n')
     assert main(["sweep", toml, "-j", "1"]) == 0
     assert panels == [100]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_images import idx, toy_images, write_mnist
+from helpers.problems import idx, toy_images, write_mnist
 
 from exactfit.exceptions import DataError
 from exactfit.lab import datasets, images, load_dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_options import GRID, HEAD, write_points, written
+from helpers.problems import HEAD, OPTIONS_GRID, write_points, written
 
 from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.cli import ExitCode, main
@@ -69,17 +69,17 @@ def test_a_cell_that_fails_says_where() -> None:
 
 
 def test_held_out_tells_the_two_kinds_of_sweeps_apart(folder: Path) -> None:
-    assert isinstance(load_sweep(written(folder, HEAD + GRID)), OptionSweep)
+    assert isinstance(load_sweep(written(folder, HEAD + OPTIONS_GRID)), OptionSweep)
     plain = HEAD.replace("held_out = 0.25\n", "") + "width = [10]\nmax_bias = [1]"
     assert isinstance(load_sweep(written(folder, plain)), Experiment)
     with pytest.raises(ParameterError, match="held_out must be a share between 0 and 1, got 2"):
-        load_sweep(written(folder, HEAD.replace("0.25", "2") + GRID))
+        load_sweep(written(folder, HEAD.replace("0.25", "2") + OPTIONS_GRID))
     with pytest.raises(ParameterError, match="unknown law"):
-        load_sweep(written(folder, 'law = "gaussian"\n' + HEAD + GRID))
+        load_sweep(written(folder, 'law = "gaussian"\n' + HEAD + OPTIONS_GRID))
 
 
 def test_from_the_shell_with_a_stop_in_between(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, extent = str(written(folder, HEAD + GRID)), ["-j", "1"]
+    path, extent = str(written(folder, HEAD + OPTIONS_GRID)), ["-j", "1"]
     assert main(["sweep", path, "--shard", "1/2", *extent]) == 0
     store = folder / "exactfit-results" / "points.jsonl"
     assert len(store.read_text(encoding="utf-8").splitlines()) == 3
@@ -111,7 +111,7 @@ def test_failures_are_told_and_run_again(folder: Path, capsys: pytest.CaptureFix
 
 
 def test_any_backend_gives_the_same_rows(folder: Path) -> None:
-    sweep, found = load_sweep(written(folder, HEAD + GRID)), []
+    sweep, found = load_sweep(written(folder, HEAD + OPTIONS_GRID)), []
     assert isinstance(sweep, OptionSweep)
     for number, backend in enumerate((Backend(), Backend("processes", 2), Backend("threads", 2))):
         store = folder / f"{number}.jsonl"

@@ -14,11 +14,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from dask_cluster import dask_cluster
-from processes import started
+from helpers.problems import GRID_TOML, ONE_FIGURE, write_mnist, write_toml
+from helpers.processes import dask_cluster, started
 from sklearn.datasets import load_iris, make_moons
-from toy_files import GRID, ONE_FIGURE, write
-from toy_images import write_mnist
 
 from exactfit.cli import main
 from exactfit.exceptions import DataError
@@ -92,7 +90,7 @@ def test_reproduce_pairs_of_digits() -> None:
     own = "[[data]]\nname = 'mnist-1-vs-8'\n[[data]]\nname = 'mnist-1-vs-9'\n"
     figure = "[[figure]]\nkind = 'growth'\n"
     grid = "[grid]\nwidth = [16, 32]\nmax_bias = 0.5\npoints = [3, 6]\n"
-    write("pairs.toml", f"runs = 5\n{own}{grid}{figure}")
+    write_toml("pairs.toml", f"runs = 5\n{own}{grid}{figure}")
     assert main(["sweep", "pairs.toml", "--data", "data", "-j", "1", "-o", "out"]) == 0
     check_pair("out/pairs-growth")
     assert {cell["data"] for cell in lines("out/pairs.csv")} == {"mnist-1-vs-8", "mnist-1-vs-9"}
@@ -117,7 +115,7 @@ def test_sweep_over_data_of_ones_own(ending: str) -> None:
         source = 'file = "own.npz"'
     else:
         source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }\ntarget = 0'
-    write("mine.toml", f"runs = 2\n[data]\n{source}\n{GRID}")
+    write_toml("mine.toml", f"runs = 2\n[data]\n{source}\n{GRID_TOML}")
     assert main(["sweep", "mine.toml", "-j", "1"]) == 0
     stem = "exactfit-results/mine/mine"
     assert len(lines(f"{stem}.csv")) == 12
@@ -134,7 +132,7 @@ def test_the_same_data_in_any_form_have_the_same_rows() -> None:
     np.savez("own.npz", X=X, y=y)
     pd.DataFrame(X).assign(label=y).to_csv("own.csv", index=False)
     for name, source in (("a", 'file = "own.npz"'), ("b", 'file = "own.csv"\nlabel = "label"')):
-        write(f"{name}.toml", f"runs = 2\n[data]\n{source}\n{GRID}{ONE_FIGURE}")
+        write_toml(f"{name}.toml", f"runs = 2\n[data]\n{source}\n{GRID_TOML}{ONE_FIGURE}")
         assert main(["sweep", f"{name}.toml", "-j", "1"]) == 0
     one, other = (read_trials(f"exactfit-results/{name}.jsonl") for name in "ab")
     assert len(merge_trials([one, other]).rows) == len(one.rows) == 24
@@ -143,7 +141,7 @@ def test_the_same_data_in_any_form_have_the_same_rows() -> None:
 def test_growing_samples_get_their_figures() -> None:
     source = 'loader = "make_moons"\narguments = { n_samples = 60, random_state = 0 }\norder = "stratified"'
     grid = "[grid]\nwidth = [16, 32]\nmax_bias = 1\nshare = { first = 0.2, last = 1, step = 0.4 }\n"
-    write("grow.toml", f"runs = 5\ncenter = true\n[data]\n{source}\n{grid}")
+    write_toml("grow.toml", f"runs = 5\ncenter = true\n[data]\n{source}\n{grid}")
     assert main(["sweep", "grow.toml", "-j", "1", "-o", "out"]) == 0
     for kind in ("heatmap", "slices-samples", "slices-width", "data"):
         check_pair(f"out/grow-{kind}")
@@ -171,20 +169,20 @@ def test_growing_samples_get_their_figures() -> None:
     ],
 )
 def test_data_that_cannot_be_used(source: str, code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    write("own.csv", "x,y\n1,a\n2,b\n3,a\n")
-    write("mixed.csv", "x,word,y\n1,4,a\n2,you,b\n")
-    write("one.csv", "x,y\n1,a\n2,a\n")
-    write("gap.csv", "x,y\n1,a\n,b\n")
-    write("clash.csv", "x,y\n1,a\n1,b\n2,a\n")
+    write_toml("own.csv", "x,y\n1,a\n2,b\n3,a\n")
+    write_toml("mixed.csv", "x,word,y\n1,4,a\n2,you,b\n")
+    write_toml("one.csv", "x,y\n1,a\n2,a\n")
+    write_toml("gap.csv", "x,y\n1,a\n,b\n")
+    write_toml("clash.csv", "x,y\n1,a\n1,b\n2,a\n")
     np.savez("own.npz", X=np.ones((2, 2)))
-    write("mine.toml", f"runs = 1\n[data]\n{source}\n{GRID}")
+    write_toml("mine.toml", f"runs = 1\n[data]\n{source}\n{GRID_TOML}")
     assert main(["sweep", "mine.toml", "-j", "1"]) == code
     assert says in capsys.readouterr().err
 
 
 def moons_toml(name: str = "mine", runs: int = 4) -> str:
     source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }'
-    return write(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID}{ONE_FIGURE}")
+    return write_toml(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID_TOML}{ONE_FIGURE}")
 
 
 def test_shards_are_merged_packed_and_continued_from(capsys: pytest.CaptureFixture[str]) -> None:

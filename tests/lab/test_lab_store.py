@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import started
-from toy_trials import fill, header, quiet, trial
+from helpers.problems import fill, header, quiet, trial
+from helpers.processes import started
 
 from exactfit.exceptions import ParameterError
 from exactfit.lab import store as store_module

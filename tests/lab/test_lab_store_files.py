@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_trials import fill, header, keys, quiet, trial
+from helpers.problems import fill, header, keys, quiet, trial
 
 from exactfit.cli import main
 from exactfit.exceptions import DataError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_sweeps import DIGITS, GRID, MOONS, TOY, quiet, rows_of, sweep
+from helpers.problems import DIGITS, GRID, MOONS, TOY, ignore_all, sweep_toy, trial_rows
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import sweep as sweep_module
@@ -26,13 +26,13 @@ def test_every_cell_of_every_run_once(whole: list[tuple]) -> None:
 
 def test_part_after_part_in_any_order(whole: list[tuple], tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    sweep(path, replace(TOY, runs=2, grids=({**GRID, "max_bias": (0.5,)},)))
-    sweep(path, replace(TOY, runs=1, grids=({**GRID, "points": (60,), "width": (70,)},)), data=(DIGITS,))
-    report = sweep(path)
+    sweep_toy(path, replace(TOY, runs=2, grids=({**GRID, "max_bias": (0.5,)},)))
+    sweep_toy(path, replace(TOY, runs=1, grids=({**GRID, "points": (60,), "width": (70,)},)), data=(DIGITS,))
+    report = sweep_toy(path)
     assert report.before == 2 * 2 * 6 + 3 - 1
     assert report.added == 108 - report.before
-    assert rows_of(read_trials(path)) == whole
-    again = sweep(path)
+    assert trial_rows(read_trials(path)) == whole
+    again = sweep_toy(path)
     assert (again.before, again.added) == (108, 0)
 
 
@@ -40,15 +40,15 @@ def test_first_layers_in_several_goes_for_lack_of_memory(
     whole: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep_module, "MEMORY", 1)
-    sweep(tmp_path / "s.jsonl")
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+    sweep_toy(tmp_path / "s.jsonl")
+    assert trial_rows(read_trials(tmp_path / "s.jsonl")) == whole
 
 
 def test_nothing_new_means_no_header(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    sweep(path)
+    sweep_toy(path)
     before = path.read_bytes()
-    sweep(path)
+    sweep_toy(path)
     assert path.read_bytes() == before
 
 
@@ -56,9 +56,9 @@ def test_nothing_new_means_no_header(tmp_path: Path) -> None:
 def test_shards_merge_to_the_whole(whole: list[tuple], tmp_path: Path, count: int) -> None:
     parts = []
     for index in range(count if count < 100 else 7):
-        sweep(tmp_path / f"{index}.jsonl", shard=Shard(index, count))
+        sweep_toy(tmp_path / f"{index}.jsonl", shard=Shard(index, count))
         parts.append(read_trials(tmp_path / f"{index}.jsonl"))
-    rows = rows_of(merge_trials(parts))
+    rows = trial_rows(merge_trials(parts))
     assert sum(len(part.rows) for part in parts) == len(rows)
     assert rows == whole if count < 100 else set(map(str, rows)) <= set(map(str, whole))
 
@@ -79,10 +79,10 @@ def test_what_is_no_shard(text: str) -> None:
 
 def test_independent_cells(whole: list[tuple], tmp_path: Path) -> None:
     free = replace(TOY, scheme=Scheme(kind="independent"))
-    sweep(tmp_path / "a.jsonl", free)
-    sweep(tmp_path / "b.jsonl", free, Backend("threads", 2))
-    rows = rows_of(read_trials(tmp_path / "a.jsonl"))
-    assert rows == rows_of(read_trials(tmp_path / "b.jsonl"))
+    sweep_toy(tmp_path / "a.jsonl", free)
+    sweep_toy(tmp_path / "b.jsonl", free, Backend("threads", 2))
+    rows = trial_rows(read_trials(tmp_path / "a.jsonl"))
+    assert rows == trial_rows(read_trials(tmp_path / "b.jsonl"))
     assert len(rows) == len(whole)
     assert [row[1:] for row in rows] != [row[1:] for row in whole]
     header = read_trials(tmp_path / "a.jsonl").headers[0]
@@ -92,9 +92,9 @@ def test_independent_cells(whole: list[tuple], tmp_path: Path) -> None:
 
 def test_schemes_do_not_count_for_each_other(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    sweep(path)
-    assert sweep(path, replace(TOY, scheme=Scheme(center=True))).before == 0
-    assert sweep(path, replace(TOY, scheme=Scheme(center=True))).before == 108
+    sweep_toy(path)
+    assert sweep_toy(path, replace(TOY, scheme=Scheme(center=True))).before == 0
+    assert sweep_toy(path, replace(TOY, scheme=Scheme(center=True))).before == 108
 
 
 def test_a_failing_trial_is_recorded_and_run_again(
@@ -107,7 +107,7 @@ def test_a_failing_trial_is_recorded_and_run_again(
 
     monkeypatch.setattr(trial_module, "run_cell", sometimes)
     path, seen = tmp_path / "s.jsonl", []
-    with Store(path, quiet) as store:
+    with Store(path, ignore_all) as store:
         report = Sweep(TOY, (MOONS, DIGITS), store).run(Backend(), seen.extend)
     assert (report.added, report.failed) == (102, 6)
     assert sum(bool(trial.error) for trial in seen) == 6
@@ -116,14 +116,16 @@ def test_a_failing_trial_is_recorded_and_run_again(
     assert "ZeroDivisionError: on purpose" in failures[0]["error"]
     assert "Traceback" in failures[0]["error"]
     monkeypatch.undo()
-    assert sweep(path).added == 6
-    assert rows_of(read_trials(path)) == whole
+    assert sweep_toy(path).added == 6
+    assert trial_rows(read_trials(path)) == whole
 
 
 def test_one_class_in_a_beginning_is_refused(tmp_path: Path) -> None:
     order = np.argsort(MOONS.y, kind="stable")
     with pytest.raises(DataError, match="the first 20 points of moons are of one class"):
-        sweep(tmp_path / "s.jsonl", replace(TOY, grids=({**GRID, "points": (20,)},)), data=(MOONS.reordered(order),))
+        sweep_toy(
+            tmp_path / "s.jsonl", replace(TOY, grids=({**GRID, "points": (20,)},)), data=(MOONS.reordered(order),)
+        )
 
 
 def test_batches_grow_to_half_a_second() -> None:
@@ -177,6 +179,6 @@ def test_display_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "140")
     cell = Cell(64, 1.0, 100)
-    with Display("toy", [cell] * 2, quiet) as display:
+    with Display("toy", [cell] * 2, ignore_all) as display:
         display([Trial(0, cell, (1,))])
     assert "1 of 2 trials" in capsys.readouterr().err

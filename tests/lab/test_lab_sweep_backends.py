@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_cluster import dask_cluster
-from toy_sweeps import MOONS, TOY, rows_of, sweep
+from helpers.problems import MOONS, TOY, sweep_toy, trial_rows
+from helpers.processes import dask_cluster
 
 from exactfit.exceptions import ParameterError
 from exactfit.lab import trial as trial_module
@@ -20,22 +20,22 @@ from exactfit.lab.trial import Batch, Cell, Draw, OrderedPoints, Scheme, run_bat
 
 @pytest.mark.parametrize("backend", [Backend("threads", 2), Backend("processes", 2), Backend("processes", 3)])
 def test_any_backend_gives_the_same_rows(whole: list[tuple], tmp_path: Path, backend: Backend) -> None:
-    sweep(tmp_path / "s.jsonl", backend=backend)
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+    sweep_toy(tmp_path / "s.jsonl", backend=backend)
+    assert trial_rows(read_trials(tmp_path / "s.jsonl")) == whole
 
 
 def test_a_local_dask_cluster_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster:
-        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+        sweep_toy(tmp_path / "s.jsonl", backend=Backend("dask", 1, cluster.scheduler_address))
+    assert trial_rows(read_trials(tmp_path / "s.jsonl")) == whole
 
 
 def test_a_dask_cluster_of_processes_gives_the_same_rows(whole: list[tuple], tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2, 1) as address:
-        sweep(tmp_path / "s.jsonl", backend=Backend("dask", 1, address))
-    assert rows_of(read_trials(tmp_path / "s.jsonl")) == whole
+        sweep_toy(tmp_path / "s.jsonl", backend=Backend("dask", 1, address))
+    assert trial_rows(read_trials(tmp_path / "s.jsonl")) == whole
 
 
 @pytest.mark.parametrize("kind", ["shared", "independent"])
@@ -44,7 +44,7 @@ def test_failing_first_layers_are_recorded(tmp_path: Path, monkeypatch: pytest.M
         raise MemoryError("on purpose")
 
     monkeypatch.setattr(trial_module, "FirstLayers", never)
-    report = sweep(tmp_path / "s.jsonl", replace(TOY, runs=1, scheme=Scheme(kind=kind)))
+    report = sweep_toy(tmp_path / "s.jsonl", replace(TOY, runs=1, scheme=Scheme(kind=kind)))
     assert (report.added, report.failed) == (0, 36)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
+from helpers.problems import BIASES, WIDTHS, records
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
-from toy_trials import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
 from exactfit.lab import plot_growth, plot_heatmap, plot_slices

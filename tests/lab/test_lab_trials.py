@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.problems import fill, header, keys, quiet, trial
 from scipy import stats
-from toy_trials import fill, header, keys, quiet, trial
 
 from exactfit.exceptions import DataError
 from exactfit.lab import load_dataset

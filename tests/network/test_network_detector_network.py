@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, PROBLEMS
+from helpers import twins as naive
+from helpers.problems import CONSTRUCTORS, PROBLEMS
 
 from exactfit import InterpolatingClassifier, Network, ParameterError, load, save
 from exactfit.network import Decoder, Dense, Layer, Masks, Sparse, WeightedMasks, sides

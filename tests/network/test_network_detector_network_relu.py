@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import naive_certificate as naive
 import numpy as np
 import pytest
-from constructors import PROBLEMS
+from helpers import certificate_twins as naive
+from helpers.problems import PROBLEMS, any_float
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_inputs import any_float
 
 from exactfit import InterpolatingClassifier, certify
 from exactfit._kernels.signs import settle_ramps

@@ -7,8 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import PROBLEMS
-from sparse_twins import dense_twin, documents
+from helpers.problems import PROBLEMS, dense_twin, documents
 
 from exactfit import Options, adaptive_width, fixed_width
 from exactfit.network import Decoder, Layer, Masks, Network, Sparse

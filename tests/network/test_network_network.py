@@ -9,11 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, OWN, PROBLEMS, RIVALS
+from helpers import twins as naive
+from helpers.problems import CONSTRUCTORS, OWN, PROBLEMS, RIVALS
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.problems import problems, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems, seeds
 
 from exactfit.construct import Options, fixed_width
 from exactfit.network import detector_network

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import twins as naive
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

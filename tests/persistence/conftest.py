@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from forgeries import model_file
+from helpers.attacks import model_file
 
 
 @pytest.fixture(scope="module")

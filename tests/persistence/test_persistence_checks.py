@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from forgeries import (
+from helpers.attacks import (
     FORGERIES,
     NETWORK_FORGERIES,
     PACKINGS,
@@ -21,7 +21,7 @@ from forgeries import (
     swap,
     table_file,
 )
-from saved_models import NETWORKS, fitted, labels, points
+from helpers.networks import NETWORKS, fitted_model, labels, points
 
 from exactfit import Certificate, save
 from exactfit.certificate.record import Arithmetic, Method, Proof, RadiusMethod
@@ -58,7 +58,7 @@ def test_what_no_network_is_is_refused(name: str, change: Forge, path: Path) -> 
 @pytest.fixture(scope="module")
 def sparse(path: Path) -> bytes:
     """The bytes of a small classifier with sparse hyperplanes and weighted detectors."""
-    save(fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted", width=70), path)
+    save(fitted_model(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted", width=70), path)
     return path.read_bytes()
 
 
@@ -102,7 +102,7 @@ def test_a_trace_of_unknown_classes_is_refused(path: Path) -> None:
     "change", [lambda numbers: numbers[:-1], lambda numbers: numbers.astype(float), lambda numbers: numbers - np.inf]
 )
 def test_a_trace_says_the_same_about_all_features_and_hyperplanes(path: Path, name: str, change: Any) -> None:
-    save(fitted(points(), labels(0, 1)), path)
+    save(fitted_model(points(), labels(0, 1)), path)
     message = forged(path.read_bytes(), path, swap(f"trace.{name}", change))
     assert f"its Trace.{name} has to be" in message
 
@@ -110,7 +110,7 @@ def test_a_trace_says_the_same_about_all_features_and_hyperplanes(path: Path, na
 @pytest.fixture(scope="module")
 def weighted(path: Path) -> bytes:
     """The bytes of a small classifier with weighted detectors."""
-    save(fitted(points(), labels(0, 1), detectors="weighted"), path)
+    save(fitted_model(points(), labels(0, 1), detectors="weighted"), path)
     return path.read_bytes()
 
 

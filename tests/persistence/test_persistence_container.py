@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-from forgeries import Plain, forged, header_size, refused, table_file
+from helpers.attacks import Plain, forged, header_size, refused, table_file
+from helpers.networks import CLASSIFIERS, NETWORKS
 from hypothesis import given
 from hypothesis import strategies as st
-from saved_models import CLASSIFIERS, NETWORKS
 
 from exactfit import ModelFileError, load, save
 from exactfit.persistence import container

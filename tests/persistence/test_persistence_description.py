@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from constructors import CONSTRUCTORS, OWN, PROBLEMS, squared_relu
-from saved_models import CLASSIFIERS, NETWORKS, fitted, labels, points
-from table_data import fitted_table, fitted_to, people
+from helpers.networks import CLASSIFIERS, NETWORKS, fitted_model, labels, points
+from helpers.problems import CONSTRUCTORS, OWN, PROBLEMS, fitted_table, fitted_to, people, squared_relu
 
 import exactfit
 from exactfit import (
@@ -62,7 +61,7 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
 
 
 def test_files_without_what_came_later_load(tmp_path: Path) -> None:
-    model = fitted(points(), labels(0, 1, 2))
+    model = fitted_model(points(), labels(0, 1, 2))
     save(model, tmp_path / "new")
     header, tensors = container.read_container(tmp_path / "new")
     for section, later in LATER.items():

@@ -6,8 +6,8 @@ import contextlib
 
 import numpy as np
 import pytest
-from forgeries import put, swap
-from onnx_graphs import two_layers
+from helpers.attacks import put, swap
+from helpers.networks import two_layers
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier

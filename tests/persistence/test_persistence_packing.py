@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from forgeries import refused
+from helpers.attacks import refused
+from helpers.networks import NETWORKS, fitted_model, labels, points
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from saved_models import NETWORKS, fitted, labels, points
 
 from exactfit import ModelFileError, Network, load, save
 from exactfit.construct import Construction, Trace
@@ -84,8 +84,8 @@ def test_other_tensors_stay_as_they_are(name: str, tensor: Any) -> None:
 MODELS = {
     "sparse": NETWORKS["sparse"],
     "three sparse": NETWORKS["three sparse"],
-    "classifier": lambda: fitted(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
-    "masks": lambda: fitted(points(), labels(0, 1), hyperplanes="sparse"),
+    "classifier": lambda: fitted_model(points(), labels(0, 1, 2), hyperplanes="sparse", detectors="weighted"),
+    "masks": lambda: fitted_model(points(), labels(0, 1), hyperplanes="sparse"),
 }
 
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from constructors import squared_relu
-from saved_models import CLASSIFIERS, NETWORKS, fitted, labels, network, points
+from helpers.networks import CLASSIFIERS, NETWORKS, fitted_model, labels, network, points
+from helpers.problems import fitted_table, squared_relu
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from table_data import fitted_table
 
 import exactfit
 from exactfit import Activation, InterpolatingClassifier, ModelFileError, ParameterError, load, save
@@ -114,7 +113,7 @@ def test_what_would_not_load_is_not_saved(tmp_path: Path) -> None:
         setattr(broken, name, value)
         with pytest.raises(ParameterError, match="cannot be saved"):
             save(broken, tmp_path / "m")
-    halves = fitted(points(), labels("a", "\ud83e\udd80"))
+    halves = fitted_model(points(), labels("a", "\ud83e\udd80"))
     with pytest.raises(ParameterError, match="text that is not Unicode"):
         save(halves, tmp_path / "m")
     fractions = Layer(Integers(np.array([[0.5]], dtype=object)), np.zeros(1), RELU)

@@ -13,8 +13,7 @@ from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
-from command_line import SOURCE, Capture, error_of
-from processes import started
+from helpers.processes import SOURCE, Capture, error_of, started
 
 from exactfit.cli import main
 from exactfit.exceptions import ParameterError

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.problems import moons
 from matplotlib import pyplot as plt
 from matplotlib.collections import PatchCollection
-from moon_data import moons
 from sklearn.datasets import load_digits
 
 from exactfit import DataError, Description, ParameterError, describe

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from repair_models import KINDS, Constant, moons_and_model, trained
+from helpers.networks import KINDS, Constant, moons_and_model, trained
 from sklearn.datasets import load_digits, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive_certificate as naive
 import numpy as np
 import pytest
-from repair_models import trained_on_classes
+from helpers import certificate_twins as naive
+from helpers.networks import trained_on_classes
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from repair_models import KINDS, Constant, moons_and_model
+from helpers.networks import KINDS, Constant, moons_and_model
 
 from exactfit import repair
 from exactfit.repairs.patches import centres_and_squares

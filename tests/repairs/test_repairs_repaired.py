@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.networks import KINDS, Constant, moons_and_model, trained
+from helpers.problems import problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from repair_models import KINDS, Constant, moons_and_model, trained
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
@@ -20,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from strategies import problems
 
 import exactfit
 from exactfit import ContradictoryLabelsError, DataError, ParameterError, RepairedClassifier, certify, repair

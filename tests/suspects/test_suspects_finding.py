@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive_claims
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import certificate_twins as naive_claims
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import naive_claims
 import numpy as np
 import pytest
+from helpers import certificate_twins as naive_claims
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from table_files import cells, error_of, table_of
+from helpers.problems import cells, error_of, table_of
 
 from exactfit import ParameterError, read_table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import error_of, table_of
+from helpers.problems import error_of, table_of
 
 import exactfit
 from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, read_table

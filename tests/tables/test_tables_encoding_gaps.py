@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import table_of
+from helpers.problems import table_of
 
 import exactfit
 from exactfit import DataError, InterpolatingClassifier, TableModel, read_table

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from helpers.problems import table_of
 from sklearn.datasets import load_digits
-from table_files import table_of
 
 import exactfit
 from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, read_table

@@ -9,12 +9,12 @@ from unittest import SkipTest
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.problems import fitted_table, fitted_to, people
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from table_data import fitted_table, fitted_to, people
 
 import exactfit
 from exactfit import (

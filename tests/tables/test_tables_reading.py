@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from table_files import cells, error_of, table_of
+from helpers.problems import cells, error_of, table_of
 
 from exactfit import DataError, MissingDependencyError, ParameterError, read_table
 from exactfit.tables import reading

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.problems import cells, error_of, table_of
 from hypothesis import example, given
 from hypothesis import strategies as st
-from table_files import cells, error_of, table_of
 
 from exactfit import DataError, ParameterError, read_table
 from exactfit.tables import ReadOptions

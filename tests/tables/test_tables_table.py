@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from table_data import fitted_table, people
-from table_files import table_of
+from helpers.problems import fitted_table, people, table_of
 
 from exactfit import (
     ConflictWarning,

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import safetensors.numpy
-from checker_runs import REFUSED, is_sound, loaded, run_alone, run_here
-from constructors import OWN
-from forgeries import model_file, network_digest, table_file
-from onnx_graphs import two_layers
-from saved_models import NETWORKS, fitted, labels, points
+from helpers.attacks import model_file, network_digest, table_file
+from helpers.networks import NETWORKS, fitted_model, labels, points, two_layers
+from helpers.problems import OWN, fill
+from helpers.processes import REFUSED, is_sound, loaded, run_alone, run_here
 from sklearn.linear_model import LogisticRegression
-from toy_trials import fill
 
 import exactfit
 from exactfit.construct import adaptive_width
@@ -109,7 +107,7 @@ def models(folder: Path) -> list[ModelBase]:
         "relu": {"activation": "relu"},
         "noise": {"noise": 0.2},
     }
-    kept: list[Any] = [fitted(points(), labels(0, 1, 2), width=70, **options) for options in fits.values()]
+    kept: list[Any] = [fitted_model(points(), labels(0, 1, 2), width=70, **options) for options in fits.values()]
     kept += [make() for make in NETWORKS.values()]
     kept += [adaptive_width(points(), labels(0, 1), random_state=0)]
     linear = LogisticRegression().fit(points(), labels(0, 1, 2))
@@ -323,7 +321,7 @@ def graphs(folder: Path) -> Files:
         two_layers(3, 3, last="ArgMax", middle="Sign"),
         two_layers(4, 3, shape=(2, 2), last="ArgMax", labels=["a", "b", "c"], dtype=np.float64),
         two_layers(3, 3, middle="Tanh"),
-        exactfit.to_onnx(fitted(points(), labels(0, 1, 2), width=70)),
+        exactfit.to_onnx(fitted_model(points(), labels(0, 1, 2), width=70)),
     ]
     for proto in protos:
         repair_graph(proto.SerializeToString(), folder)
@@ -458,7 +456,7 @@ def checks(folder: Path) -> tuple[Any, list[CheckBase]]:
     )
     for some in options:  # narrow where no margin needs more: the checker takes its time for every hyperplane
         narrow: dict[str, Any] = {} if "margin" in some else {"width": 70}
-        kept += [(fitted(points(), labels("a", "b", "ö"), **narrow, **some), None)]
+        kept += [(fitted_model(points(), labels("a", "b", "ö"), **narrow, **some), None)]
     # Of the points checked, and of no others: certificates are about them, with their rows given up and narrow ones.
     options += (
         {"noise": 0.4},
@@ -467,8 +465,8 @@ def checks(folder: Path) -> tuple[Any, list[CheckBase]]:
         {"margin": "30%", "exact_in": "float64"},
     )
     for names in (("a", "b", "ö"), (0, 1), (2**53, 2**53 + 1)):
-        kept += [(fitted(X, labels(*names)[:12], **some), labels(*names)[:12]) for some in options]
-    kept += [(fitted(points(), labels(0, 1), exact_in="float32", width=70), None)]
+        kept += [(fitted_model(X, labels(*names)[:12], **some), labels(*names)[:12]) for some in options]
+    kept += [(fitted_model(points(), labels(0, 1), exact_in="float32", width=70), None)]
     linear = LogisticRegression().fit(points(), labels(0, 1, 2))
     kept += [
         (exactfit.repair(linear, points(), labels(0, 1, 2), patches=kind, random_state=0), None)

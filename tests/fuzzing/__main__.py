@@ -2,7 +2,7 @@
 
 Cases run in processes of their own, :data:`BATCH` in each, with limits on the time of a case and on memory. A case
 may be answered, or refused with an error that exactfit documents; a crash, a hang or any other exception is a finding,
-and is printed with the kind and the seed that make it again: ``python tests/fuzz.py --kind model --seed 123``. With
+and is printed with the kind and the seed that make it again: ``python tests/fuzzing --kind model --seed 123``. With
 ``--counts FILE`` a run goes on where the last one ended, and FILE says how many cases there were in all.
 """
 
@@ -26,10 +26,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from fuzz_cases import KINDS
 
 import exactfit
 from exactfit.persistence import container
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # started as a folder, Python finds only what is in it
+from fuzzing.cases import KINDS
 
 SECONDS = 10  # of a processor, for a case
 WAITING = 10  # times as long on the clock: the machine may have other work

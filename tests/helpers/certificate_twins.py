@@ -1,15 +1,20 @@
-"""Slow, obvious twins of the certificate: fractions, loops, and one float32 evaluation at a time."""
+"""Slow, obvious twins of certificates, claims and geometry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse, WeightedMasks
 from exactfit.network.activations import THRESHOLD, Activation
 from exactfit.network.bits import BitMatrix
+
+# ---- Slow, obvious twins of the certificate: fractions, loops, and one float32 evaluation at a time ----------------
+
 
 Sum = Callable[[list[np.floating], np.random.Generator], np.floating]
 
@@ -307,3 +312,159 @@ def _dot(w, x, b, form: type, order, rng, fused: bool):
     for j in rng.permutation(len(x)):
         total = _fused(w[j], x[j], total, form)
     return total
+
+
+# ---- Slow, obvious twins: who claims whom, which points to give up, who is suspicious ------------------------------
+
+
+def claims_and_support(bits, y):
+    """Every point as an anchor, one pair at a time."""
+    n = len(y)
+    claims, support = [0] * n, [0] * n
+    for a in range(n):
+        mask = ~bits[a]
+        limit = min(int((bits[r] & mask).sum()) for r in range(n) if y[r] != y[a])
+        for p in range(n):
+            if p != a and y[p] == y[a] and int((bits[p] & mask).sum()) < limit:
+                claims[p] += 1
+                support[a] += 1
+    return claims, support
+
+
+def points_to_give_up(X, bits, y, budget, rounds):
+    """Contradictory rows, then in rounds the least claimed, the least supporting, the first."""
+    gone = [row for row in range(len(y)) if _loses(X, y, row)][:budget]
+    most = {k: int((y == k).sum()) // 2 for k in set(y.tolist())}
+    before = len(gone)
+    for number in range(1, rounds + 1):
+        if before == budget:
+            break
+        goal = before + (budget - before) * number // rounds
+        kept = [row for row in range(len(y)) if row not in gone]
+        claims, support = claims_and_support(bits[kept], y[kept])
+        for _, _, row in sorted(zip(claims, support, kept, strict=True)):
+            of_class = sum(y[other] == y[row] for other in gone)
+            if len(gone) < goal and of_class < most[int(y[row])]:
+                gone.append(row)
+    return sorted(gone)
+
+
+def _loses(X, y, row):
+    """Whether most of a row's equals have another label (on a tie the lowest label stands)."""
+    equal = [int(y[other]) for other in range(len(y)) if (X[other] == X[row]).all()]
+    return min(equal, key=lambda label: (-equal.count(label), label)) != y[row]
+
+
+def suspects(X, y, k):
+    """Ratio of distances, the nearest of other labels, and how many of the k nearest are such."""
+    n = len(y)
+    away = np.array([[float(((X[a] - X[b]) ** 2).sum()) ** 0.5 for b in range(n)] for a in range(n)])
+    to_other = [min(away[a][b] for b in range(n) if y[b] != y[a]) for a in range(n)]
+    ratios, conflicts, strangers = [], [], []
+    for a in range(n):
+        by_distance = sorted((b for b in range(n) if b != a), key=lambda b: (away[a][b], b))
+        own = [b for b in by_distance if y[b] == y[a]][:k]
+        others = [b for b in by_distance if y[b] != y[a]][:k]
+        middle = float(np.median([to_other[b] for b in own])) if own else 0.0
+        ratios.append(0.0 if not own or to_other[a] == 0 else to_other[a] / middle if middle else float("inf"))
+        conflicts.append(others + [-1] * (k - len(others)))
+        strangers.append(sum(y[b] != y[a] for b in by_distance[:k]))
+    return ratios, conflicts, strangers
+
+
+def neighbours_say(X, y, k, reach, n_classes):
+    """Logarithms of votes, and closeness, of every label at every row, as docs/suspects.md defines them."""
+    n = len(y)
+    votes, closeness = np.empty((n, n_classes)), np.empty((n, n_classes))
+    for a in range(n):
+        away = {b: float(((X[a] - X[b]) ** 2).sum()) ** 0.5 for b in range(n) if b != a}
+        near = sorted(away, key=lambda b: (away[b], b))[:reach]
+        last = max(away[b] for b in near)
+        share = {b: away[b] / last if last > 0 else 0.0 for b in near}
+        total = sum(np.exp(-(share[b] ** 2)) for b in near)
+        for label in range(n_classes):
+            own = [share[b] for b in near if y[b] == label]
+            for_it = sum(np.exp(-(t**2)) for t in own)
+            votes[a, label] = np.log((for_it + np.mean(y == label)) / (total + 1))
+            first = own[:k]
+            closeness[a, label] = -4 * (sum(first) + (k - len(first))) / k
+    return votes, closeness
+
+
+# ---- Slow, obvious twins of the geometry: exact numbers, all pairs -------------------------------------------------
+
+
+def square(x, y):
+    """Squared distance, exactly."""
+    return sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, y, strict=True))
+
+
+def signed_cosine(x, y):
+    """Cosine times its absolute value, exactly; None without a direction."""
+    a, b = [Fraction(float(v)) for v in x], [Fraction(float(v)) for v in y]
+    dot = sum(p * q for p, q in zip(a, b, strict=True))
+    norms = sum(p * p for p in a) * sum(q * q for q in b)
+    return dot * abs(dot) / norms if norms else None
+
+
+def pairs(n, y):
+    return [(i, j) for i, j in combinations(range(n), 2) if y is None or y[i] != y[j]]
+
+
+def closest(X, y=None):
+    """The closest pair, the lowest rows on a tie."""
+    return min(pairs(len(X), y), key=lambda pair: (square(X[pair[0]], X[pair[1]]), pair))
+
+
+def narrowest(X, y=None):
+    """The pair with the smallest angle, the lowest rows on a tie; None if there is none."""
+    angles = {pair: signed_cosine(X[pair[0]], X[pair[1]]) for pair in pairs(len(X), y)}
+    return min((-value, pair) for pair, value in angles.items() if value is not None)[1]
+
+
+def nearest_rows(X, y):
+    """For every point the nearest one of another label, the lowest row on a tie."""
+    n = len(X)
+    return [min((square(X[i], X[j]), j) for j in range(n) if y[i] != y[j])[1] for i in range(n)]
+
+
+def limit_cover(X, y, k, order):
+    """Anchors of class k in the limit: rows in the given order, open balls up to the nearest other point."""
+    waiting, anchors = {row for row in range(len(X)) if y[row] == k}, []
+    nearest = nearest_rows(X, y)
+    for row in order:
+        if row in waiting:
+            reach = square(X[row], X[nearest[row]])
+            waiting -= {other for other in waiting if square(X[row], X[other]) < reach}
+            anchors.append(row)
+    return anchors
+
+
+def admissible(radius, gap_square, max_bias, constant):
+    """r <= constant t / sqrt(log(e max_bias / t)), with fifty digits."""
+    with localcontext() as context:
+        context.prec = 50
+        t = (Decimal(gap_square.numerator) / Decimal(gap_square.denominator)).sqrt()
+        if t == 0 or t >= Decimal(1).exp() * Decimal(max_bias):
+            return False
+        bound = Decimal(constant) * t / (1 + (Decimal(max_bias) / t).ln()).sqrt()
+        return Decimal(radius) <= bound * (1 + Decimal(10) ** -40)
+
+
+def broken_conditions(X, y, target, balls, max_bias, constant):
+    """The conditions of a mutual covering that fail, as (condition, side, row); balls[side] = centres and radii."""
+    broken = set()
+    if max_bias < max(np.sqrt((np.asarray(X, dtype=float) ** 2).sum(axis=1))):
+        broken.add(("max_bias", "both", -1))
+    for side, other in (("target", "rest"), ("rest", "target")):
+        members = [row for row in range(len(X)) if (y[row] == target) == (side == "target")]
+        centers, radii = balls[side]
+        broken |= {("class", side, row) for row in centers if row not in members}
+        for row in members:
+            if not any(square(X[row], X[c]) <= Fraction(float(r)) ** 2 for c, r in zip(centers, radii, strict=True)):
+                broken.add(("cover", side, row))
+        for c, r in zip(centers, radii, strict=True):
+            gap = min(square(X[c], X[other_center]) for other_center in balls[other][0])
+            if not admissible(float(r), gap, max_bias, constant):
+                broken.add(("radius", side, c))
+    return broken

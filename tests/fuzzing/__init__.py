@@ -1,0 +1,1 @@
+"""Random changes of whatever exactfit reads: ``python tests/fuzzing``."""
