@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
@@ -13,7 +12,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import MissingDependencyError, ParameterError
 from ..repairs.graphs import Graph
 from .onnx import IR, OPSET, Builder, scores_shape, set_properties
-from .plan import DType, Plan, SwitchPlan, plan_of
+from .plan import DType, SwitchPlan, plan_of
 
 ALIAS = "ExactfitInterpolatingClassifier"
 PREFIX = "exactfit_"  # of names that come into a graph of somebody else
@@ -81,19 +80,14 @@ def _inputs_of(pipeline: Any, dtype: DType) -> list[tuple[str, Any]]:
         first = first.steps[0][1]
     if names is None or not isinstance(first, ColumnTransformer):
         return [("X", kind([None, pipeline.n_features_in_]))]
-    text = {name for step in first.named_transformers_.values() for name in _text_columns(step)}
+    text = set()  # columns in which a fitted encoder or imputer has met text
+    for step in first.named_transformers_.values():
+        for part in (part for _, part in step.steps) if isinstance(step, Pipeline) else (step,):
+            known = getattr(part, "categories_", None) or [[fill] for fill in getattr(part, "statistics_", ())]
+            if known:
+                pairs = zip(step.feature_names_in_, known, strict=True)
+                text |= {name for name, met in pairs if any(isinstance(one, str) for one in met)}
     return [(name, (StringTensorType if name in text else kind)([None, 1])) for name in names]
-
-
-def _text_columns(step: Any) -> list[str]:
-    """Return the columns in which a fitted encoder or imputer has met text."""
-    found = []
-    for part in (part for _, part in step.steps) if isinstance(step, Pipeline) else (step,):
-        known = getattr(part, "categories_", None) or [[fill] for fill in getattr(part, "statistics_", ())]
-        if known:
-            pairs = zip(step.feature_names_in_, known, strict=True)
-            found += [name for name, met in pairs if any(isinstance(one, str) for one in met)]
-    return found
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -145,13 +139,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def switched_graph(plan: SwitchPlan, dtype: DType) -> Any:
-    """A repaired model as an ONNX model."""
-    return _into_graph(plan, plan.model, dtype) if isinstance(plan.model, Graph) else _from_chains(plan, dtype)
-
-
-def _from_chains(plan: SwitchPlan, dtype: DType) -> Any:
-    """Input ``X``, outputs ``label`` and ``scores`` as those of ``predict`` and ``decision_function``."""
-    assert isinstance(plan.model, Plan)
+    """Return a repaired model as an ONNX model with input ``X`` and outputs ``label`` and ``scores``."""
+    if isinstance(plan.model, Graph):
+        return _into_graph(plan, plan.model, dtype)
+    # Of a chain of layers, outputs are those of ``predict`` and ``decision_function``.
     builder, n_classes = Builder(dtype), len(plan.classes)
     patched, _ = builder.build(plan.patches, "X")
     codes, scores = builder.build(plan.model, "X")
@@ -183,23 +174,31 @@ def _into_graph(plan: SwitchPlan, graph: Graph, dtype: DType) -> Any:
 
     Labels and scores keep their names; a graph without labels gets an output ``label``.
     """
-    from onnx import helper
+    from onnx import TensorProto, helper
 
     proto = _recent(graph.proto)
+    kinds = {part.name: part.type.tensor_type.elem_type for part in proto.graph.output}
     builder = Builder(dtype, PREFIX)
     flat = builder.add("Flatten", graph.input.name, axis=1)
     patched, _ = builder.build(plan.patches, builder.cast(flat, dtype))
     if graph.label is not None:
-        table = _labels_like(builder, proto, graph.label, plan.classes)
+        kind = kinds[graph.label]
+        table = (
+            builder.labels(plan.classes)
+            if kind == TensorProto.STRING
+            else builder.constant(plan.classes, helper.tensor_dtype_to_np_dtype(kind))
+        )
         own = builder.add("Gather", table, builder.add("Max", patched, builder.constant(0, np.int64)))
         fires = builder.add("GreaterOrEqual", patched, builder.constant(0, np.int64))
         _replace(proto, builder, graph.label, builder.add("Where", fires, own, graph.label))
     if graph.scores is not None and graph.n_outputs == len(plan.classes):
-        kind = np.float32 if _output(proto, graph.scores).type.tensor_type.elem_type == 1 else np.float64
-        raised = _raised(builder, patched, graph.scores, len(plan.classes), kind)
+        dtype = "float32" if kinds[graph.scores] == TensorProto.FLOAT else "float64"
+        raised = _raised(builder, patched, graph.scores, len(plan.classes), dtype)
         _replace(proto, builder, graph.scores, raised)
         if graph.label is None:
-            codes, name = builder.add("ArgMax", graph.scores, axis=1, keepdims=0), _free(proto, "label")
+            taken = {part.name for part in (*proto.graph.input, *proto.graph.output)}
+            codes, name = builder.add("ArgMax", graph.scores, axis=1, keepdims=0), "label"
+            name = PREFIX + name if name in taken else name
             builder.rename(builder.add("Gather", builder.labels(plan.classes), codes, axis=0), name)
             proto.graph.output.append(helper.make_tensor_value_info(name, builder.label_type(plan.classes), ["N"]))
     proto.graph.node.extend(builder.nodes)
@@ -226,26 +225,6 @@ def _recent(given: Any) -> Any:
             ) from error
     proto.ir_version = min(max(proto.ir_version, IR), NEWEST_IR)
     return proto
-
-
-def _labels_like(builder: Builder, proto: Any, label: str, classes: NDArray[Any]) -> str:
-    """The labels by class index, in the type of an output."""
-    from onnx import TensorProto, helper
-
-    kind = _output(proto, label).type.tensor_type.elem_type
-    if kind == TensorProto.STRING:
-        return builder.labels(classes)
-    return builder.constant(classes, helper.tensor_dtype_to_np_dtype(kind))
-
-
-def _output(proto: Any, name: str) -> Any:
-    return next(part for part in proto.graph.output if part.name == name)
-
-
-def _free(proto: Any, name: str) -> str:
-    """The name, or one that nobody has."""
-    taken = {part.name for part in (*proto.graph.input, *proto.graph.output)}
-    return name if name not in taken else PREFIX + name
 
 
 def _replace(proto: Any, builder: Builder, name: str, new: str) -> None:

@@ -1,6 +1,6 @@
-"""Networks as ONNX graphs.
+"""ONNX graphs of networks.
 
-Bits are counted by MatMulInteger on masks that lie packed in the file, eight to a byte. Sparse layers add up what
+Bits are counted by MatMulInteger on masks that are packed in the file, eight to a byte. Sparse layers add up what
 Gather takes from the points: no zeros in the file. Slack, scores and classes are computed in float64 whatever the
 format of the export, so that only the first layer can round.
 """
@@ -8,6 +8,7 @@ format of the export, so that only the first layer can round.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,10 +25,11 @@ from ..network.bits import BitMatrix
 from ..network.detector_network import LOWEST, SMALLEST
 from ..repairs import RepairedClassifier
 from . import plan as steps
-from .gathers import Gathers
 from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, numbers_or_text, plan_of, plan_repaired
 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
+GATHER_COST = 24  # measured in onnxruntime (docs/export.md): a gathered number takes as long as so many products
+LONGEST = 32  # weights of a unit that is gathered: a graph has a node for each
 EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
 
 
@@ -83,20 +85,14 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
 
         proto = switched_graph(plan_repaired(model, dtype, in_onnx=True), dtype)
     else:
-        proto = graph_of(plan_of(model, dtype), dtype)
+        plan, builder = plan_of(model, dtype), Builder(dtype)
+        head, signals = plan.head, builder.build(plan, "X")
+        n_outputs = len(head.classes) if isinstance(head, Decoder) and head.kind in ("one_hot", "argmax") else 1
+        shape = scores_shape(head.n_classes) if isinstance(head, Clearest) else ["N", n_outputs]
+        proto = builder.model(signals, plan.classes, shape, plan.n_features, "float64" if plan.is_scaled else dtype)
+        set_properties(proto, plan.about)
     if path is not None:
         write(proto, Path(path))
-    return proto
-
-
-def graph_of(plan: Plan, dtype: DType) -> Any:
-    """A plan as an ONNX model."""
-    builder, head = Builder(dtype), plan.head
-    signals = builder.build(plan, "X")
-    n_outputs = len(head.classes) if isinstance(head, Decoder) and head.kind in ("one_hot", "argmax") else 1
-    shape = scores_shape(head.n_classes) if isinstance(head, Clearest) else ["N", n_outputs]
-    proto = builder.model(signals, plan.classes, shape, plan.n_features, "float64" if plan.is_scaled else dtype)
-    set_properties(proto, plan.about)
     return proto
 
 
@@ -128,6 +124,44 @@ def write(proto: Any, path: Path) -> None:
             os.replace(Path(aside) / name, path.with_name(name))
 
 
+@dataclass(frozen=True, eq=False)
+class Gathers:
+    """Units of a sparse layer: those to gather, in groups, and the others."""
+
+    # ONNX has no sparse products. Features come first: a gathered feature is then a line of memory, one number for each
+    # point. Every product of a feature and a weight that some unit adds up is computed once: weights are mostly +-1.
+    features: NDArray[np.int64]  # of the products, each once
+    factors: NDArray[Any]
+    # Units with the same number of weights, and their products: the k-th row holds the k-th product of each.
+    groups: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    wide: NDArray[np.int64]  # units of many weights, rows of a matrix
+    columns: NDArray[np.int64]  # features that these look at
+
+    @classmethod
+    def of(cls, weights: Any) -> Gathers:
+        """Sort the units of a CSR array without duplicate entries."""
+        starts, lengths = weights.indptr[:-1].astype(np.int64), np.diff(weights.indptr)
+        gathered = (lengths > 0) & (lengths <= LONGEST) & (GATHER_COST * lengths < weights.shape[1])
+        entries = np.flatnonzero(np.repeat(gathered, lengths))
+        products = np.stack([weights.indices[entries].astype(np.float64), weights.data[entries]])
+        (features, factors), own = np.unique(products, axis=1, return_inverse=True)
+        term = np.zeros(weights.nnz, dtype=np.int64)
+        term[entries] = own.ravel()
+        groups = []
+        for length in np.unique(lengths[gathered]).tolist():
+            units = np.flatnonzero(gathered & (lengths == length))
+            groups.append((units, term[starts[units] + np.arange(length)[:, None]]))
+        wide = np.flatnonzero(~gathered)
+        # One column at least: runtimes differ about products over nothing.
+        columns = np.unique(weights[wide].indices if weights[wide].nnz else [0]).astype(np.int64)
+        return cls(features.astype(np.int64), factors.astype(weights.dtype), groups, wide, columns)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Return the position of each unit among those of the groups and the wide ones, one after the other."""
+        return np.argsort(np.concatenate([*(units for units, _ in self.groups), self.wide]))
+
+
 class Builder:
     """Nodes and constants of a graph while it grows; each step gives the name of the signal after it."""
 
@@ -154,7 +188,8 @@ class Builder:
         """One more node; the name of its output, or of its outputs."""
         from onnx import helper
 
-        names = [self._name(operation.lower()) for _ in range(outputs)]
+        names = [f"{self.prefix}{operation.lower()}_{self._n + k}" for k in range(1, outputs + 1)]
+        self._n += outputs
         self.nodes.append(helper.make_node(operation, list(inputs), names, name=f"{names[0]}_node", **attributes))
         return names[0] if outputs == 1 else names
 
@@ -162,7 +197,8 @@ class Builder:
         """One more constant."""
         from onnx import numpy_helper
 
-        name = self._name("constant")
+        self._n += 1
+        name = f"{self.prefix}constant_{self._n}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values, dtype=dtype), name))
         return name
 
@@ -187,10 +223,6 @@ class Builder:
         proto = helper.make_model(graph, producer_name="exactfit", opset_imports=[helper.make_opsetid("", OPSET)])
         proto.ir_version = IR
         return proto
-
-    def _name(self, stem: str) -> str:
-        self._n += 1
-        return f"{self.prefix}{stem}_{self._n}"
 
     @staticmethod
     def type_of(dtype: Any) -> int:
@@ -313,12 +345,9 @@ class Builder:
         if not step.half:
             is_zero = self.add("Equal", slack, self.constant(0.0, np.float64))
             slack = self.add("Where", is_zero, self.constant(-SMALLEST, np.float64), slack)
-        return self._largest(step.sizes(), slack)
-
-    def _largest(self, sizes: list[int], slack: str) -> str:
-        """The greatest slack of each output's detectors, side by side; the lowest number without any."""
+        # The greatest slack of each output's detectors, side by side; the lowest number for one without any.
+        sizes, parts = step.sizes(), [slack]
         groups = [size for size in sizes if size]
-        parts = [slack]
         if len(groups) > 1:
             parts = self.add("Split", slack, self.constant(groups, np.int64), axis=1, outputs=len(groups))
         best = iter([self.add("ReduceMax", part, self.constant([1], np.int64), keepdims=1) for part in parts])
@@ -366,7 +395,13 @@ class Builder:
     def _claims(self, head: Clearest, slack: str) -> tuple[str, str]:
         """Class indices, and scores in the format of the export."""
         if head.n_classes == 2:
-            scores = self._two_classes(head, slack)
+            axis = self.constant([1], np.int64)
+            if not head.one_sided:
+                second, first = self._columns(slack, 1, 2), self._columns(slack, 0, 1)
+                slack = self.add("Sub", second, first)
+            scores = self.add("Squeeze", slack, axis)
+            if head.one_sided and head.outputs[0] != 1:
+                scores = self.add("Neg", scores)
             positive = self.add("Greater", scores, self.constant(0.0, np.float64))
             return self.cast(positive, np.int64), self._narrow(scores)
         places = {code: place for place, code in enumerate(head.outputs)}
@@ -377,14 +412,6 @@ class Builder:
         everyone = head.outputs == tuple(range(head.n_classes))
         scores = slack if everyone else str(self.add("Concat", *columns, axis=1))
         return str(self.add("ArgMax", scores, axis=1, keepdims=0)), self._narrow(scores)
-
-    def _two_classes(self, head: Clearest, slack: str) -> str:
-        axis = self.constant([1], np.int64)
-        if head.one_sided:
-            score = self.add("Squeeze", slack, axis)
-            return str(score if head.outputs[0] == 1 else self.add("Neg", score))
-        second, first = self._columns(slack, 1, 2), self._columns(slack, 0, 1)
-        return str(self.add("Squeeze", self.add("Sub", second, first), axis))
 
     def _narrow(self, scores: str) -> str:
         """Scores in the format of the export; what float32 cannot hold becomes its lowest or largest number."""

@@ -166,7 +166,13 @@ def plan_of(model: Any, dtype: DType) -> Plan:
     if isinstance(model, InterpolatingClassifier):
         return _plan_of_classifier(model, dtype)
     if hasattr(model, "encoding_") and hasattr(model, "classifier_"):
-        return _plan_table(model, dtype)
+        # Columns as numbers, categories as zeros and ones, in the order that the metadata say; scaling is inside.
+        plan = _plan_of_classifier(model.classifier_, dtype)
+        about = plan.about | {
+            "exactfit.feature_names": json.dumps(list(model.features_)),
+            "exactfit.columns": json.dumps(model.encoding_.to_dict()),
+        }
+        return replace(plan, steps=(Scale(model.mean_, model.scale_), *plan.steps), about=about)
     if hasattr(model, "fit") and hasattr(model, "classifier"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before exporting it")
     raise ParameterError(
@@ -216,31 +222,12 @@ def _about_classifier(model: Any, dtype: DType) -> dict[str, str]:
     return about
 
 
-def _plan_table(model: Any, dtype: DType) -> Plan:
-    """Columns as numbers, categories as zeros and ones, in the order that the metadata say; scaling is inside."""
-    plan = _plan_of_classifier(model.classifier_, dtype)
-    about = plan.about | {
-        "exactfit.feature_names": json.dumps(list(model.features_)),
-        "exactfit.columns": json.dumps(model.encoding_.to_dict()),
-    }
-    return replace(plan, steps=(Scale(model.mean_, model.scale_), *plan.steps), about=about)
-
-
 def _about_network(network: Network | SwitchedNetwork, dtype: DType) -> dict[str, str]:
     return {"exactfit.version": __version__, "exactfit.network_sha256": network.digest, "exactfit.dtype": dtype}
 
 
 def proved(certificate: Certificate, dtype: DType) -> str:
-    """What a certificate says about evaluations in the format of an export.
-
-    Examples
-    --------
-    >>> from exactfit import InterpolatingClassifier
-    >>> from exactfit.export.plan import proved
-    >>> model = InterpolatingClassifier(exact_in="float32", random_state=0).fit([[0.0], [1.0]], ["a", "b"])
-    >>> proved(model.certificate_, "float32")
-    'all 2 training points are right in every float32 evaluation (proof: construction)'
-    """
+    """Return what a certificate says about evaluations in the format of an export."""
     safe = certificate.float64_safe if dtype == "float64" else certificate.float32_safe
     points = f"{certificate.n_samples} training points"
     if safe:
@@ -318,10 +305,14 @@ def _activated(step: Step, activation: Activation | None) -> list[Step]:
     """Return a layer's step with its activation, which is part of it where sparse weights are followed by bits."""
     if activation is None:
         return [step]
-    then = _activation(activation)
-    if isinstance(step, SparseAffine) and then is Plain.FIRE:
+    if activation.is_own:
+        raise ParameterError(
+            f"activation {activation.name!r} is your own, and no runtime knows it: "
+            'build the network with activation="threshold" or "relu" to export it'
+        )
+    if isinstance(step, SparseAffine) and activation.is_threshold:
         return [replace(step, fires=True)]
-    return [step, then]
+    return [step, Plain.FIRE if activation.is_threshold else Plain.RAMP]
 
 
 def _sum_of(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None:
@@ -338,15 +329,6 @@ def _refuse_beyond(index: int, values: list[Any]) -> None:
             f"layer {index} needs integers beyond 2^53, which no runtime's numbers hold exactly: "
             "such a network answers in exactfit only (save and load it), or choose another construction to export"
         )
-
-
-def _activation(activation: Activation) -> Plain:
-    if activation.is_own:
-        raise ParameterError(
-            f"activation {activation.name!r} is your own, and no runtime knows it: "
-            'build the network with activation="threshold" or "relu" to export it'
-        )
-    return Plain.FIRE if activation.is_threshold else Plain.RAMP
 
 
 def check_dtype(dtype: Any) -> DType:

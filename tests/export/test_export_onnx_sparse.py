@@ -13,7 +13,7 @@ from helpers.runtimes import DTYPES, onnx, ort, run_onnx, session
 from sklearn.datasets import load_digits
 
 from exactfit import InterpolatingClassifier, to_onnx, to_torch
-from exactfit.export.gathers import GATHER_COST, LONGEST, Gathers
+from exactfit.export.onnx import GATHER_COST, LONGEST, Gathers
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
