@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from exactfit import InterpolatingClassifier
-from exactfit.construct.hyperplanes import Source, gaussian
+from exactfit.construct.hyperplanes import GaussianSampler
 from exactfit.construct.unique_patterns import PatternGroups
 from exactfit.distributed import DaskInterpolatingClassifier, tasks
 
@@ -140,7 +140,7 @@ def processor_seconds(work: Any) -> float:
 def chunk_costs(count: int, width: int, d: int) -> dict[str, float]:
     """Seconds of a processor for every unit of each task: a number of the data, a bit, a row."""
     X, y = random_points(count, d)
-    planes = Source(np.random.SeedSequence(0), gaussian(X, max_bias="radius", center=True)).first(width)
+    planes = GaussianSampler(X, np.random.SeedSequence(0), max_bias="radius", center=True).first(width)
     codes, ranks = y.astype(np.uint8), np.arange(count, dtype=np.uint32)
     own = tasks.Own(0, codes, ranks)
     quarters = np.array_split(np.arange(count), 4)

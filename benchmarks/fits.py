@@ -26,8 +26,7 @@ from exactfit import InterpolatingClassifier
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.processes import Reporter, run_alone
 from exactfit.construct import Construction, Options, adaptive_width, cover, evidence, fixed_width
-from exactfit.construct.algorithms import Setup
-from exactfit.construct.hyperplanes import ORDER, stream
+from exactfit.construct.hyperplanes import ORDER, make_sampler, stream
 from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.data import choose_targets
 from exactfit.network.detector_network import DetectorNetwork
@@ -195,7 +194,7 @@ def run_dense(case: Fit, X: np.ndarray, y: np.ndarray, examined: int) -> dict[st
 
 def _layer(case: Fit, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The very hyperplanes that exactfit draws."""
-    planes = Setup.of(X, y, choose_targets(y, None), recipe(case)).source(seed_sequence(SEED)).first(case.width)
+    planes = make_sampler(X, y, choose_targets(y, None), recipe(case), seed_sequence(SEED)).first(case.width)
     return planes.weights, planes.biases
 
 
@@ -302,7 +301,7 @@ def median(work: Callable[[], object], repeats: int = SMALL_REPEATS) -> float:
 def dense_form(case: Fit, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
     """The dense form on the same hyperplanes and order; drawing them is left out of its time."""
     targets = choose_targets(y, None)
-    planes = Setup.of(X, y, targets, recipe(case)).source(seed_sequence(SEED)).first(case.width)
+    planes = make_sampler(X, y, targets, recipe(case), seed_sequence(SEED)).first(case.width)
     orders = candidate_orders(y, targets)
     return lambda: dense_fit(X, y, targets, planes.weights, planes.biases, orders, len(y))
 

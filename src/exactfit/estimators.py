@@ -174,7 +174,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return cls(**PAPER | options)
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect of this estimator."""
+        """Return what scikit-learn may expect of this estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -218,13 +218,13 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
 
     def _fitted_html(self) -> str:
-        """Size and certificate, once there are such."""
+        """Return size and certificate, once there are such."""
         if not hasattr(self, "network_"):
             return ""
         return self.network_._repr_html_() + self.certificate_._repr_html_()
 
     def _points(self, X: Matrix) -> Matrix:
-        """Points to be classified: checked, and rounded as those of ``fit`` were."""
+        """Return points to be classified: checked, and rounded as those of ``fit`` were."""
         points = validated(self, X, reset=False)
         return points if self.exact_in is None else rounded(points, self.exact_in)
 
@@ -254,7 +254,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each feature matters to the detectors, adding up to 1.
+        """The importance of each feature for the detectors, adding up to 1.
 
         The importance of feature j is the mean over training rows x of (slack(x) - slack(x with x_j of another
         row))^2, divided by the sum of all features', where slack is that of the detector which claims x most clearly
@@ -281,7 +281,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return shares / (shares.sum() or 1.0) if len(shares) else np.zeros(self.n_features_in_)
 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
-        """How clearly each class claims a point: the share of its limit that is left when a detector has counted.
+        """Return how clearly each class claims a point: the part of its limit that is left when a detector has counted.
 
         A detector fires when its count c is below its limit m; its relative slack is (m - 1/2 - c) / m, positive if
         it fires, close to 1 at its anchor, and the more negative the farther the point is from what it claims. A
@@ -302,7 +302,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return self._scores(DetectorNetwork.of(self.network_).class_slack(self._points(X), n_jobs=self.n_jobs))
 
     def _scores(self, slack: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The decision function, from the slack of every output."""
+        """Return the decision function, from the slack of every output."""
         classes = self.network_.decoder.classes
         if slack.shape[1] == 1:
             return np.asarray(slack[:, 0] if classes[0] == 1 else -slack[:, 0])
@@ -313,7 +313,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return by_class
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The label that claims each point most clearly.
+        """Return the label that claims each point most clearly.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return np.asarray(self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)])
 
     def explain(self, X: Matrix, *, radii: bool = False) -> Explanations:
-        """What stands behind the answer for each point.
+        """Explain the answer for each point.
 
         Parameters
         ----------
@@ -375,18 +375,18 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         )  # fmt: skip
 
     def _conditions(self, points: Matrix) -> Conditions:
-        """Conditions in the units of the points, with the names of features."""
+        """Return conditions in the units of the points, with the names of features."""
         wording = Wording(getattr(self, "feature_names_in_", None), self.image_shape)
         trace = self.trace_
         return Conditions(DetectorNetwork.of(self.network_), points, wording, trace.spreads, trace.on_counts)
 
     def _supports(self) -> SupportRows | None:
-        """What weighted detectors rest on; None for masks."""
+        """Return the rows that weighted detectors rest on; None for masks."""
         trace = self.trace_
         return SupportRows(trace.support, trace.dual_coef, trace.support_starts) if len(trace.support_starts) else None
 
     def claims(self, X: Matrix) -> NDArray[np.bool_]:
-        """Which classes claim each point: those of which a detector fires.
+        """Return which classes claim each point: those of which a detector fires.
 
         A training point is claimed by its class alone; other points by one class, by none or by several.
 
@@ -416,7 +416,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         return claimed
 
     def abstains(self, X: Matrix) -> NDArray[np.bool_]:
-        """Which points no class or several classes claim: answer only the others to be right more often.
+        """Return which points no class or several classes claim: answer only the others to be right more often.
 
         Parameters
         ----------

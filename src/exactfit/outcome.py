@@ -1,4 +1,4 @@
-"""How a construction can end."""
+"""Outcomes of a construction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome(Enum):
 
     @property
     def message(self) -> str:
-        """What happened, and what to do about it."""
+        """The outcome in words, with a remedy."""
         return _MESSAGES[self]
 
 

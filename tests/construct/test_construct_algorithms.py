@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 from exactfit import Outcome
-from exactfit.construct import Options, adaptive_width, algorithms, cover, fixed_width
+from exactfit.construct import Options, adaptive_width, cover, first_layer, fixed_width
 from exactfit.construct.memory import Memory
 from exactfit.exceptions import ConstructionError, ContradictoryLabelsError, NoGapError, WidthLimitError
 from exactfit.network import sides as _sides
@@ -99,7 +99,7 @@ def test_threads_tiles_and_layout_give_the_same_network(monkeypatch, activation,
     assert digest(X, 2) == expected
     monkeypatch.setattr(_sides._LowDimension, "row_tile", 100)
     monkeypatch.setattr(_sides._HighDimension, "row_tile", 100)
-    monkeypatch.setattr(algorithms, "BATCH_BLOCKS", 1)
+    monkeypatch.setattr(first_layer, "BATCH_BLOCKS", 1)
     assert digest(sp.csr_array(X), 2) == expected
     assert digest(X.astype(np.float32), 1) == expected
 

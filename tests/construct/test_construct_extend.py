@@ -30,7 +30,7 @@ from exactfit import (
     extend,
     fixed_width,
 )
-from exactfit.construct import stream as streams
+from exactfit.construct import extend as streams
 from exactfit.data import data_digest
 from exactfit.network import Masks, WeightedMasks
 from exactfit.network.sides import sides

@@ -7,19 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactfit.construct import halfspaces
-from exactfit.construct.halfspaces import (
+from exactfit.construct import weighted
+from exactfit.construct.weighted import (
     LARGEST_SUM,
     LARGEST_WEIGHT,
     BinaryPatterns,
     Effort,
     HalfspaceSolver,
-    fit,
-    judge,
     lowest,
-    masks,
-    nearest,
-    weigh_all,
 )  # fmt: skip
 from exactfit.network.bits import BitMatrix
 
@@ -44,9 +39,9 @@ def test_scores_are_the_worst_that_open_bits_allow(opened):
     low = on @ np.maximum(v, 0) + maybe @ np.minimum(v, 0)
     high = maybe @ np.maximum(v, 0) + on @ np.minimum(v, 0)
     expected = np.concatenate([low[:6], high[6:13], low[13:]])
-    assert weigh_all(cube, weights).tolist() == expected.tolist()
+    assert cube.weigh(weights).tolist() == expected.tolist()
     rest = np.r_[0:6, 13:20]
-    found = judge(cube, weights, np.array([1, 2, 0, 1, 1, 5, 1]))
+    found = cube.judge(weights, np.array([1, 2, 0, 1, 1, 5, 1]))
     assert found.limit == low[rest].min()
     assert found.witness == rest[low[rest].argmin()]
     claimed = (high[6:13] < found.limit) & (np.arange(7) != 2)
@@ -60,7 +55,7 @@ def test_the_rest_may_lie_on_either_side_of_the_target(start, stop):
     weights = np.ones(70, dtype=np.int8)
     rest = np.delete(np.arange(12), np.arange(start, stop))
     counts = on.sum(axis=1)
-    found = judge(cube, weights, np.ones(stop - start, dtype=np.int64))
+    found = cube.judge(weights, np.ones(stop - start, dtype=np.int64))
     assert (found.limit, found.witness) == (counts[rest].min(), rest[counts[rest].argmin()])
 
 
@@ -76,15 +71,15 @@ def test_nearest_by_differing_bits_the_first_on_a_tie():
     on = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]], dtype=bool)
     cube = cube_of(on, 0, 5)
     columns = np.arange(5)
-    assert nearest(cube, 0, columns, 3).tolist() == [0, 1, 2]
-    assert nearest(cube, 3, columns, 1).tolist() == [3]
-    assert nearest(cube, 0, columns, 5).tolist() == columns.tolist()
+    assert cube.nearest(0, columns, 3).tolist() == [0, 1, 2]
+    assert cube.nearest(3, columns, 1).tolist() == [3]
+    assert cube.nearest(0, columns, 5).tolist() == columns.tolist()
 
 
 @pytest.mark.parametrize("opened", [0.0, 0.2])
 def test_masks_are_the_papers_and_the_signed_one(opened):
     on, maybe, cube = random_cube(3, opened=opened)
-    plain, signed = masks(cube, 8)
+    plain, signed = cube.masks(8)
     assert plain.tolist() == (1 - maybe[8]).tolist()
     assert signed.tolist() == (1 - maybe[8].astype(int) - on[8].astype(int)).tolist()
 
@@ -95,7 +90,7 @@ def test_the_signed_mask_claims_its_seed_whenever_no_pattern_of_the_rest_is_the_
         on = BitMatrix(cube.on, 6).to_bool()
         for k in range(5, 12):
             alone = not (np.delete(on, np.arange(5, 12), axis=0) == on[k]).all(axis=1).any()
-            found = judge(cube, masks(cube, k)[1], np.ones(7, dtype=np.int64))
+            found = cube.judge(cube.masks(k)[1], np.ones(7, dtype=np.int64))
             assert bool(found.claimed[k - 5]) == alone
 
 
@@ -110,12 +105,12 @@ def test_rounded_weights_keep_their_bounds_and_are_the_nearest(n):
     assert (top, largest) == (LARGEST_WEIGHT, np.abs(exact).max())
     assert np.abs(weights.astype(int)).max() <= LARGEST_WEIGHT
     assert (np.abs(weights * (largest / max(top, 1)) - exact) <= largest / (2 * top) + 1e-6 * largest).all()
-    counted = judge(cube, weights, np.ones(7, dtype=np.int64))
+    counted = cube.judge(weights, np.ones(7, dtype=np.int64))
     assert np.abs(weights.astype(int)).sum() + abs(counted.limit) <= LARGEST_SUM
 
 
 def test_wide_layers_get_smaller_weights(monkeypatch):
-    monkeypatch.setattr(halfspaces, "LARGEST_SUM", 2000)
+    monkeypatch.setattr(weighted, "LARGEST_SUM", 2000)
     _, _, cube = random_cube(5, n=100)
     solver = HalfspaceSolver(cube, np.arange(6, 13), 2, Effort())
     solver.join_rest(np.r_[0:6, 13:20])
@@ -123,7 +118,7 @@ def test_wide_layers_get_smaller_weights(monkeypatch):
     weights, top, _ = solver.weights()
     assert top == 10
     assert np.abs(weights.astype(int)).max() == 10
-    limit = judge(cube, weights, np.ones(7, dtype=np.int64)).limit
+    limit = cube.judge(weights, np.ones(7, dtype=np.int64)).limit
     assert np.abs(weights.astype(int)).sum() + abs(limit) <= 2000
 
 
@@ -132,7 +127,7 @@ def test_shares_that_the_machine_may_reach_stay_within_int64():
     for n, m in [(1, 2), (2000, 60_000), (66_000, 10**6)]:
         on = np.zeros((1, 1), dtype=np.uint64)
         solver = HalfspaceSolver(BinaryPatterns(on, on, n, 0, 1), np.array([0]), 2, Effort())
-        assert solver.room == 2**60 // (2 * n * 1)
+        assert solver.bound == 2**60 // (2 * n * 1)
         room = 2**60 // (2 * n * m)
         assert 4 * n * m * room < 2**63
 
@@ -143,7 +138,7 @@ def test_a_fit_separates_what_one_hyperplane_of_the_cube_separates():
     order = np.argsort(on @ rng.integers(-5, 6, 40), kind="stable")
     cube = cube_of(on[order], 0, 25)
     remaining = np.ones(25, dtype=np.int64)
-    found, support = fit(HalfspaceSolver(cube, np.arange(25), halfspaces.C_HARD, Effort()), remaining, 25)
+    found, support = HalfspaceSolver(cube, np.arange(25), weighted.C_HARD, Effort()).fit(remaining, 25)
     assert found.coverage == 25
     assert (support.dual_coef[support.columns < 25] > 0).all()
     assert (support.dual_coef[support.columns >= 25] < 0).all()

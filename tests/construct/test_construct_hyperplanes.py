@@ -15,8 +15,15 @@ from scipy import stats
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Options
-from exactfit.construct.algorithms import Setup
-from exactfit.construct.hyperplanes import Hyperplanes, Source, bisector, gaussian, largest_distance, stream
+from exactfit.construct.hyperplanes import (
+    BisectorSampler,
+    GaussianSampler,
+    Hyperplanes,
+    RandomPairs,
+    largest_distance,
+    make_sampler,
+    stream,
+)
 from exactfit.data import mean
 from exactfit.exceptions import DataError
 
@@ -30,11 +37,11 @@ LAWS = {law: Options(hyperplanes=law) for law in ("gaussian", "bisector")}
 
 
 def drawn(X, y, targets, options, seed, count):
-    return Setup.of(X, y, tuple(targets), options).source(seed_sequence(seed)).first(count)
+    return make_sampler(X, y, tuple(targets), options, seed_sequence(seed)).first(count)
 
 
 def gaussian_source(X, seed=0, max_bias="radius", center=True):
-    return Source(seed_sequence(seed), gaussian(X, max_bias=max_bias, center=center))
+    return GaussianSampler(X, seed_sequence(seed), max_bias=max_bias, center=center)
 
 
 # ---- Seeds -----------------------------------------------------------------------------------------------
@@ -98,7 +105,7 @@ def test_sparse_and_float32_data_give_the_same_hyperplanes(options):
 def test_the_first_are_the_same_whatever_comes_after(options):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((20, 6)), np.arange(20) % 2
-    source = Setup.of(X, y, (0,), options).source(seed_sequence(3))
+    source = make_sampler(X, y, (0,), options, seed_sequence(3))
     many = source.first(300)
     for count in (1, 63, 64, 65, 128, 299):
         few = source.first(count)
@@ -150,7 +157,7 @@ def test_no_bias_means_through_the_origin_or_the_mean():
 
 def test_bisectors_lie_halfway_with_the_target_on_the_off_side():
     X = np.array([[0.0, 0.0], [3.0, 1.0]])
-    planes = Source(seed_sequence(0), bisector(X, np.array([0, 1]), (0,))).first(64)
+    planes = BisectorSampler(X, RandomPairs.of(np.array([0, 1]), (0,)), seed_sequence(0)).first(64)
     values = planes.weights @ X.T + planes.biases[:, None]
     np.testing.assert_allclose(values[:, 0], -values[:, 1], rtol=1e-6)
     assert (values[:, 0] < 0).all()
@@ -161,7 +168,7 @@ def test_bisectors_lie_halfway_with_the_target_on_the_off_side():
 def test_bisectors_take_every_ordered_pair_alike(targets):
     X = np.array([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0]])
     y = np.array([0, 2, 1, 0, 0, 2])
-    planes = Source(seed_sequence(1), bisector(X, y, targets)).first(6400)
+    planes = BisectorSampler(X, RandomPairs.of(y, targets), seed_sequence(1)).first(6400)
     middles = -planes.biases / planes.weights[:, 0].astype(np.float64)
     found = {}
     for middle, sign in zip(np.round(2 * middles).astype(int), np.sign(planes.weights[:, 0]), strict=True):
@@ -175,7 +182,7 @@ def test_bisectors_take_every_ordered_pair_alike(targets):
 def test_bisectors_of_points_of_any_size():
     for size in (5e-324, 1e-300, 1.0, 1e300):
         X = size * np.array([[1.0, 2.0], [3.0, 1.0]])
-        planes = Source(seed_sequence(0), bisector(X, np.array([0, 1]), (0, 1))).first(64)
+        planes = BisectorSampler(X, RandomPairs.of(np.array([0, 1]), (0, 1)), seed_sequence(0)).first(64)
         assert np.isfinite(planes.weights).all()
         assert np.isfinite(planes.biases).all()
         assert (np.abs(planes.weights).max(axis=1) >= 0.5).all()

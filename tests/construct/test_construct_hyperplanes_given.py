@@ -69,8 +69,8 @@ def test_hyperplanes_that_float32_does_not_hold_stay_as_they_are():
         ({"hyperplanes": PLANES, "order": [0, 1, 2]}, "every row number from 0 to 3"),
         ({"hyperplanes": PLANES, "order": [0, 1, 2, 2]}, "every row number"),
         ({"hyperplanes": PLANES, "order": [0.0, 1.0, 2.0, 3.0]}, "row numbers"),
-        ({"hyperplanes": PLANES, "recipe": Options(noise=0.25)}, "noise=0"),
-        ({"hyperplanes": (np.eye(2), [0.1, 0.1]), "recipe": Options(exact_in="float32")}, "float32 holds"),
+        ({"hyperplanes": PLANES, "options": Options(noise=0.25)}, "noise=0"),
+        ({"hyperplanes": (np.eye(2), [0.1, 0.1]), "options": Options(exact_in="float32")}, "float32 holds"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_remedy(options, message):

@@ -20,7 +20,8 @@ from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, 
 from exactfit._kernels.rounding import FLOAT32, FLOAT64
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.construct.patterns import Patterns, SurePairs, patterns_of, rounded
+from exactfit.construct.patterns import Patterns, patterns_of, rounded
+from exactfit.construct.separation import SurePairs
 from exactfit.data import conflicts
 from exactfit.exceptions import (
     ConflictWarning,

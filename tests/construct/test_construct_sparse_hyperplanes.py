@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Options, adaptive_width, fixed_width
-from exactfit.construct.algorithms import Setup
-from exactfit.construct.hyperplanes import HYPERPLANES, RandomPairs, stream
+from exactfit.construct.hyperplanes import HYPERPLANES, RandomPairs, make_sampler, stream
 from exactfit.construct.sparse_hyperplanes import spread_exponents
 from exactfit.exceptions import ParameterError
 from exactfit.network import Sparse
@@ -28,7 +27,7 @@ NORMAL = tuple(kind for kind in ("grid", "halves", "interval", "any", "offset", 
 
 
 def drawn(X, y, options, seed, count):
-    return Setup.of(X, y, tuple(range(y.max() + 1)), options).source(seed_sequence(seed)).first(count)
+    return make_sampler(X, y, tuple(range(y.max() + 1)), options, seed_sequence(seed)).first(count)
 
 
 def pairs_of_block(y, seed, block=0):

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Options, adaptive_width, fixed_width, values
-from exactfit.construct.algorithms import Setup
-from exactfit.construct.hyperplanes import Hyperplanes
+from exactfit.construct.hyperplanes import Hyperplanes, make_sampler
 from exactfit.construct.patterns import Lines
 from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.construct.values import Values, roundest
@@ -33,7 +32,7 @@ def evidence_for(X, y, planes, activation=RELU, n_jobs=1):
 
 
 def drawn(X, y, width, seed=0, **options):
-    return Setup.of(X, y, tuple(range(y.max() + 1)), Options(**options)).source(seed_sequence(seed)).first(width)
+    return make_sampler(X, y, tuple(range(y.max() + 1)), Options(**options), seed_sequence(seed)).first(width)
 
 
 def weights_of(planes):
@@ -93,7 +92,7 @@ def test_tiles_threads_and_memory_do_not_matter(monkeypatch, n_jobs):
         assert other.step == 17
         assert [part.tolist() for part in other.limits(anchors, order.rest(0))] == [part.tolist() for part in limits]
         np.testing.assert_array_equal(other.masked_counts(anchors, columns), masked_counts)
-        np.testing.assert_array_equal(other.crowding(5, order.rest(0)), plain.crowding(5, order.rest(0)))
+        np.testing.assert_array_equal(other.confusable(5, order.rest(0)), plain.confusable(5, order.rest(0)))
 
 
 # ---- The proof -------------------------------------------------------------------------------------------
@@ -143,14 +142,14 @@ def test_limits_are_right_for_exact_values_too(problem):
     np.testing.assert_array_equal(claims > 0, y[:, None] == np.arange(2))
 
 
-def test_crowding_finds_all_that_stand_too_close():
+def test_confusable_columns_are_all_that_are_too_close():
     rng = np.random.default_rng(3)
     X, y = rng.uniform(0.5, 1, (12, 2)), np.arange(12) % 2
     X[3] = np.nextafter(X[0], 2)
     planes = drawn(X, y, 50)
     order, evidence = evidence_for(X, y, planes)
     twin, start = twin_of(X, planes), order.target(0)[0]
-    crowd = order.rows[evidence.crowding(start, order.rest(0))].tolist()
+    crowd = order.rows[evidence.confusable(start, order.rest(0))].tolist()
     assert order.rows[start] == 0
     assert crowd == [3]
     assert [x for x in range(1, 12, 2) if twin.low(0, x) <= twin.high(0, 0)] == [3]

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 import exactfit
 from exactfit import InterpolatingClassifier, Options, adaptive_width, certify, fixed_width
 from exactfit._support.threads import SERIAL, Threads
-from exactfit.construct import halfspaces
-from exactfit.construct.halfspaces import BinaryPatterns, Effort, judge, masks
+from exactfit.construct import weighted
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.patterns import patterns_of, rounded
-from exactfit.construct.weighted import weighted_cover
+from exactfit.construct.weighted import BinaryPatterns, Effort, weighted_cover
 from exactfit.exceptions import ConflictWarning, InterpolationWarning, NoGapError, ParameterError
 from exactfit.geometry.theorem import make_alternating_line, make_parallel_lines
 from exactfit.network import WeightedMasks
@@ -37,7 +36,7 @@ LARGEST_SUM = 2**24
 @pytest.fixture
 def impatient(monkeypatch):
     """Hard fits visit few points: the twin is slow."""
-    monkeypatch.setattr(halfspaces, "PATIENCE", 2**8)
+    monkeypatch.setattr(weighted, "PATIENCE", 2**8)
 
 
 efforts = st.builds(
@@ -83,13 +82,14 @@ def test_a_cover_is_that_of_the_twin(cube, effort, seed, n_threads):
         fast = weighted_cover(whole, counts, order, effort)
     slow = NaiveCover(on.astype(int).tolist(), maybe.astype(int).tolist(), start, stop, counts.tolist(), effort)
     slow.run(order.tolist())
-    found = [(d.weights.tolist(), d.limit, d.anchor, d.witness, d.coverage, _pairs(d.support)) for d in fast.detectors]
+    weights, supports = [v.tolist() for v in fast.weights], list(map(_pairs, fast.supports))
+    found = list(zip(weights, fast.limits, fast.anchors, fast.witnesses, fast.coverage, supports, strict=True))
     assert found == [(d.weights, d.limit, d.anchor, d.witness, d.coverage, d.support) for d in slow.detectors]
     assert fast.uncovered.tolist() == sorted(slow.unclaimed)
     assert_cover(fast, on, maybe, start, stop)
     for seed_column in fast.uncovered.tolist():  # where weights fail, both masks do
-        for v in masks(whole, seed_column):
-            assert not judge(whole, v, np.ones(stop - start, dtype=np.int64)).claimed[seed_column - start]
+        for v in whole.masks(seed_column):
+            assert not whole.judge(v, np.ones(stop - start, dtype=np.int64)).claimed[seed_column - start]
 
 
 def _pairs(support):
@@ -99,19 +99,20 @@ def _pairs(support):
 def assert_cover(cover, on, maybe, start, stop):
     """Limits, witnesses, anchors, bounds and support, worked out with NumPy's own products."""
     rest, claimed = np.r_[0:start, stop : len(on)], np.zeros(len(on), dtype=bool)
-    for one in cover.detectors:
-        v = one.weights.astype(np.int64)
+    parts = cover.weights, cover.limits, cover.anchors, cover.witnesses, cover.supports
+    for weights, limit, anchor, witness, support in zip(*parts, strict=True):
+        v = weights.astype(np.int64)
         low = on @ np.maximum(v, 0) + maybe @ np.minimum(v, 0)
         high = maybe @ np.maximum(v, 0) + on @ np.minimum(v, 0)
-        assert (one.limit, one.witness) == (low[rest].min(), rest[low[rest].argmin()])
-        assert high[one.anchor] < one.limit
-        assert not claimed[one.anchor]
-        assert start <= one.anchor < stop
+        assert (limit, witness) == (low[rest].min(), rest[low[rest].argmin()])
+        assert high[anchor] < limit
+        assert not claimed[anchor]
+        assert start <= anchor < stop
         assert np.abs(v).max() <= 127
-        assert np.abs(v).sum() + abs(one.limit) <= LARGEST_SUM
-        inside = (one.support.columns >= start) & (one.support.columns < stop)
-        assert ((one.support.dual_coef > 0) == inside).all()
-        claimed[start:stop] |= high[start:stop] < one.limit
+        assert np.abs(v).sum() + abs(limit) <= LARGEST_SUM
+        inside = (support.columns >= start) & (support.columns < stop)
+        assert ((support.dual_coef > 0) == inside).all()
+        claimed[start:stop] |= high[start:stop] < limit
     assert cover.uncovered.tolist() == (start + np.flatnonzero(~claimed[start:stop])).tolist()
 
 
@@ -188,7 +189,7 @@ def assert_promises(made, X, codes):
     assert (np.abs(v) <= 127).all()
 
 
-@given(problem=problems(), options=some_options(detectors="weighted"), seed=seeds)
+@given(problem=problems(), recipe=some_options(detectors="weighted"), seed=seeds)
 def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     X, codes = problem
     made = adaptive_width(X, codes, recipe, seed)
@@ -199,7 +200,7 @@ def test_adaptive_width_keeps_its_guarantee(problem, recipe, seed):
     assert (plain.network.layers[0].weights.values == made.network.layers[0].weights.values).all()
 
 
-@given(problem=problems(), options=some_options(detectors="weighted"), width=st.integers(1, 12), s=seeds)
+@given(problem=problems(), recipe=some_options(detectors="weighted"), width=st.integers(1, 12), s=seeds)
 def test_whenever_masks_interpolate_weights_do(problem, recipe, width, s):
     X, codes = problem
     made = fixed_width(X, codes, width, recipe, s)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Options
-from exactfit.construct.hyperplanes import Source, gaussian
+from exactfit.construct.hyperplanes import GaussianSampler
 from exactfit.construct.unique_patterns import ClassOrder, candidates_of
 from exactfit.data import data_digest
 from exactfit.distributed.runner import Runner
@@ -55,7 +55,7 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     assert shards.digest(y) == data_digest(X, y)
     assert shards.closest_pair(y) == naive.closest_pair(y)
 
-    planes = Source(np.random.SeedSequence(width), gaussian(X, max_bias="radius", center=True)).first(width)
+    planes = GaussianSampler(X, np.random.SeedSequence(width), max_bias="radius", center=True).first(width)
     order = ClassOrder.of(y)
     candidates = candidates_of(order, tuple(range(int(y.max()) + 1)), np.random.SeedSequence(1))
     groups = shards.groups(planes, order, candidates)
@@ -80,7 +80,7 @@ def test_rows_that_will_not_do_are_named_by_their_number_among_all():
 
 def test_patterns_beyond_the_memory_are_refused():
     shards = Shards.of(da.from_array(np.arange(20.0)[:, None], chunks=(5, 1)), Runner(), memory=100)
-    planes = Source(np.random.SeedSequence(0), gaussian(np.ones((2, 1)), max_bias=1.0, center=False)).first(64)
+    planes = GaussianSampler(np.ones((2, 1)), np.random.SeedSequence(0), max_bias=1.0, center=False).first(64)
     with pytest.raises(TooLargeError, match="patterns of all 20 points here, 320 bytes, memory_limit allows 100"):
         shards.patterns(planes, Options(margin=0.1))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from exactfit.construct import halfspaces
-from exactfit.construct.halfspaces import C_HARD, C_REST, GOLDEN, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
+from exactfit.construct import weighted
+from exactfit.construct.weighted import C_HARD, C_REST, GOLDEN, LARGEST_SUM, LARGEST_WEIGHT, UNIT, Effort
 
 Bits = list[list[int]]
 Verdict = tuple[int, int, list[int], int]
@@ -136,7 +136,7 @@ class NaiveCover:
     def fit(self, state: dict[str, Any], C: int) -> Fit:
         """Rounds of descent, exact judgement, and taking in what of the rest lies within the margin."""
         columns, rows, dual_coef, pool = (state[name] for name in ("columns", "rows", "dual_coef", "pool"))
-        patience = halfspaces.PATIENCE if C >= C_HARD else 0
+        patience = weighted.PATIENCE if C >= C_HARD else 0
         soft, hard = min(C * UNIT, self.room), -min(C_REST * UNIT, self.room)
         best, stale, goal = None, 0, UNIT * self.n
         for _ in range(self.effort.rounds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
-from exactfit._support.threads import SERIAL
+from exactfit._support.threads import SERIAL, Executor
 from exactfit.construct import Options, evidence
 from exactfit.construct.construction import assemble
 from exactfit.construct.cover import cover_classes
 from exactfit.construct.evidence import Counts
+from exactfit.construct.first_layer import TrainingSet
 from exactfit.construct.hyperplanes import Hyperplanes
 from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.data import data_digest, mean
@@ -78,7 +80,7 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     patterns = sides(X, weights, biases, rows=order.rows)
     options = Options(detectors=scheme.detectors)
     covers = cover_classes(Counts(patterns, SERIAL), order, targets, options, draw.order(cell))
-    return assemble(planes, patterns, order, targets, covers, Options().s)
+    return assemble(TrainingSet(X, y, targets, Options(), Executor(SERIAL)), planes, patterns, covers)
 
 
 def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
@@ -91,7 +93,8 @@ def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None
     points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or PAPERS, run)
     layers = FirstLayers(points, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
-    return assemble(planes_of(layers, cell), patterns, points.order, points.targets, covers, Options().s)
+    data = SimpleNamespace(order=points.order, targets=points.targets, options=Options())
+    return assemble(data, planes_of(layers, cell), patterns, covers)
 
 
 CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]

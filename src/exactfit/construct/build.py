@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 from .._support.console import Progress, silent
 from .._support.parameters import check_integer, seed_sequence, shown
 from .._support.threads import Executor, Threads
-from ..data import Codes, Labelled, Matrix, Rows, overruled_rows, resolve_conflicts
+from ..data import ChunkedPoints, Codes, Labelled, Rows, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..options import Options
 from ..outcome import Outcome
-from .algorithms import Setup, algorithm_1, algorithm_2
-from .chunked import algorithm_1_on_chunks
+from .algorithms import algorithm_1, algorithm_2
+from .chunked import ChunkedTrainingSet
 from .construction import Construction, Trace
 from .fallback_cuts import margin_of
-from .hyperplanes import FixedFirstLayer
+from .first_layer import TrainingSet
+from .hyperplanes import FixedFirstLayer, as_order, make_sampler
 from .importances import importances
 from .noise import points_to_give_up
 from .patterns import rounded
+from .unique_patterns import candidates_of
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
@@ -119,82 +121,87 @@ def fixed_width(
     >>> made.outcome.interpolates, made.network.widths, made.trace.anchors
     (True, (2, 1, 1), array([3]))
     """
-    given = FixedFirstLayer.of(hyperplanes, order)
-    own, options = None if given.planes is None else given.planes.count, options or Options()
+    options = options or Options()
+    first_layer = None if hyperplanes is None else FixedFirstLayer(hyperplanes)
     width = options.width if width is None and not isinstance(options.width, str) else width
-    if own is None and width is None:
+    if first_layer is None and width is None:
         raise ParameterError("width must be an integer >= 1: pass it, or options with one, or use adaptive_width")
-    if own is not None and width is not None and width != own:
-        raise ParameterError(f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out")
-    options = replace(options, width=check_integer("width", own if width is None else width, at_least=1))
+    if first_layer is not None:
+        own = first_layer.planes.count
+        if width not in (None, own):
+            raise ParameterError(
+                f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out"
+            )
+        width = own
+    options = replace(options, width=check_integer("width", width, at_least=1))
     data = Labelled.of_codes(X, y)
-    given.refuse_misfits(data, options)
-    return build(data, options, random_state, progress, given)
+    if first_layer is not None:
+        first_layer.refuse_misfits(data.X.shape[1], options.exact_in)
+    rows = None if order is None else as_order(order, len(data))
+    if options.noise and not (first_layer is None and rows is None):
+        raise ParameterError("given hyperplanes or order make a network of all rows: use noise=0")
+    return build(data, options, random_state, progress, first_layer, rows)
 
 
 def build(
-    data: Labelled,
-    options: Options,
-    random_state: Any = None,
-    progress: Progress = silent,
-    given: FixedFirstLayer | None = None,
-) -> Construction:
-    """The network for labelled points, whichever algorithm the options ask for.
+    data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent,
+    first_layer: FixedFirstLayer | None = None, order: Rows | None = None,
+) -> Construction:  # fmt: skip
+    """Return the network for labelled points, by the algorithm that the options ask for.
 
-    Points that ``noise`` gives up are left out and named again afterwards; rows of the result are
-    rows of ``data``, also where points were left out.
+    ``order`` has all rows as they become candidates; without it, and without a first layer, both are random. Points
+    that ``noise`` gives up are left out and named again afterwards; rows of the result are rows of ``data``, also where
+    points were left out.
     """
     root = seed_sequence(random_state)
-    whole = data if options.exact_in is None else replace(data, X=rounded(data.X, options.exact_in))
+    everyone = data if options.exact_in is None else replace(data, X=rounded(data.X, options.exact_in))
     with Threads(options.n_jobs) as threads:
         work = Executor(threads, progress)
-        out = points_to_give_up(whole.X, whole.codes, options.noise, root, work) if options.noise else NOBODY
-        part = whole.take(np.delete(np.arange(len(whole)), out)) if len(out) else whole
+        out = points_to_give_up(everyone.X, everyone.codes, options.noise, root, work) if options.noise else NOBODY
+        part = everyone.take(np.delete(np.arange(len(everyone)), out)) if len(out) else everyone
         kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
         if options.has_margin:
             options = replace(options, margin=margin_of(options, part.X, kept, out, work))
-        made = _over_present_classes(replace(part, codes=kept), options, root, work, given)
+        made = _over_present_classes(replace(part, codes=kept), options, root, work, first_layer, order)
         made = _with_margin(made, part.X, kept, options) if options.has_margin else made
+    # Rows that lost to a majority: those of them that the network gets wrong are given up.
     lost = np.flatnonzero(kept != part.codes)
     wrong = _errors(made, lost, options.exact_in)
     overruled = np.intersect1d(wrong, lost)
     made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
     if len(overruled) and not len(made.trace.uncovered):
         made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
-    made = _with_given_up(made, whole, out, options) if len(out) else made
-    return replace(made, trace=replace(made.trace, **importances(made.network, whole.X)))
+    made = _with_given_up(made, everyone, out, options) if len(out) else made
+    return replace(made, trace=replace(made.trace, **importances(made.network, everyone.X)))
 
 
 def _over_present_classes(
-    data: Labelled, options: Options, root: np.random.SeedSequence, work: Executor, given: FixedFirstLayer | None
-) -> Construction:
-    """The network for the classes that have points; majorities may have left some without."""
+    data: Labelled, options: Options, root: np.random.SeedSequence, work: Executor, first_layer: FixedFirstLayer | None,
+    order: Rows | None,
+) -> Construction:  # fmt: skip
+    """Return the network for the classes that have points; majorities may have left some without."""
     sizes = np.bincount(data.codes, minlength=len(data.classes))
     present = np.flatnonzero(sizes)
-    if len(present) == len(sizes):
-        return _one_network(data.X, data.codes, data.targets(options.target), options, root, work, given)
     if len(present) < 2:
         raise DataError("only one class is left, equal points having one label each: correct their labels")
-    compact = (np.cumsum(sizes > 0) - 1)[data.codes]
-    made = _one_network(data.X, compact, tuple(range(len(present))), options, root, work, given)
+    codes, targets = data.codes, data.targets(options.target)
+    if len(present) < len(sizes):
+        codes, targets = (np.cumsum(sizes > 0) - 1)[data.codes], tuple(range(len(present)))
+    # Points in chunks stay there where the options ask for nothing that needs all patterns in one place.
+    chunked = isinstance(data.X, ChunkedPoints) and not options.has_open_bits
+    training = (ChunkedTrainingSet if chunked else TrainingSet)(data.X, codes, targets, options, work)
+    sampler = first_layer or make_sampler(data.X, codes, targets, options, root)
+    candidates = candidates_of(training.order, targets, root if order is None else order)
+    made = (algorithm_1 if options.is_adaptive else algorithm_2)(training, sampler, candidates)
+    if len(present) == len(sizes):
+        return made
     decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
     trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
     return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
 
 
-def _one_network(
-    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence, work: Executor,
-    given: FixedFirstLayer | None,
-) -> Construction:  # fmt: skip
-    """The network of the algorithm that options and data ask for."""
-    setup = Setup.of(X, y, targets, options, given)
-    if not options.is_adaptive:
-        return algorithm_2(setup, root, work, given)
-    return algorithm_1_on_chunks(setup, root, work) if setup.is_chunked else algorithm_1(setup, root, work)
-
-
 def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> Construction:
-    """What the construction calls uncovered, parted into rows that are wrong and rows without the margin."""
+    """Divide the rows that the construction calls uncovered into wrong ones and those without the margin."""
     from ..certificate import certify
 
     left = made.trace.uncovered
@@ -208,7 +215,7 @@ def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> 
 
 
 def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) -> Rows:
-    """Rows that the network gets wrong: those it missed, and those that lost to a majority.
+    """Return rows that the network gets wrong: those it missed, and those that lost to a majority.
 
     With one output, a missed point gets the other label, which is right if that is the one that lost;
     but with ``exact_in`` a point is missed already if some evaluation may miss it.
@@ -218,7 +225,7 @@ def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) ->
 
 
 def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Options) -> Construction:
-    """Rows numbered as in the data, and of the rows given up those that the network gets wrong."""
+    """Number rows as in the data, and list those given up that the network gets wrong."""
     from ..certificate import certify
 
     rows = np.delete(np.arange(len(data)), out)

@@ -1,93 +1,90 @@
-"""Algorithm 1 where points lie in parts: distinct patterns, which parts tell anew at every doubling of the width."""
+"""Points that lie in chunks: of these only unique patterns come here, with how many points each stands for."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from .._kernels.counting import WORD_BITS
-from .._support.threads import Executor
 from ..exceptions import WidthLimitError
-from .algorithms import BATCH_BLOCKS, GrowingLayer, Setup, Take
-from .construction import Construction, assemble
-from .cover import cover_distinct
-from .fallback_cuts import coordinate_cuts
-from .hyperplanes import Hyperplanes, Source
+from .first_layer import BATCH_BLOCKS, FirstLayer, TrainingSet
+from .hyperplanes import Hyperplanes, HyperplaneSampler
 from .patterns import Line
 from .separation import OpenPairs
-from .unique_patterns import CandidateOrder, PatternGroups, PatternMembers, candidates_of
+from .unique_patterns import CandidateOrder, Cover, PatternGroups, PatternMembers, UniquePatterns
 
 
-def algorithm_1_on_chunks(setup: Setup, root: np.random.SeedSequence, work: Executor) -> Construction:
-    """As ``algorithm_1``, and the same network."""
-    order, targets, options = setup.order, setup.targets, setup.options
-    candidates = candidates_of(order, targets, root)
-    layer = _ChunkedLayer(setup, work, candidates)
-    layer.separate(setup.source(root))  # lines 1-8
-    unique = setup.X.as_unique(layer.planes, order, candidates, layer.groups, work.threads)
-    covers = cover_distinct(unique, options, work.progress)  # lines 9-14
-    return assemble(layer.planes, unique, order, targets, covers, options.s, layer.n_fallback_cuts)  # lines 15-16
+class ChunkedTrainingSet(TrainingSet):
+    """As :class:`TrainingSet`, for points in chunks and options that need no more than exact bits."""
+
+    def first_layer(self, sampler: HyperplaneSampler, candidates: CandidateOrder) -> FirstLayer:
+        """Return a layer without hyperplanes, which is to grow."""
+        return ChunkedFirstLayer(self, sampler, candidates)
+
+    def unique_patterns(self, planes: Hyperplanes, candidates: CandidateOrder, _lines: object = None) -> UniquePatterns:
+        """Return what covers are made of; patterns that are too many for this memory stay where they are."""
+        unique: UniquePatterns = self.X.unique_patterns(planes, self.order, candidates, self.threads)
+        return unique
+
+    def claim_without_margin(
+        self, planes: Hyperplanes, patterns: UniquePatterns, covers: list[Cover]
+    ) -> UniquePatterns:
+        """Return the patterns: there is no margin."""
+        return patterns
 
 
-class _Drained(Exception):  # noqa: N818  (a finding, not an error)
-    """More hyperplanes are wanted than points have been held against."""
+class ChunkedFirstLayer(FirstLayer):
+    """As :class:`FirstLayer`, over groups of equal points, for which all chunks are gone over at every doubling."""
 
+    def __init__(self, data: TrainingSet, sampler: HyperplaneSampler, candidates: CandidateOrder) -> None:
+        self.candidates, self.data = candidates, data
+        self._go_over(sampler.blocks(0, BATCH_BLOCKS))
+        super().__init__(data, sampler, candidates)
+        self._drawn = self._lines()[::-1]
 
-class _ChunkedLayer(GrowingLayer):
-    """As :class:`GrowingLayer` where points lie in parts: distinct patterns, anew at every doubling of width."""
+    def draw(self) -> Line:
+        """Add the next block of hyperplanes, and return its bits at all groups of points."""
+        if not self._drawn and self.width < self.data.widths.largest:
+            # As many blocks again; or all that are left, if these only have to make up the least width.
+            done, least = len(self.lines), -(-self.data.widths.smallest // WORD_BITS)
+            more = self.sampler.blocks(done, least if self.pairs.closed else 2 * done)
+            self._go_over(self.planes.append(more))
+            # Groups are others now: the pairs of these, as they were left by the blocks so far.
+            self.pairs = self._open_pairs()
+            lines = self._lines()
+            self.lines = [line for _, line in lines[:done]]
+            for line in self.lines:
+                self.pairs.add(*line)
+            self._drawn = lines[done:][::-1]
+        return super().draw()
 
-    def __init__(self, setup: Setup, work: Executor, candidates: CandidateOrder) -> None:
-        super().__init__(setup, work)
-        self.order, self.candidates = setup.order, candidates
-        self.groups: PatternGroups
-
-    def separate(self, source: Source) -> None:
-        """Algorithm 1, lines 3-7."""
-        targets, planes = self.setup.targets, source.blocks(0, BATCH_BLOCKS)
-        while True:
-            self._look(planes)
-            pairs = OpenPairs(self.groups.codes, targets, threads=self.threads, members=self._members())
-            try:
-                blocks, lines = self._draw(pairs, self._taking(planes))
-                break
-            except _Drained:
-                planes = planes.append(self._further(pairs, planes.count // WORD_BITS, source))
-        self._keep(blocks, lines, pairs)
-        self.n_fallback_cuts = 0
-        if not pairs.closed:
-            self.add_cuts(coordinate_cuts(self.X, pairs.iter_point_pairs()))
-
-    def _further(self, pairs: OpenPairs, drawn: int, source: Source) -> Hyperplanes:
-        """Blocks before points are looked at again: all that are left, or as many again."""
-        return source.blocks(drawn, -(-self.widths.smallest // WORD_BITS) if pairs.closed else 2 * drawn)
-
-    def _look(self, planes: Hyperplanes) -> None:
-        """Go over all points."""
-        self.planes, self.groups = planes, self.X.groups(planes, self.order, self.candidates)
-        if self.groups is None:
+    def _go_over(self, planes: Hyperplanes) -> None:
+        """Group all points by their patterns over some hyperplanes."""
+        found: PatternGroups | None = self.data.X.groups(planes, self.data.order, self.candidates)
+        if found is None:
             raise WidthLimitError(
                 f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
-                f"({self.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, which "
-                "may miss points, raise memory_limit, or scale features so that different labels lie further apart."
+                f"({self.data.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, "
+                "which may miss points, raise memory_limit, or scale features so that different labels lie further "
+                "apart."
             )
+        self.planes, self.groups = planes, found
 
-    def _members(self) -> PatternMembers:
-        planes, groups, order = self.planes, self.groups, self.order
-        return PatternMembers(groups.sizes, lambda some: self.X.members(planes, order, groups.take(some)))
+    def _lines(self) -> list[tuple[Hyperplanes, Line]]:
+        return [(b, (words, words)) for b, words in zip(self.planes.blocks(), self.groups.words, strict=True)]
 
-    def _taking(self, planes: Hyperplanes) -> Take:
-        ready = iter(zip(planes.blocks(), self.groups.words, strict=True))
+    def _open_pairs(self) -> OpenPairs:
+        planes, groups, order = self.planes, self.groups, self.data.order
+        members = PatternMembers(groups.sizes, lambda some: self.data.X.members(planes, order, groups.take(some)))
+        return OpenPairs(groups.codes, self.data.targets, threads=self.data.threads, members=members)
 
-        def take() -> tuple[Hyperplanes, Line]:
-            for block, words in ready:
-                return block, (words, words)
-            raise _Drained
+    def finish(self) -> None:
+        """Close the pairs that are still open, and leave off hyperplanes that are not needed."""
+        super().finish()
+        if self.pairs.closed:  # else all points were gone over once more, for the cuts
+            self.groups = self.groups.head(self.planes.count)
 
-        return take
+    def _append(self, planes: Hyperplanes) -> None:
+        self._go_over(self.planes.append(planes))
 
-    def _keep(self, blocks: list[Hyperplanes], lines: list[Line], pairs: OpenPairs) -> None:
-        n = self._width(len(lines), pairs)
-        self.planes = Hyperplanes.joined(blocks).head(n)
-        self.groups = self.groups.head(n)
-
-    def _add(self, planes: Hyperplanes) -> None:
-        self._look(self.planes.append(planes))
+    def _unique_patterns(self) -> UniquePatterns:
+        data, groups = self.data, self.groups
+        unique: UniquePatterns = data.X.as_unique(self.planes, data.order, self.candidates, groups, data.threads)
+        return unique

@@ -1,4 +1,4 @@
-"""What every construction returns, and how covers are put together to a network."""
+"""The result of a construction: its network, outcome and trace; and the network that covers make."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ..certificate import Certificate
 from ..certificate.record import EVALUATED, method_of
 from ..data import Rows
 from ..network import Decoder, DetectorNetwork, Masks, Network, WeightedMasks
-from ..network.activations import THRESHOLD, Activation
+from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..outcome import Outcome
+from .first_layer import TrainingSet
 from .hyperplanes import Hyperplanes
 from .unique_patterns import ClassOrder, Cover, UniquePatterns
 
@@ -24,7 +25,7 @@ _no_numbers = np.empty(0, dtype=np.float32).copy
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """How the network came about; row numbers are rows of the training data.
+    """The rows behind a network, and the counts of its construction; rows are those of the training data.
 
     Attributes
     ----------
@@ -126,11 +127,9 @@ class Construction:
     overruled: Rows = field(default_factory=_no_rows)
 
     def certificate(self, n_samples: int, digest: str, exact_in: Literal["float64", "float32"] | None) -> Certificate:
-        """What the cover step's own numbers prove of all points but those given up: nothing is computed again.
-
-        A threshold detector's limit is the count at its witness, so the smallest slack is 1/2.
-        In a format: float64 errs less than float32, on points that float32 holds too.
-        """
+        """Return what the cover step's own numbers prove of all points but those given up."""
+        # A threshold detector's limit is the count at its witness, so the smallest slack is 1/2. In a format: float64
+        # errs less than float32, on points that float32 holds too.
         activation, digest_of_network = self.network.layers[0].activation or THRESHOLD, self.network.digest
         exact_slack = 0.5 if len(self.trace.anchors) else np.inf
         holds = not len(self.errors)
@@ -160,14 +159,13 @@ class Construction:
 
 
 def assemble(
-    planes: Hyperplanes, patterns: BitMatrix | UniquePatterns, order: ClassOrder, targets: tuple[int, ...],
-    covers: list[Cover], activation: Activation, n_fallback_cuts: int = 0,
+    data: TrainingSet, planes: Hyperplanes, patterns: BitMatrix | UniquePatterns, covers: list[Cover],
+    n_fallback_cuts: int = 0,
 ) -> Construction:  # fmt: skip
-    """Algorithm 2, lines 11-12: the network that the covers make, and how it came about.
-
-    Masks are what is off in ``patterns``.
-    """
+    """Return the network that the covers make, and how it came about; masks are what is off in ``patterns``."""
+    order, targets, activation = data.order, data.targets, data.options.s
     columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
+    witnesses = np.array([witness for cover in covers for witness in cover.witnesses], dtype=np.intp)
     limits = [limit for cover in covers for limit in cover.limits]
     classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
     one_sided, every = len(targets) == 1, tuple(range(len(order.starts) - 1))
@@ -175,7 +173,7 @@ def assemble(
         hyperplanes=planes.layer_weights,
         biases=planes.biases,
         activation=activation,
-        counters=_counters(patterns, columns, covers),
+        counters=_counters(patterns, columns, covers, planes.count),
         limits=np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
         outputs=np.zeros_like(classes) if one_sided else classes,
         # One output says "target" with a minus sign, or every class has an output of its own.
@@ -184,8 +182,8 @@ def assemble(
     uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
     trace = Trace(
         anchors=order.rows[columns].astype(np.int64),
-        witnesses=order.rows[_all(covers, "witnesses")].astype(np.int64),
-        coverage=_all(covers, "coverage"),
+        witnesses=order.rows[witnesses].astype(np.int64),
+        coverage=np.array([one for cover in covers for one in cover.coverage], dtype=np.int64),
         detector_classes=classes,
         uncovered=uncovered.astype(np.int64),
         **_support(order, covers),
@@ -198,17 +196,17 @@ def assemble(
 
 
 def _counters(
-    patterns: BitMatrix | UniquePatterns, columns: NDArray[np.intp], covers: list[Cover]
+    patterns: BitMatrix | UniquePatterns, columns: NDArray[np.intp], covers: list[Cover], n_bits: int
 ) -> Masks | WeightedMasks:
-    """What detectors count with: the masks of their anchors, or weights."""
+    """Return the masks of the anchors, or weights if the covers have them."""
     weights = [one for cover in covers for one in cover.weights or ()]
     if any(cover.weights is None for cover in covers):
         return Masks(patterns.take(columns).complement(), -1)
-    return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), patterns.n_bits), -1)
+    return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), n_bits), -1)
 
 
 def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
-    """The rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
+    """Return the rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
     supports = [one for cover in covers for one in cover.supports or ()]
     if not supports:
         return {}
@@ -217,7 +215,3 @@ def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
         "dual_coef": np.concatenate([one.dual_coef for one in supports]),
         "support_starts": np.cumsum([0, *(len(one.columns) for one in supports)]).astype(np.int64),
     }
-
-
-def _all(covers: list[Cover], name: str) -> NDArray[np.int64]:
-    return np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the cover step may ask about a class: limits over the rest, masked counts within the class.
+"""Evidence for covers: limits over the rest, masked counts within the class.
 
 Points are sorted by class, so that a class is a range of columns and the rest are
 the ranges before and after it. Both kinds of evidence cut their work into short
@@ -12,7 +12,7 @@ each by itself, which pays where most points become candidates: when hardly any 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from threading import local
 from typing import Any, NamedTuple, Protocol, cast
@@ -34,7 +34,7 @@ SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
 
 
 def joined_pieces(pieces: Iterable[tuple[int, int]]) -> Pieces:
-    """Ranges of columns, neighbours made one."""
+    """Return ranges of columns, adjacent ones joined."""
     found: Pieces = []
     for start, stop in pieces:
         if found and found[-1][1] == start:
@@ -55,36 +55,33 @@ HERE = BlockSizing(2**19, 64)  # where the patterns are in this memory
 
 
 class Evidence(Protocol):
-    """What a cover is built from; columns are numbered by :class:`ClassOrder`."""
+    """Limits over the rest and counts within the class, from which a cover is built; columns are in class order."""
 
     threads: Threads
 
     def cost(self, rest: Pieces) -> int:
-        """How much work one candidate's limit is, in words or as much."""
+        """Return the work of one candidate's limit, in words to count."""
         ...
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[Any], Columns]:
-        """For each anchor the exact minimum over the rest, not above 0 if unusable, and the first column attaining it.
-
-        What the column is for an unusable anchor is left open.
-        """
+        """Return each anchor's minimum over the rest, not above 0 if unusable, and the first column attaining it."""
         ...
 
     def select(self, columns: Columns | slice) -> Any:
-        """Columns made ready for :meth:`masked_counts`."""
+        """Return columns made ready for :meth:`masked_counts`."""
         ...
 
     def masked_counts(self, anchors: Columns, selected: Any) -> NDArray[Any]:
-        """What each anchor's mask counts at each selected column: it claims those below its limit."""
+        """Return what each anchor's mask counts at each selected column: it claims those below its limit."""
         ...
 
     def stored_limits(self, limits: NDArray[Any], highest: NDArray[Any]) -> list[Any]:
-        """The limits to store, given the greatest height that each has to claim."""
+        """Return the limits to store, given the greatest count that each has to claim."""
         ...
 
 
 def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
-    """u = 1[Phi(x*) = 0] for every anchor, one packed row each; of what may be on, the sure zeros."""
+    """Return u = 1[Phi(x*) = 0] for every anchor, one packed row each; of what may be on, the sure zeros."""
     masks = np.empty((len(anchors), len(patterns.words)), dtype=np.uint64)
     gather_masks(patterns.words, anchors, patterns.n_bits, masks)
     return masks
@@ -100,10 +97,7 @@ class Selected(NamedTuple):
 
 @dataclass(eq=False)
 class Counts:
-    """Evidence for the threshold activation: integer counts of packed bits.
-
-    ``patterns`` are the bits that are on; ``maybe`` those that are on or open, if any are (see ``patterns``).
-    """
+    """Evidence for the threshold activation: integer counts of packed bits, ``maybe`` those that are on or open."""
 
     patterns: BitMatrix
     threads: Threads
@@ -114,7 +108,7 @@ class Counts:
         self.highest = self.patterns if self.maybe is None else self.maybe
 
     def cost(self, rest: Pieces) -> int:
-        """Words to count for one candidate's limit."""
+        """Return the words to count for one candidate's limit."""
         return len(self.patterns.words) * sum(stop - start for start, stop in rest)
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
@@ -140,14 +134,14 @@ class Counts:
             yield from split(start, stop, parts if n_words > SHORT_WORDS else 1)
 
     def select(self, columns: Columns | slice) -> Selected:
-        """The patterns of some columns: a copy side by side, or a range of them where they are."""
+        """Return the patterns of some columns: a copy side by side, or a range of them where they are."""
         words = self.highest.words
         if isinstance(columns, slice):
             return Selected(words, columns.start, columns.stop)
         return Selected(words.take(columns, axis=1), 0, len(columns))
 
     def masked_counts(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
-        """<u, Phi(x)> for every anchor and selected column."""
+        """Return <u, Phi(x)> for every anchor and selected column."""
         masks = masks_of(self.highest, anchors)
         words, first, stop = selected
         out = np.empty((len(anchors), stop - first), dtype=np.int32)
@@ -156,7 +150,7 @@ class Counts:
         return out
 
     def stored_limits(self, limits: NDArray[np.int64], highest: NDArray[np.int32]) -> list[int]:
-        """Counts are exact: the limits are the minima themselves."""
+        """Return the limits: counts are exact."""
         return cast("list[int]", limits.tolist())
 
 
@@ -181,68 +175,39 @@ UNKNOWN = np.iinfo(np.int64).max
 
 
 @dataclass(eq=False)
-class PrecomputedLimits:
-    """Counts whose limits are all known. ``rest`` always means all columns of other classes."""
+class PrecomputedLimits(Counts):
+    """Counts whose limits are all known; ``rest`` always means all columns of other classes."""
 
-    counts: Counts
-    all_limits: NDArray[np.int64]
-    all_witnesses: Columns
-
-    def __post_init__(self) -> None:
-        self.threads = self.counts.threads
-
-    def cost(self, rest: Pieces) -> int:
-        """As if limits had to be counted: candidates still have to be held against their class."""
-        return self.counts.cost(rest)
+    all_limits: NDArray[np.int64] = field(kw_only=True)
+    all_witnesses: Columns = field(kw_only=True)
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
         """Algorithm 2, line 5, looked up."""
         return self.all_limits[anchors], self.all_witnesses[anchors]
 
-    def select(self, columns: Columns | slice) -> Selected:
-        """The patterns of some columns."""
-        return self.counts.select(columns)
-
-    def masked_counts(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
-        """<u, Phi(x)> for every anchor and selected column."""
-        return self.counts.masked_counts(anchors, selected)
-
-    def stored_limits(self, limits: NDArray[np.int64], highest: NDArray[np.int32]) -> list[int]:
-        """The minima themselves."""
-        return self.counts.stored_limits(limits, highest)
-
 
 def precompute_limits(
-    evidence: Evidence, classes: Pieces, tell: Progress, orders: Sequence[Columns] | None = None
+    evidence: Evidence, classes: Pieces, progress: Progress, orders: Sequence[Columns] | None = None
 ) -> Evidence:
-    """The evidence with all limits known, if that is less work than asking for them one by one.
+    """Return the evidence with all limits known, if that is less work than asking for them one by one.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    classes : list of (int, int)
-        The columns of each class, ascending; every class is a target.
-    tell : Progress
-    orders : sequence of arrays, optional
-        The candidates of each class in the order in which they will be examined, as long as
-        they are uncovered; without it all of them will be.
+    ``classes`` are the columns of each class, ascending, every class a target; ``orders`` the candidates of each in
+    the order in which they will be examined as long as they are uncovered, without it all of them will be.
     """
     if not isinstance(evidence, Counts):
         return evidence
     widths = worth_precomputing(evidence, classes, orders, [evidence.patterns.n_bits])
     if not widths:
         return evidence
-    limits, witnesses = mutual_limits(evidence, classes, widths, tell)
-    return PrecomputedLimits(evidence, limits[0], witnesses[0])
+    (limits,), (witnesses,) = mutual_limits(evidence, classes, widths, progress)
+    parts = evidence.patterns, evidence.threads, evidence.maybe
+    return PrecomputedLimits(*parts, all_limits=limits, all_witnesses=witnesses)
 
 
 def worth_precomputing(
     counts: Counts, classes: Pieces, orders: Sequence[Columns] | None, widths: Sequence[int]
 ) -> Sequence[int]:
-    """For which widths :func:`mutual_limits` is less work than limits one by one: all, the counts' own, or none.
-
-    See :func:`precompute_limits`; ``widths`` are ascending, and the counts' own is one of them.
-    """
+    """Return the ascending ``widths`` for which :func:`mutual_limits` is less work: all, the counts' own, or none."""
     n_columns, n_bits = sum(stop - start for start, stop in classes), counts.patterns.n_bits
     if counts.highest is not counts.patterns or len(classes) < 2 or counts.cost(classes) * n_columns < WORTHWHILE:
         return ()
@@ -256,11 +221,9 @@ def worth_precomputing(
 
 
 def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) -> float:
-    """How many of all candidates will be examined in full, estimated from the first ones of some classes.
-
-    If a detector claims c other points of its class on average, wherever they are, a class of
-    N points takes N ln(1 + c) / c detectors. Candidates without a limit are given up early on.
-    """
+    """Return the fraction of candidates that will be examined in full, estimated from the first of some classes."""
+    # If a detector claims c other points of its class on average, wherever they are, a class of N points takes
+    # N ln(1 + c) / c detectors. Candidates without a limit are given up early on.
     n_columns = 0
     examined = 0.0
     for k in range(0, len(classes), -(-len(classes) // SAMPLE)):
@@ -278,16 +241,15 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
 
 
 def mutual_limits(
-    counts: Counts, classes: Pieces, widths: Sequence[int], tell: Progress
+    counts: Counts, classes: Pieces, widths: Sequence[int], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Algorithm 2, line 5, for every column and the first bits of the patterns, as many as each of the widths says.
+    """Return Algorithm 2, line 5, for every column and the first bits of the patterns, for each of ascending widths.
 
-    A limit and the first column of another class to attain it, each of shape (widths, columns);
-    widths are ascending. Columns beyond the given ones are left at -1.
+    A limit and the first column of another class that attains it, of shape (widths, columns) each, -1 where unknown.
     """
     words = counts.patterns.words[: n_words(widths[-1])]
     sizes = np.stack([_sizes(words, width) for width in widths])
-    steps = Steps(tell, "limits", sum(stop - start for start, stop in classes[:-1]))
+    steps = Steps(progress, "limits", sum(stop - start for start, stop in classes[:-1]))
     after = accumulate(reversed(classes), lambda pieces, piece: joined_pieces([piece, *pieces]), initial=Pieces())
     later = list(after)[::-1]
     found = [np.full_like(sizes, UNKNOWN)]
@@ -312,7 +274,7 @@ def mutual_limits(
 
 
 def _sizes(words: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
-    """How many of the first ``width`` bits of every column are on."""
+    """Return how many of the first ``width`` bits of every column are on."""
     mask = np.full((1, n_words(width)), np.iinfo(np.uint64).max, dtype=np.uint64)
     mask[0, -1] = last_word(width)
     sizes = np.empty(words.shape[1], dtype=np.int64)
@@ -321,7 +283,7 @@ def _sizes(words: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
 
 
 def _blocks(classes: Pieces, size: int) -> list[tuple[int, int, int]]:
-    """(class, start, stop): the columns of all classes but the last, cut into short pieces."""
+    """Return (class, start, stop): the columns of all classes but the last, cut into short pieces."""
     size = max(1, min(size, LARGEST_BLOCK))
     return [
         (k, low, min(low + size, stop))

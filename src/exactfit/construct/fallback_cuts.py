@@ -1,8 +1,8 @@
-"""Where the law's draws no longer separate pairs: when that is so, coordinate cuts, and bisectors that reach a margin.
+"""Fallback where draws no longer separate pairs: stall detection, coordinate cuts, bisectors that reach a margin.
 
-Some pairs lie so close together that no reasonable number of random hyperplanes would part
-them. The cut ``w = s e_j, b = -s x_j`` through the target point of such a pair always does,
-in floating point too: it compares two stored numbers.
+Some pairs are so close together that no reasonable number of random hyperplanes would separate them. The cut
+``w = s e_j, b = -s x_j`` through the target point of such a pair always does, in floating point too: it compares two
+stored numbers.
 
 Half the separation bounds every margin: a point halfway between two labels has one answer at most. The bisector
 of a pair keeps half of the pair's distance to both, so every margin below half the separation can be
@@ -30,10 +30,10 @@ from ..exceptions import AssumptionError
 from ..network.bits import BitMatrix
 from ..options import Options, percentage
 from .evidence import Counts
-from .halfspaces import UNIT, Support
 from .hyperplanes import Hyperplanes, between, in_format_of
 from .separation import Ints, OpenPairs
-from .unique_patterns import ClassOrder, Cover
+from .unique_patterns import ClassOrder, Cover, Support
+from .weighted import UNIT
 
 STALL_STEP = 512  # hyperplanes between two looks at what is open, eight blocks
 STALL_FROM = 1024  # hyperplanes: most data are separated by fewer
@@ -46,75 +46,41 @@ PAIRS_AT_ONCE = 2**14  # whose differences are held while their lengths are foun
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Axis-parallel hyperplanes: on iff ``sign * x[feature] > sign * threshold``.
-
-    Attributes
-    ----------
-    feature : ndarray of int64, shape (n_cuts,)
-    sign : ndarray of int8, shape (n_cuts,)
-        The weight of that feature: 1 or -1.
-    threshold : ndarray of float64, shape (n_cuts,)
-        The bias is ``-sign * threshold``.
-    origin : ndarray of int64, shape (n_cuts,)
-        The row that the cut goes through.
-    """
+    """Axis-parallel hyperplanes: on iff ``sign * x[feature] > sign * threshold``."""
 
     feature: Ints
-    sign: NDArray[np.int8]
-    threshold: NDArray[np.float64]
-    origin: Ints
+    sign: NDArray[np.int8]  # the weight of that feature: 1 or -1
+    threshold: NDArray[np.float64]  # the bias is -sign * threshold
+    origin: Ints  # the row that the cut goes through
 
     def __len__(self) -> int:
         return len(self.feature)
 
     @classmethod
-    def room(cls, n: int) -> Cuts:
-        """Arrays for ``n`` cuts, with nothing in them yet."""
+    def empty(cls, n: int) -> Cuts:
+        """Return arrays for ``n`` cuts, with nothing in them yet."""
         return cls(np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n), np.empty(n, np.int64))
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All columns, in the order above."""
+        """Return all columns, in the order above."""
         return self.feature, self.sign, self.threshold, self.origin
 
     def append(self, other: Cuts) -> Cuts:
-        """These cuts and then the others."""
+        """Return these cuts and then the others."""
         return Cuts(*(np.concatenate(columns) for columns in zip(self.arrays(), other.arrays(), strict=True)))
 
     def by_feature(self, n_features: int) -> tuple[NDArray[np.float64], Ints]:
-        """Thresholds sorted within (feature, sign), and where each such list begins."""
+        """Return thresholds sorted within (feature, sign), and where each such list begins."""
         key = 2 * self.feature + (self.sign > 0)
         order = np.lexsort((self.threshold, key))
         return self.threshold[order], np.searchsorted(key[order], np.arange(2 * n_features + 1))
 
 
 def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | None = None) -> Cuts:
-    """Cuts that separate all the given pairs.
-
-    For every pair (a, b) in turn that no earlier cut separates: a cut through a, along the
-    feature in which the two differ most (the lowest such), with b on the positive side.
-
-    Parameters
-    ----------
-    X : float array or CSR matrix of shape (n_points, n_features)
-    pairs : iterable of (a_rows, b_rows)
-        Chunks of pairs of unequal points (fastest where equal a follow each other).
-    limit : int, optional
-        Stop early once there are more cuts than this.
-
-    Returns
-    -------
-    Cuts
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.construct.fallback_cuts import coordinate_cuts
-    >>> X = np.array([[1.0, 5.0], [np.nextafter(1.0, 2.0), 5.0], [0.5, 5.0]])
-    >>> cuts = coordinate_cuts(X, [(np.array([0, 0]), np.array([1, 2]))])
-    >>> cuts.feature, cuts.sign, cuts.threshold
-    (array([0, 0]), array([ 1, -1], dtype=int8), array([1., 1.]))
-    """
-    cuts = Cuts.room(0)
+    """Return cuts that separate all the given pairs, which come in chunks of rows (a, b); stop above ``limit`` cuts."""
+    # For every pair that no earlier cut separates: a cut through a, along the feature in which the two differ most (the
+    # lowest such), with b on the positive side.
+    cuts = Cuts.empty(0)
     n_points, n_features = X.shape
     max_rows = max(2, ROWS_BYTES // (8 * n_features))
     n = max_rows // 2
@@ -133,7 +99,7 @@ def coordinate_cuts(X: Any, pairs: Iterable[tuple[Ints, Ints]], limit: int | Non
 
 
 def _take(a: Ints, b: Ints, max_rows: int, n_points: int) -> tuple[Ints, Ints, Ints]:
-    """About as many of the first pairs as have few rows: those rows, and the pairs as places among them."""
+    """Return the rows of the first pairs, as many pairs as have few rows, and these as places among the rows."""
     taken = np.zeros(n_points, dtype=bool)
     taken[a] = taken[b] = True
     rows = np.flatnonzero(taken)
@@ -146,10 +112,10 @@ def _take(a: Ints, b: Ints, max_rows: int, n_points: int) -> tuple[Ints, Ints, I
 
 
 def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: Cuts) -> Cuts:
-    """The cuts so far and those for the pairs (a, b) of rows of ``values``."""
+    """Return the cuts so far and those for the pairs (a, b) of rows of ``values``."""
     done = 0
     while done < len(a):
-        new = Cuts.room(NEW_CUTS)
+        new = Cuts.empty(NEW_CUTS)
         step, n_new = cut_pairs(values, a[done:], b[done:], cuts.by_feature(values.shape[1]), new.arrays())
         if n_new == step == 0:
             raise AssertionError(f"rows {rows[a[done]]} and {rows[b[done]]} are equal: no cut can separate them")
@@ -160,25 +126,9 @@ def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: C
 
 
 class Stall:
-    """Tells when drawing on is no use: 512 more hyperplanes did not halve the open pairs.
+    """Stall detection: drawing on is no use if 512 more hyperplanes did not halve the open pairs.
 
-    Judged at multiples of 512, from ``max(min_width, 1024)`` draws on.
-
-    Parameters
-    ----------
-    min_width : int
-        The width that is drawn in any case.
-    step, first : int
-        Other numbers than 512 and 1024.
-
-    Examples
-    --------
-    >>> from exactfit.construct.fallback_cuts import Stall
-    >>> stall = Stall(0)
-    >>> [n for n in range(64, 1100, 64) if stall.due(n)]
-    [512, 1024]
-    >>> stall.stalled(512, 10), stall.stalled(1024, 5), stall.stalled(1536, 3)
-    (False, False, True)
+    Looked at after multiples of ``step`` draws, from ``max(min_width, first)`` on.
     """
 
     def __init__(self, min_width: int, step: int = STALL_STEP, first: int = STALL_FROM) -> None:
@@ -186,18 +136,18 @@ class Stall:
         self._n, self._open = 0, 0
 
     def due(self, n: int) -> bool:
-        """Whether `stalled` wants to know the open pairs after ``n`` draws."""
+        """Return whether `stalled` needs the number of open pairs after ``n`` draws."""
         return n % self._step == 0 and n + self._step >= self._from
 
     def stalled(self, n: int, n_open: int) -> bool:
-        """Whether the ``n_open`` pairs after ``n`` draws are more than half of those 512 draws before."""
+        """Return whether the ``n_open`` pairs after ``n`` draws are more than half of those 512 draws before."""
         before, known = self._open, n == self._n + self._step and self._n > 0
         self._n, self._open = n, n_open
         return known and n >= self._from and 2 * n_open > before
 
 
 def margin_of(options: Options, X: Matrix, codes: Codes, out: Rows, work: Executor) -> float:
-    """The margin as a distance; refuses one that no network can have. ``out`` are rows that were left out before."""
+    """Return the margin as a distance; refuse one that no network can have. ``out`` are rows left out before."""
     share = percentage(options.margin) if isinstance(options.margin, str) else None
     if share is None and isinstance(X, ChunkedPoints):
         return float(options.margin)  # to look at all pairs takes long; no bisector closes too close ones
@@ -214,7 +164,7 @@ def margin_of(options: Options, X: Matrix, codes: Codes, out: Rows, work: Execut
 
 
 def open_bisectors(X: Matrix, pairs: OpenPairs, options: Options, rng: np.random.Generator) -> Hyperplanes:
-    """A block of bisectors of open pairs: from points in random order, each to the nearest that it is open with."""
+    """Return bisectors of open pairs: from points in random order, each to the nearest that it is open with."""
     a, b = _some_pairs(pairs)
     distances = np.empty(len(a))
     for start in range(0, len(a), PAIRS_AT_ONCE):
@@ -231,7 +181,7 @@ def open_bisectors(X: Matrix, pairs: OpenPairs, options: Options, rng: np.random
 
 
 def _some_pairs(pairs: OpenPairs) -> tuple[Ints, Ints]:
-    """The first open pairs, as many as are looked at."""
+    """Return the first open pairs."""
     a, b, count = [], [], 0
     for some_a, some_b in pairs.iter_point_pairs():
         a.append(some_a)
@@ -245,11 +195,9 @@ def _some_pairs(pairs: OpenPairs) -> tuple[Ints, Ints]:
 def claim_without_margin(
     evidence: Counts, order: ClassOrder, targets: tuple[int, ...], covers: list[Cover], masked: BitMatrix
 ) -> BitMatrix:
-    """Detectors for points that none claims with the margin: right where they stand, and the rest keeps its margin.
-
-    The evidence counts the rest's bits that are surely on within the margin, but anchors and claims as they stand.
-    Points stay listed as uncovered; returned is what masks are the complement of, anchors of such detectors included.
-    """
+    """Add detectors for points that none claims with the margin; return the bits that masks are the complement of."""
+    # They are right where the points are, and the rest keeps its margin: the evidence counts the rest's bits that are
+    # surely on within the margin, but anchors and claims as they are. Points stay listed as uncovered.
     words = masked.words.copy()
     for k, cover in zip(targets, covers, strict=True):
         waiting = cover.uncovered
@@ -259,16 +207,9 @@ def claim_without_margin(
             claimed = (evidence.masked_counts(anchor, selected) < limits[:, None])[0]
             if limits[0] > 0:
                 words[:, anchor] = evidence.highest.words[:, anchor]
-                cover.accept(anchor, limits.tolist(), witnesses, np.array([claimed.sum()]))
-                _as_weights(cover, evidence.highest, int(anchor[0]), int(witnesses[0]))
+                weights = (~evidence.highest.take(anchor).to_bool()[0]).astype(np.int8)
+                support = Support(np.concatenate([anchor, witnesses]), np.array([UNIT, -UNIT]))
+                cover.add(int(anchor[0]), int(limits[0]), int(witnesses[0]), int(claimed.sum()), weights, support)
             claimed[0] = True  # examined, if not claimed
             waiting = waiting[~claimed]
     return BitMatrix(words, masked.n_bits)
-
-
-def _as_weights(cover: Cover, patterns: BitMatrix, anchor: int, witness: int) -> None:
-    """The mask of an anchor as weights, where the cover has weights."""
-    if cover.weights is None or cover.supports is None:
-        return
-    cover.weights.append((~patterns.take(np.array([anchor])).to_bool()[0]).astype(np.int8))
-    cover.supports.append(Support(np.array([anchor, witness]), np.array([UNIT, -UNIT])))

@@ -1,16 +1,16 @@
-"""Drawing the first layer, in blocks of 64 hyperplanes, each from its own child of the seed.
+"""Samplers: they draw the first layer in blocks of 64 hyperplanes, each from its own child of the seed.
 
-So the first n hyperplanes are the same whatever else is drawn after them. What is
-drawn is stored rounded: weights to float32-representable numbers, biases to float64,
-computed in one fixed order. The stored numbers are the network.
+So the first n hyperplanes are the same whatever else is drawn after them. What is drawn is stored rounded: weights to
+float32-representable numbers, biases to float64, computed in one fixed order. The stored numbers are the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,74 +18,68 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._kernels.rows import largest_norm, subtract_own_products, subtract_products
-from ..data import ChunkedPoints, Labelled, Rows, mean
+from ..data import ChunkedPoints, Matrix, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.weights import Dense, Sparse
 from ..options import Options
 
-Matrix = Any
 Floats = NDArray[np.float64]
-Streams = Sequence[np.random.Generator]
 
 # First number of a stream's key: what it is for.
 HYPERPLANES, ORDER = 0, 1
+BLOCKS_AT_ONCE = 8  # blocks drawn in threads where draws wait for chunks: more would not shorten the waiting
 
 
 @dataclass(frozen=True, eq=False)
 class Hyperplanes:
-    """Rows ``weights`` and ``biases``: hyperplane i is {x : <w_i, x> + b_i = 0}.
-
-    Weights are an array, or a CSR array if hyperplanes look at few features each.
-    """
+    """Rows ``weights`` (an array or a CSR array) and ``biases``: hyperplane i is {x : <w_i, x> + b_i = 0}."""
 
     weights: Any
     biases: Floats
 
     @property
     def count(self) -> int:
-        """How many hyperplanes."""
+        """The number of hyperplanes."""
         return len(self.biases)
 
     @classmethod
     def joined(cls, blocks: Sequence[Hyperplanes]) -> Hyperplanes:
-        """Return the hyperplanes of all blocks in order; sparse if one block is."""
+        """Return the hyperplanes of all blocks in order; sparse if one block is, float32 if all fit it."""
         weights = [one.weights for one in blocks]
-        join = sparse_rows if any(sp.issparse(one) for one in weights) else np.concatenate
-        return cls(join(weights), np.concatenate([one.biases for one in blocks]))
+        if any(sp.issparse(one) for one in weights):
+            stacked = sp.vstack([sp.csr_array(one) for one in weights], format="csr")
+        else:
+            stacked = np.concatenate(weights)
+        return cls(stacked, np.concatenate([one.biases for one in blocks]))
 
     def blocks(self) -> list[Hyperplanes]:
-        """64 at a time."""
+        """Return them 64 at a time."""
         starts = range(0, len(self.biases), WORD_BITS)
         return [Hyperplanes(self.weights[k : k + WORD_BITS], self.biases[k : k + WORD_BITS]) for k in starts]
 
     def head(self, count: int) -> Hyperplanes:
-        """The first ``count`` of them."""
+        """Return the first ``count`` of them."""
         return Hyperplanes(self.weights[:count], self.biases[:count])
+
+    def append(self, other: Hyperplanes) -> Hyperplanes:
+        """Return these, then the others."""
+        return Hyperplanes.joined([self, other])
 
     @property
     def layer_weights(self) -> Dense | Sparse:
         """Weights as a layer of a network holds them."""
         return Sparse(self.weights) if sp.issparse(self.weights) else Dense(self.weights)
 
-    def append(self, other: Hyperplanes) -> Hyperplanes:
-        """These, then the others; float32 as long as all weights fit it."""
-        return Hyperplanes.joined([self, other])
-
-
-def sparse_rows(parts: Sequence[Any]) -> Any:
-    """Stack arrays and CSR arrays to one CSR array, in float32 if all parts are."""
-    return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
-
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """The generator of one purpose: a child of the root, whatever was drawn elsewhere."""
+    """Return the generator of one purpose: a child of the root, whatever was drawn elsewhere."""
     child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
     return np.random.Generator(np.random.PCG64(child))
 
 
 def largest_distance(X: Matrix, origin: Floats) -> float:
-    """Largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
+    """Return the largest distance of a row from ``origin`` (the paper's R, Algorithm 1 line 1)."""
     if isinstance(X, ChunkedPoints):
         return X.radius(origin)
     largest = 0.0
@@ -94,66 +88,79 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
     return largest
 
 
-class HyperplaneSampler(NamedTuple):
-    """How blocks of 64 hyperplanes are drawn, one from each generator, and around which point; None for the origin."""
+class HyperplaneSampler(ABC):
+    """Draws hyperplanes, 64 at a time.
 
-    draw: Callable[[Streams], Hyperplanes]
-    around: Floats | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """An endless supply of hyperplanes, reproducible block by block, as ``exact_in`` holds them."""
+    Attributes
+    ----------
+    root : SeedSequence
+        Block k is drawn from the k-th child of its stream for hyperplanes.
+    exact_in : str or None
+        The format that biases are rounded to.
+    at_once : int
+        Blocks drawn at a time, in threads: more than one where draws wait for rows that are elsewhere.
+    """
 
     root: np.random.SeedSequence
-    sampler: HyperplaneSampler
-    exact_in: str | None = None
-    at_once: int = 1  # blocks drawn at a time, in threads: where draws wait for rows that are elsewhere
+    exact_in: str | None
+    at_once: int
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
+        """Return 64 hyperplanes, with biases in float64."""
+
+    def draw(self, block: int) -> Hyperplanes:
+        """Return the hyperplanes of a block, as ``exact_in`` holds them."""
+        return in_format_of(self._draw(stream(self.root, HYPERPLANES, block)), self.exact_in)
 
     def blocks(self, start: int, stop: int) -> Hyperplanes:
-        """The hyperplanes of some blocks, 64 each; as each has a stream of its own, it does not matter who is first."""
-        streams = [stream(self.root, HYPERPLANES, index) for index in range(start, stop)]
+        """Return the hyperplanes of some blocks; as each has a stream of its own, the order of drawing is free."""
         if self.at_once == 1:
-            planes = self.sampler.draw(streams)
-        else:
-            with ThreadPoolExecutor(self.at_once) as pool:
-                planes = Hyperplanes.joined(list(pool.map(lambda one: self.sampler.draw([one]), streams)))
-        if self.sampler.around is not None:
-            subtract_products(planes.weights, self.sampler.around, planes.biases)
-        return in_format_of(planes, self.exact_in)
+            return Hyperplanes.joined(list(map(self.draw, range(start, stop))))
+        with ThreadPoolExecutor(self.at_once) as pool:
+            return Hyperplanes.joined(list(pool.map(self.draw, range(start, stop))))
 
     def first(self, count: int) -> Hyperplanes:
-        """The first ``count`` hyperplanes."""
+        """Return the first ``count`` hyperplanes."""
         return self.blocks(0, -(-count // WORD_BITS)).head(count)
 
 
-def make_sampler(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Options) -> HyperplaneSampler:
-    """The law that the options ask for, over these points."""
-    if options.hyperplanes == "sparse":
-        from .sparse_hyperplanes import sparse
-
-        return sparse(X, y, targets, options)
+def make_sampler(
+    X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Options, root: np.random.SeedSequence
+) -> HyperplaneSampler:
+    """Return the sampler that the options ask for, over these points."""
+    if options.hyperplanes == "gaussian":
+        return GaussianSampler(X, root, max_bias=options.max_bias, center=options.center, exact_in=options.exact_in)
+    at_once = BLOCKS_AT_ONCE if isinstance(X, ChunkedPoints) else 1
+    pairs = RandomPairs.of(y, targets)
     if options.hyperplanes == "bisector":
-        return bisector(X, y, targets)
-    return gaussian(X, max_bias=options.max_bias, center=options.center)
+        return BisectorSampler(X, pairs, root, options.exact_in, at_once)
+    from .sparse_hyperplanes import SparseSampler
+
+    return SparseSampler.of(X, pairs, root, options, at_once)
 
 
-def gaussian(X: Matrix, *, max_bias: float | str, center: bool) -> HyperplaneSampler:
-    """The paper's law: w ~ N(0, I), b ~ Unif[-lambda, lambda], around the origin or the mean."""
-    d = X.shape[1]
-    origin = mean(X) if center else np.zeros(d)
-    reach = largest_distance(X, origin) if isinstance(max_bias, str) else float(max_bias)
-    if not (np.isfinite(origin).all() and np.isfinite(reach)):
-        raise DataError("the data are too large: their mean or radius overflows float64. Scale them down.")
+class GaussianSampler(HyperplaneSampler):
+    """The paper's hyperplanes: w ~ N(0, I), b ~ Unif[-lambda, lambda], around the origin or the mean."""
 
-    def draw(streams: Streams) -> Hyperplanes:
-        weights, biases = np.empty((len(streams), WORD_BITS, d), np.float32), np.empty((len(streams), WORD_BITS))
-        for k, rng in enumerate(streams):
-            weights[k] = rng.standard_normal((WORD_BITS, d))
-            biases[k] = reach * rng.uniform(-1.0, 1.0, WORD_BITS)
-        return Hyperplanes(weights.reshape(-1, d), biases.ravel())
+    def __init__(
+        self, X: Matrix, root: np.random.SeedSequence, *, max_bias: float | str = "radius", center: bool = True,
+        exact_in: str | None = None,
+    ) -> None:  # fmt: skip
+        self.root, self.exact_in, self.at_once = root, exact_in, 1
+        self.center = mean(X) if center else None
+        origin = np.zeros(X.shape[1]) if self.center is None else self.center
+        self.n_features = X.shape[1]
+        self.max_bias = largest_distance(X, origin) if isinstance(max_bias, str) else float(max_bias)
+        if not (np.isfinite(origin).all() and np.isfinite(self.max_bias)):
+            raise DataError("the data are too large: their mean or radius overflows float64. Scale them down.")
 
-    return HyperplaneSampler(draw, origin if center else None)
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
+        weights = rng.standard_normal((WORD_BITS, self.n_features)).astype(np.float32)
+        biases = self.max_bias * rng.uniform(-1.0, 1.0, WORD_BITS)
+        if self.center is not None:
+            subtract_products(weights, self.center, biases)
+        return Hyperplanes(weights, biases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,51 +174,53 @@ class RandomPairs:
 
     @classmethod
     def of(cls, y: NDArray[np.int64], targets: tuple[int, ...]) -> RandomPairs:
-        """All pairs of labelled rows."""
+        """Return all pairs of labelled rows."""
         sizes = np.bincount(y)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return cls(np.argsort(y, kind="stable"), starts, sizes, np.asarray(targets))
 
     def draw(self, rng: np.random.Generator, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows of ``count`` uniform pairs: the first of each, and the second."""
+        """Return the rows of ``count`` uniform pairs: the first of each, and the second."""
         n_pairs = (self.sizes * (len(self.order) - self.sizes))[self.targets].astype(np.float64)
         classes = self.targets[rng.choice(len(self.targets), count, p=n_pairs / n_pairs.sum())]
         low, size = self.starts[classes], self.sizes[classes]
         here = low + rng.integers(0, size)
+        # A number among the rows of other classes: those from this class on are shifted past it.
         there = rng.integers(0, len(self.order) - size)
         there += size * (there >= low)
         return self.order[here], self.order[there]
 
 
-def bisector(X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...]) -> HyperplaneSampler:
-    """Perpendicular bisectors of random pairs: from a point of a target class to one of another.
+@dataclass(frozen=True, eq=False)
+class BisectorSampler(HyperplaneSampler):
+    """Perpendicular bisectors of random pairs of rows of different labels."""
 
-    The pair is uniform over all ordered pairs with the first point in a target class.
-    Normals are scaled by a power of two and rounded to float32.
-    """
-    pairs = RandomPairs.of(y, targets)
+    X: Matrix
+    pairs: RandomPairs
+    root: np.random.SeedSequence
+    exact_in: str | None = None
+    at_once: int = 1
 
-    def draw(streams: Streams) -> Hyperplanes:
-        here, there = map(np.concatenate, zip(*(pairs.draw(rng, WORD_BITS) for rng in streams), strict=True))
-        return between(dense_rows(X, here), dense_rows(X, there))
-
-    return HyperplaneSampler(draw)
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
+        here, there = self.pairs.draw(rng, WORD_BITS)
+        return between(dense_rows(self.X, here), dense_rows(self.X, there))
 
 
 def between(here: Floats, there: Floats) -> Hyperplanes:
-    """The bisector of each pair, on at the second point."""
+    """Return the bisector of each pair, on at the second point; normals scaled by a power of two, then float32."""
     with np.errstate(over="ignore", invalid="ignore"):
         normals = there - here
         middles = here + normals / 2
         exponents = np.frexp(np.abs(normals).max(axis=1))[1]
         weights = np.ldexp(normals, -exponents[:, None]).astype(np.float32)
     biases = np.zeros(len(weights))
+    # From the stored weights: so it is their hyperplane that passes through the middle, as nearly as a bias can.
     subtract_own_products(weights, middles, biases)
     return _finite(Hyperplanes(weights, biases))
 
 
 def in_format_of(planes: Hyperplanes, exact_in: str | None) -> Hyperplanes:
-    """Hyperplanes with biases rounded to float32 if asked for; refuses what overflows."""
+    """Return hyperplanes with biases rounded to float32 if asked for; refuse what overflows."""
     if exact_in != "float32":
         return _finite(planes)
     with np.errstate(over="ignore"):
@@ -225,38 +234,36 @@ def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
     return planes
 
 
-@dataclass(frozen=True, eq=False)
-class FixedFirstLayer:
-    """What is not left to chance; None where it is.
+class FixedFirstLayer(HyperplaneSampler):
+    """Hyperplanes that the caller passes in, as pair (weights, biases): nothing is left to chance."""
 
-    Attributes
-    ----------
-    planes : Hyperplanes or None
-    order : ndarray of int64 or None
-        All rows, in the order in which they become candidates within their class.
-    """
+    exact_in = None
 
-    planes: Hyperplanes | None = None
-    order: Rows | None = None
+    def __init__(self, pair: Any) -> None:
+        self.planes = _as_hyperplanes(pair)
 
-    @classmethod
-    def of(cls, hyperplanes: Any, order: Any) -> FixedFirstLayer:
-        """Check what a user gives; whether it fits the data shows :meth:`refuse_misfits`."""
-        planes = None if hyperplanes is None else _as_hyperplanes(hyperplanes)
-        return cls(planes, None if order is None else _as_order(order))
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
+        raise AssertionError("given hyperplanes are not drawn")
 
-    def refuse_misfits(self, data: Labelled, options: Options) -> None:
-        """Raise :class:`ParameterError` where data or options leave no meaning to what is given."""
-        if self.planes is not None:
-            _refuse_other_space(self.planes, data.X.shape[1], options.exact_in)
-        if self.order is not None and not np.array_equal(np.sort(self.order), np.arange(len(data))):
-            raise ParameterError(f"order must hold every row number from 0 to {len(data) - 1} once")
-        if (self.planes is not None or self.order is not None) and options.noise:
-            raise ParameterError("given hyperplanes or order make a network of all rows: use noise=0")
+    def first(self, count: int) -> Hyperplanes:
+        """Return the given hyperplanes."""
+        return self.planes.head(count)
+
+    def refuse_misfits(self, n_features: int, exact_in: str | None) -> None:
+        """Raise :class:`ParameterError` if data or format leave them no meaning."""
+        planes = self.planes
+        if planes.weights.shape[1] != n_features:
+            raise ParameterError(
+                f"hyperplanes have {planes.weights.shape[1]} weights each, but rows of X have {n_features} numbers"
+            )
+        if exact_in == "float32" and not (planes.weights.dtype == np.float32 and _held(planes.biases)):
+            raise ParameterError(
+                "exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'"
+            )
 
 
 def _as_hyperplanes(pair: Any) -> Hyperplanes:
-    """Weights and biases as they will be stored: float32 weights where these are exact."""
+    """Return weights and biases as they will be stored: float32 weights where these are exact."""
     weights: Any
     biases: Any
     try:
@@ -281,22 +288,16 @@ def _as_hyperplanes(pair: Any) -> Hyperplanes:
 
 
 def _held(numbers: NDArray[np.float64]) -> bool:
-    """Whether float32 holds them exactly."""
+    """Return whether float32 holds them exactly."""
     with np.errstate(over="ignore"):
         return bool((numbers.astype(np.float32) == numbers).all())
 
 
-def _as_order(order: Any) -> Rows:
+def as_order(order: Any, n_points: int) -> Rows:
+    """Return row numbers that a user gives as the order of candidates; refuse what is no permutation."""
     rows = np.asarray(order)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise ParameterError(f"order must be a sequence of row numbers, got {rows.dtype} of shape {rows.shape}")
+    if not np.array_equal(np.sort(rows), np.arange(n_points)):
+        raise ParameterError(f"order must hold every row number from 0 to {n_points - 1} once")
     return rows.astype(np.int64)
-
-
-def _refuse_other_space(planes: Hyperplanes, n_features: int, exact_in: str | None) -> None:
-    if planes.weights.shape[1] != n_features:
-        raise ParameterError(
-            f"hyperplanes have {planes.weights.shape[1]} weights each, but rows of X have {n_features} numbers"
-        )
-    if exact_in == "float32" and not (planes.weights.dtype == np.float32 and _held(planes.biases)):
-        raise ParameterError("exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'")

@@ -1,4 +1,4 @@
-"""How wide a first layer may be: what options and memory allow."""
+"""Widths of a first layer that options and memory allow."""
 
 from __future__ import annotations
 
@@ -18,32 +18,18 @@ AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows tell few of the
 
 @dataclass(frozen=True)
 class Memory:
-    """What a first layer takes, and what there is for it.
+    """The bytes that a first layer takes, and those that there are for it."""
 
-    Attributes
-    ----------
-    there : int
-        Bytes that this process may use, or that points elsewhere allow.
-    shape : tuple of int
-        Points and features.
-    n_here : int
-        Points whose patterns are all in this memory: of points in parts only distinct ones are, and counted later.
-    open_bits, weighted : bool
-        Whether bits may be open, and detectors have weights.
-    max_features : int or None
-        The most features of a sparse hyperplane; None: all hyperplanes look at all features.
-    """
-
-    there: int
-    shape: tuple[int, int]
-    n_here: int
+    there: int  # bytes that this process may use, or that points elsewhere allow
+    shape: tuple[int, int]  # points and features
+    n_here: int  # points whose patterns are all in this memory: of chunks only unique ones are, and counted later
     open_bits: bool = False
     weighted: bool = False
-    max_features: int | None = None
+    max_features: int | None = None  # the most features of a sparse hyperplane; None: all look at all features
 
     @classmethod
     def for_layer(cls, X: Matrix, options: Options | None = None) -> Memory:
-        """For a first layer over these points; without options, of bits that are never open, for masks."""
+        """Return it for these points; without options for exact bits and masks."""
         chunked = isinstance(X, ChunkedPoints)
         there, n_here = (X.memory, 0) if chunked else (usable_memory(), int(X.shape[0]))
         if options is None:
@@ -52,13 +38,11 @@ class Memory:
         return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted, most)
 
     def taken_by(self, width: int) -> int:
-        """Bytes that a first layer takes: weights twice (as stored, as filtered), biases, packed patterns.
-
-        Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
-        of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; on average
-        it has half of the most that there may be. Weighted detectors need all patterns once more, each pattern once,
-        and again as rows for those that a fit looks at.
-        """
+        """Return the bytes of a first layer: weights twice (as stored, as filtered), biases, packed patterns."""
+        # Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
+        # of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; on average
+        # it has half of the most that there may be. Weighted detectors need all patterns once more, each pattern once,
+        # and again as rows for those that a fit looks at.
         filtered, matrices = (8, 2) if self.open_bits else (4, 1)
         if self.weighted:
             matrices = 2 * matrices + 1
@@ -68,7 +52,7 @@ class Memory:
         return width * (weights + 8) + matrices * 8 * words * self.n_here
 
     def largest_width(self) -> int:
-        """The width beyond which a first layer would fill half of the memory, or weights would all be zero."""
+        """Return the width beyond which a layer would fill half of the memory, or weights would all be zero."""
         words = max(1, self.there // 2 // self.taken_by(WORD_BITS))
         return min(WIDEST_WEIGHTED if self.weighted else self.there, WORD_BITS * words)
 
@@ -89,7 +73,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Widths:
-    """Between what widths a first layer may end, and whether the largest one was asked for."""
+    """The smallest and the largest width that a first layer may end at, and whether the largest was asked for."""
 
     smallest: int
     largest: int
@@ -97,7 +81,7 @@ class Widths:
 
     @classmethod
     def of(cls, X: Matrix, options: Options) -> Widths:
-        """The widths that options and memory allow."""
+        """Return the widths that options and memory allow; ``min_width="auto"`` becomes a number here."""
         asked, memory = options.max_width is not None, Memory.for_layer(X, options)
         if not options.is_adaptive:
             memory.refuse_too_large(int(options.width))

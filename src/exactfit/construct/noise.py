@@ -27,7 +27,7 @@ from ..data import conflicts, majority_labels
 from ..network.bits import BitMatrix
 from ..network.sides import sides
 from .evidence import Columns, Counts, Evidence, precompute_limits
-from .hyperplanes import Source, gaussian
+from .hyperplanes import GaussianSampler
 from .memory import Memory
 from .unique_patterns import ClassOrder
 
@@ -41,7 +41,7 @@ COUNTS_AT_ONCE = 2**22  # 16 MiB of counts
 def drawn_patterns(X: Any, width: int, random_state: Any, threads: Threads) -> BitMatrix:
     """Bits of all points over ``width`` hyperplanes of the paper's law, around the mean."""
     Memory.for_layer(X).refuse_too_large(width)
-    planes = Source(seed_sequence(random_state), gaussian(X, max_bias="radius", center=True)).first(width)
+    planes = GaussianSampler(X, seed_sequence(random_state), max_bias="radius", center=True).first(width)
     return sides(X, planes.weights, planes.biases, threads=threads)
 
 

@@ -1,4 +1,4 @@
-"""Bits of points: exact ones, or those that every evaluation in a format agrees on; and the pairs these leave open.
+"""Bits of points: exact ones, or those on which every evaluation in a format agrees.
 
 With ``exact_in`` a network has to be right in every evaluation in that format, whatever the order
 of sums, fused or not. Then a bit has three states: surely on, surely off, open. A point's ``on`` are
@@ -12,13 +12,12 @@ point's distance to its hyperplane is at most r, that is |<w, x> + b| <= r |w|; 
 taken at |x| + r.
 
 A hyperplane surely separates a point a of a target class from a point b of the rest if its bit is surely off at a
-and surely on at b. So a point shows what may be on while it is a, and what is surely on while it is b: it plays two
-parts, each with one word a block, and :class:`OpenPairs` serves for both.
+and surely on at b. So a point shows what may be on while it is a, and what is surely on while it is b.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,9 +35,9 @@ from ..network.bits import BitMatrix, Words, n_words
 from ..network.sides import sides
 from ..options import Options
 from .hyperplanes import Hyperplanes
-from .separation import BUDGET, Ints, OpenPairs, Runs, runs_without
 
 Matrix = Any
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FORMATS = {"float64": FLOAT64, "float32": FLOAT32}
@@ -56,12 +55,12 @@ class Patterns:
 
     @classmethod
     def exact(cls, bits: BitMatrix) -> Patterns:
-        """Bits without a doubt."""
+        """Return bits none of which is open."""
         return cls(bits, bits)
 
     @property
     def lines(self) -> list[Line]:
-        """Word by word: the same word of all points, of ``on`` and of ``maybe``."""
+        """The same word of all points, of ``on`` and of ``maybe``, word by word."""
         if self.maybe is self.on:
             return [(words, words) for words in self.on.words]
         return list(zip(self.on.words, self.maybe.words, strict=True))
@@ -70,14 +69,14 @@ class Patterns:
     def from_lines(
         cls, lines: list[Line], n_bits: int, rows: NDArray[np.intp] | None = None, threads: Threads = SERIAL
     ) -> Patterns:
-        """The first ``n_bits`` bits of consecutive lines, of all points or of the given ones, in order."""
+        """Return the first ``n_bits`` bits of consecutive lines, of all points or of the given ones, in order."""
         on, maybe = zip(*lines[: n_words(n_bits)], strict=True)
         bits = BitMatrix.of_lines(on, n_bits, rows, threads.map)
         return cls(bits, bits if are_exact(lines) else BitMatrix.of_lines(maybe, n_bits, rows, threads.map))
 
     @classmethod
     def joined(cls, parts: Sequence[Patterns]) -> Patterns:
-        """The bits of all points of consecutive parts."""
+        """Return the bits of all points of consecutive parts."""
         n_bits = parts[0].on.n_bits
         on = BitMatrix(np.concatenate([part.on.words for part in parts], axis=1), n_bits)
         if all(part.maybe is part.on for part in parts):
@@ -85,22 +84,19 @@ class Patterns:
         return cls(on, BitMatrix(np.concatenate([part.maybe.words for part in parts], axis=1), n_bits))
 
     def take(self, rows: NDArray[np.intp] | slice) -> Patterns:
-        """The given rows, in the given order."""
-        return self._both(lambda bits: bits.take(rows))
+        """Return the given rows, in the given order."""
+        on = self.on.take(rows)
+        return Patterns(on, on if self.maybe is self.on else self.maybe.take(rows))
 
     def append(self, other: Patterns) -> Patterns:
-        """The bits of ``other`` after those of each row."""
-        if self.maybe is self.on and other.maybe is other.on:
-            return Patterns.exact(_joined(self.on, other.on))
-        return Patterns(_joined(self.on, other.on), _joined(self.maybe, other.maybe))
-
-    def _both(self, change: Callable[[BitMatrix], BitMatrix]) -> Patterns:
-        on = change(self.on)
-        return Patterns(on, on if self.maybe is self.on else change(self.maybe))
+        """Return the bits of ``other`` after those of each row."""
+        on = _joined(self.on, other.on)
+        exact = self.maybe is self.on and other.maybe is other.on
+        return Patterns(on, on if exact else _joined(self.maybe, other.maybe))
 
 
 def are_exact(lines: list[Line]) -> bool:
-    """Whether no bit is open."""
+    """Return whether no bit is open."""
     return all(word is other for word, other in lines)
 
 
@@ -111,10 +107,7 @@ def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
 def patterns_of(
     X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp] | None = None
 ) -> Patterns:
-    """Bits of points (all, or the given rows, in order): exact, or as they surely are with the options.
-
-    The margin is a distance by now.
-    """
+    """Return the bits of all points, or of the given rows in order; in the options the margin is a distance."""
     if isinstance(X, ChunkedPoints):
         found: Patterns = X.patterns(planes, options)
         return found if rows is None else found.take(rows)
@@ -147,22 +140,18 @@ def _sure_sides(X: Matrix, planes: Hyperplanes, options: Options, threads: Threa
 
 
 class Lines(NamedTuple):
-    """Weights of hyperplanes, dense or sparse, one line of numbers after the other, with what bounds need to know.
+    """Weights of hyperplanes, dense or sparse, one line of numbers after the other, with what bounds need to know."""
 
-    Line j is ``numbers[starts[j]:starts[j + 1]]``, for the features of the same places in ``features``, or for all
-    where these are empty. It has ``terms[j]`` numbers other than zero, the first of them at ``firsts[j]``.
-    """
-
-    numbers: Floats
+    numbers: Floats  # line j is numbers[starts[j]:starts[j + 1]]
     starts: Ints
-    features: Ints
+    features: Ints  # of the same places; empty where every line has all features
     norms: Floats
-    terms: Ints
-    firsts: Ints
+    terms: Ints  # numbers other than zero of each line
+    firsts: Ints  # where the first of these is
 
     @classmethod
     def of(cls, weights: Any) -> Lines:
-        """Lines of an array or a CSR array."""
+        """Return the lines of an array or a CSR array."""
         n, d = weights.shape
         starts, features = d * np.arange(n + 1), np.arange(0)
         if sp.issparse(weights):
@@ -174,7 +163,7 @@ class Lines(NamedTuple):
 
     @property
     def is_cut(self) -> NDArray[np.bool_]:
-        """Which have a single weight, a power of two: their products are not rounded."""
+        """Whether each has a single weight, a power of two: its products are not rounded."""
         return np.asarray((self.terms == 1) & (np.abs(np.frexp(self.leading)[0]) == 0.5))
 
     @property
@@ -203,27 +192,19 @@ def _sure_planes(weights: Any, biases: Floats) -> SurePlanes:
 
 
 def norms_above(rows: Floats) -> Floats:
-    """Euclidean norms, rounded up: d squares, d additions and a root err by less than (d + 4) 2^-52 of them."""
+    """Return Euclidean norms, rounded up: d squares, d additions and a root err by less than (d + 4) 2^-52 of them."""
     norms = np.empty(len(rows))
     norms_of(rows, norms)
     return _raised(norms, rows.shape[1])
 
 
 def _raised(norms: Floats, n_numbers: int) -> Floats:
-    """Norms of so many numbers, raised by more than they may err by."""
+    """Return norms of ``n_numbers`` numbers, raised by more than they may err by."""
     return np.asarray(norms * (1.0 + (n_numbers + 8) * 2.0**-52) + 5e-324)
 
 
 def rounded(X: Matrix, exact_in: str | None) -> Matrix:
-    """Points as the format holds them; X itself without ``exact_in``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.construct.patterns import rounded
-    >>> rounded(np.array([[0.1]]), "float32").dtype, rounded(np.array([[0.1]]), "float64")
-    (dtype('float32'), array([[0.1]]))
-    """
+    """Return points as the format holds them; X itself without ``exact_in``."""
     if exact_in != "float32" or X.dtype == np.float32:
         return X
     with np.errstate(over="ignore"):
@@ -232,49 +213,3 @@ def rounded(X: Matrix, exact_in: str | None) -> Matrix:
     if not all(np.isfinite(part).all() for part in parts):
         raise DataError('X holds numbers that are too large for float32: scale them down, or use exact_in="float64"')
     return short
-
-
-def _parts_against(own: Ints, n_classes: int) -> Runs:
-    """Part k of ``own`` against the parts after them, one for each class, but for its own class."""
-    counts, begin, end = runs_without(own, n_classes)
-    runs_of = np.concatenate([counts, np.zeros(n_classes, np.int64)])
-    first, last = (begin + len(own)).astype(np.int32), (end + len(own)).astype(np.int32)
-    return Runs(runs_of, first, last, int((end - begin).sum()))
-
-
-class SurePairs(OpenPairs):
-    """As :class:`OpenPairs`, over points whose bits may be open.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit._support.threads import Threads
-    >>> from exactfit.construct.patterns import SurePairs
-    >>> with Threads(1) as threads:
-    ...     pairs = SurePairs(np.array([0, 1]), [0], threads=threads)
-    ...     pairs.add(np.array([0b0, 0b1], dtype=np.uint64), np.array([0b1, 0b1], dtype=np.uint64))
-    ...     print(pairs.closed)  # the bit may be on at the first point, too
-    ...     pairs.add(np.array([0b0, 0b1], dtype=np.uint64), np.array([0b0, 0b1], dtype=np.uint64))
-    ...     print(pairs.closed, pairs.needed_width())
-    False
-    True 65
-    """
-
-    def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
-        classes, codes = np.unique(y, return_inverse=True)
-        wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
-        part = np.full(len(classes), -1)
-        part[wanted] = np.arange(len(wanted))
-        self._first = np.flatnonzero(part[codes] >= 0)
-        parts = np.concatenate([part[codes[self._first]], len(wanted) + codes])
-        super().__init__(parts, (), threads=threads, budget=budget, pairs=_parts_against(wanted, len(classes)))
-
-    def add(self, words: Words, maybe: Words | None = None) -> None:
-        """Take the next block: what is surely on at every point, and what may be."""
-        high = words if maybe is None else maybe
-        super().add(np.concatenate([high[self._first], words]))
-
-    def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
-        """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
-        for a, b in super().iter_point_pairs():
-            yield self._first[a], b - len(self._first)

@@ -1,4 +1,4 @@
-"""Which ordered pairs of points no hyperplane separates yet (Algorithm 1, lines 3-7).
+"""Ordered pairs of points that no hyperplane separates yet (Algorithm 1, lines 3-7).
 
 The paper's set S grows by comparing all pairs for every hyperplane. Here hyperplanes
 come in blocks of 64, and points that lie on the same side of all of them are one *group*:
@@ -54,12 +54,12 @@ class Runs:
     n_pairs: int
 
     def indptr(self) -> Ints:
-        """Where each one's runs begin."""
+        """Return where each one's runs begin."""
         return _offsets(self.runs_of)
 
     @classmethod
     def joined(cls, parts: Sequence[Runs]) -> Runs:
-        """One list from consecutive pieces."""
+        """Return one list from consecutive pieces."""
         return cls(
             np.concatenate([part.runs_of for part in parts]),
             np.concatenate([part.first for part in parts]),
@@ -69,7 +69,7 @@ class Runs:
 
 
 def _offsets(sizes: Ints) -> Ints:
-    """Where each of consecutive ranges begins, and where the last one ends."""
+    """Return where each of consecutive ranges begins, and where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
@@ -81,19 +81,19 @@ def _cut(weights: Ints, budget: int) -> list[tuple[int, int]]:
 
 
 def _spread(begin: Ints, end: Ints) -> Ints:
-    """The ranges begin..end, one after the other."""
+    """Return the ranges begin..end, one after the other."""
     lengths = end - begin
     return np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
 
 
 def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
-    """Which of n numbers are in a run."""
+    """Return which of n numbers are in a run."""
     ends = np.bincount(runs.first, minlength=n + 1) - np.bincount(runs.last, minlength=n + 1)
     return np.asarray(np.cumsum(ends)[:n] > 0)
 
 
 def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
-    """Every target class against all others: at most two runs each, however many classes."""
+    """Return every target class against all others: at most two runs each, however many classes."""
     wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
     counts, begin, end = runs_without(wanted, len(classes))
     runs_of = np.zeros(len(classes), np.int64)
@@ -102,7 +102,7 @@ def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
 
 
 def runs_without(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """All of n classes but one, for each of some: how many runs that takes, where they begin and where they end."""
+    """Return the runs that all of n classes but one are, for each of some: their number, begins and ends."""
     begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
     end = np.stack([own, np.full(len(own), n)], axis=1)
     kept = begin < end
@@ -110,7 +110,7 @@ def runs_without(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
-    """The children open against each of ``ids``; cut short above ``limit`` pairs."""
+    """Return the children open against each of ``ids``; cut short above ``limit`` pairs."""
     capacity = max(RUNS_PER_CALL, scan.words.shape[1])
     runs_of, parts, done, n_pairs = np.zeros(len(ids), np.int64), [], 0, 0
     while done < len(ids) and n_pairs <= limit:
@@ -135,41 +135,10 @@ def _last_bit_piece(scan: Scan, best: int, ids: Ints) -> int:
 class OpenPairs:
     """The ordered pairs (a, b) of points, a in target and b in rest, not yet separated.
 
-    A pair is open while no hyperplane has a on its off side and b on its positive side.
-    Neither the budget nor the number of threads changes what is open or the width.
-
-    Parameters
-    ----------
-    y : ndarray of int64, shape (n_points,)
-        Class of every point.
-    targets : sequence of int
-        The classes that are target once; rest is everything in another class.
-    threads : Threads
-    budget : int
-        How many pairs of groups may be listed.
-    pairs : Runs, optional
-        The pairs of classes to look at instead, by their places in ascending order.
-    members : PatternMembers, optional
-        What "points" stand for, if not for themselves.
-
-    Attributes
-    ----------
-    closed : bool
-        Whether every pair is separated by the hyperplanes so far.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit._support.threads import Threads
-    >>> from exactfit.construct.separation import OpenPairs
-    >>> with Threads(1) as threads:
-    ...     pairs = OpenPairs(np.array([0, 0, 1]), [0], threads=threads)
-    ...     pairs.add(np.array([0b00, 0b10, 0b10], dtype=np.uint64))
-    ...     print(pairs.n_point_pairs(), list(pairs.iter_point_pairs()))
-    ...     pairs.add(np.array([0b0, 0b0, 0b1], dtype=np.uint64))
-    ...     print(pairs.closed, pairs.needed_width())
-    1 [(array([1]), array([2]))]
-    True 65
+    A pair is open while no hyperplane has a on its off side and b on its positive side. Neither the budget (of pairs of
+    groups that are listed) nor the number of threads changes what is open or the width. ``pairs`` are the pairs of
+    classes to look at instead, by their places in ascending order; ``members`` what "points" stand for, if not for
+    themselves.
     """
 
     def __init__(
@@ -201,11 +170,11 @@ class OpenPairs:
             self._promote(found)
 
     def _know(self, n_pairs: int | None) -> None:
-        """How many pairs of groups are open; None if they are too many to be listed."""
+        """Set the number of open pairs of groups; None if they are too many to be listed."""
         self._n_pairs, self.closed = n_pairs, n_pairs == 0
 
     def needed_width(self) -> int:
-        """The number of hyperplanes after which nothing was open, once `closed`."""
+        """Return the number of hyperplanes after which nothing was open, once `closed`."""
         if not self.closed:
             raise ValueError("pairs are still open")
         if self._width is None:
@@ -216,17 +185,17 @@ class OpenPairs:
         return self._width
 
     def n_group_pairs(self) -> tuple[int, bool]:
-        """How many pairs of groups are open, and whether that is exact; else it is a lower bound."""
+        """Return the number of open pairs of groups, and whether that is exact; else it is a lower bound."""
         if self._n_pairs is None:
             return self._budget // SAMPLE + 1, False
         return self._n_pairs, True
 
     def n_point_pairs(self) -> int:
-        """How many pairs of points are open, exactly, however many."""
+        """Return the exact number of open pairs of points."""
         return int(self._degrees() @ self._sizes)
 
     def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
-        """The open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
+        """Yield the open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
         rows, child = self._open_points()
         degrees = self._degrees()[child]
         points, families = np.flatnonzero(degrees), self._families(rows, child)
@@ -235,7 +204,7 @@ class OpenPairs:
             yield rows[points[lo:hi][a]], b
 
     def _open_points(self) -> tuple[Ints, Ints]:
-        """Rows that may be in open pairs, ascending, and the child of each."""
+        """Return rows that may be in open pairs, ascending, and the child of each."""
         if self._members is None:
             return self._rows, self._child
         found = self._list(np.flatnonzero(self._degrees()), NO_LIMIT)
@@ -244,18 +213,18 @@ class OpenPairs:
         return self._points(np.flatnonzero(used[self._child]))
 
     def _points(self, active: Ints) -> tuple[Ints, Ints]:
-        """Rows of some active ones, ascending, and the child of each."""
+        """Return the rows of some active points or groups, ascending, and the child of each."""
         if self._members is None:
             return self._rows[active], self._child[active]
         rows, owner = self._members.members(self._rows[active])
         return rows, self._child[active][owner]
 
     def _families(self, rows: Ints, child: Ints) -> tuple[Ints, Ints]:
-        """Rows of points ordered by child, and where those of each child begin."""
+        """Return rows of points ordered by child, and where those of each child begin."""
         return rows[np.argsort(child, kind="stable")], _offsets(np.bincount(child, minlength=len(self._sizes)))
 
     def _point_pairs(self, children: Ints, members: Ints, offsets: Ints) -> tuple[Ints, Ints]:
-        """All points that are open against each of some children: places among these, and rows, both ascending."""
+        """Return the points open against each of some children: places among these, and rows, both ascending."""
         found = self._list(children, NO_LIMIT)
         assert found is not None  # there is no such limit
         begin, end = offsets[found.first], offsets[found.last]
@@ -266,7 +235,7 @@ class OpenPairs:
         return np.divmod(keys, span)
 
     def _summed(self, order: Ints, begin: Ints) -> Ints:
-        """How many points there are in each run of these active ones."""
+        """Return the number of points in each run of these active ones."""
         if self._members is None:
             return np.diff(begin, append=len(order)).astype(np.int64)
         return np.add.reduceat(self._members.sizes[self._rows[order]], begin).astype(np.int64)
@@ -315,11 +284,11 @@ class OpenPairs:
         self._begin_level(rank[self._child[kept]].astype(np.int64), self._sizes[used], level)
 
     def _candidates(self) -> Ints:
-        """The children whose group comes first in an open pair."""
+        """Return the children whose group comes first in an open pair."""
         return np.flatnonzero(self._level.runs_of[self._scan.group])
 
     def _degrees(self) -> Ints:
-        """For each child a, how many points b are open against it."""
+        """Return for each child a how many points b are open against it."""
         if self._cached_degrees is None:
             degrees = np.zeros(len(self._sizes), np.int64)
             ids = np.empty(0, np.int64) if self.closed else self._candidates()
@@ -330,17 +299,15 @@ class OpenPairs:
         return self._cached_degrees
 
     def _list_few(self, ids: Ints) -> Runs | None:
-        """The children open against each of ``ids``, or None if there are too many for the budget.
-
-        A sample tells at a small part of the cost whether there are. It may err, but to wait for further
-        blocks is never wrong.
-        """
+        """Return the children open against each of ``ids``, or None if there are too many for the budget."""
+        # A sample shows at a small part of the cost whether there are. It may err, but to wait for further blocks is
+        # never wrong.
         if len(ids) > FEW and self._list(ids[::SAMPLE], self._budget // SAMPLE) is None:
             return None
         return self._list(ids, self._budget)
 
     def _list(self, ids: Ints, limit: int) -> Runs | None:
-        """The children open against each of ``ids``, or None when over ``limit`` pairs."""
+        """Return the children open against each of ``ids``, or None when over ``limit`` pairs."""
         parts: list[Runs] = []
         n_pairs = 0
         for wave in self._waves(ids):
@@ -351,7 +318,7 @@ class OpenPairs:
         return Runs.joined(parts)
 
     def _map(self, work: Callable[[Ints], Result], wave: list[Ints]) -> list[Result]:
-        """What the work makes of each piece; a single one is not worth looking for a thread."""
+        """Do the work for each piece; a single one not in a thread, which would cost more than it."""
         return [work(wave[0])] if len(wave) == 1 else self._threads.map(work, wave)
 
     def _waves(self, ids: Ints) -> Iterator[list[Ints]]:
@@ -365,3 +332,34 @@ class OpenPairs:
         n = PIECES_PER_WAVE * self._threads.count
         for at in range(0, len(pieces), n):
             yield [ids[lo:hi] for lo, hi in pieces[at : at + n]]
+
+
+def _parts_against(own: Ints, n_classes: int) -> Runs:
+    """Return part k of ``own`` against the parts after them, one for each class, but for its own class."""
+    counts, begin, end = runs_without(own, n_classes)
+    runs_of = np.concatenate([counts, np.zeros(n_classes, np.int64)])
+    first, last = (begin + len(own)).astype(np.int32), (end + len(own)).astype(np.int32)
+    return Runs(runs_of, first, last, int((end - begin).sum()))
+
+
+class SurePairs(OpenPairs):
+    """Open pairs of points whose bits may be open: a bit has to be surely off at the one and surely on at the other."""
+
+    def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
+        classes, codes = np.unique(y, return_inverse=True)
+        wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
+        part = np.full(len(classes), -1)
+        part[wanted] = np.arange(len(wanted))
+        self._first = np.flatnonzero(part[codes] >= 0)
+        parts = np.concatenate([part[codes[self._first]], len(wanted) + codes])
+        super().__init__(parts, (), threads=threads, budget=budget, pairs=_parts_against(wanted, len(classes)))
+
+    def add(self, words: Words, maybe: Words | None = None) -> None:
+        """Take the next block: what is surely on at every point, and what may be."""
+        high = words if maybe is None else maybe
+        super().add(np.concatenate([high[self._first], words]))
+
+    def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
+        for a, b in super().iter_point_pairs():
+            yield self._first[a], b - len(self._first)

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
-from ..data import Codes, Matrix
+from ..data import Matrix
 from ..data.matrices import dense_rows
 from ..exceptions import ParameterError
 from ..options import Options
-from .hyperplanes import Hyperplanes, HyperplaneSampler, RandomPairs, Streams
+from .hyperplanes import Hyperplanes, HyperplaneSampler, RandomPairs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,36 +47,34 @@ class Differences(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSampler:
-    """Draws blocks of sparse hyperplanes.
-
-    Attributes
-    ----------
-    X : matrix or ChunkedPoints
-    pairs : RandomPairs
-        Pairs of rows of different labels.
-    exponents : ndarray of int64, shape (n_features,)
-        Weights are 2^exponent before they are scaled to integers.
-    sizes : tuple of int
-        The smallest and the largest number of features of a hyperplane.
-    image_shape : tuple of int or None
-        Of images: the features of a hyperplane are pixels of one random window.
-    dtype : type
-        The format that biases are rounded to.
-    """
+class SparseSampler(HyperplaneSampler):
+    """Hyperplanes with few features each, between two random rows of different labels."""
 
     X: Matrix
     pairs: RandomPairs
-    exponents: Ints
-    sizes: tuple[int, int]
-    image_shape: tuple[int, ...] | None
-    dtype: type[np.floating[Any]]
+    root: np.random.SeedSequence
+    exact_in: str | None
+    at_once: int
+    exponents: Ints  # of features: weights are 2^exponent before they are scaled to integers
+    sizes: tuple[int, int]  # the smallest and the largest number of features of a hyperplane
+    image_shape: tuple[int, ...] | None  # of images: the features of a hyperplane are pixels of one random window
 
-    def draw(self, streams: Streams) -> Hyperplanes:
-        """Return 64 hyperplanes for each generator."""
-        return Hyperplanes.joined([self._block(rng) for rng in streams])
+    @classmethod
+    def of(
+        cls, X: Matrix, pairs: RandomPairs, root: np.random.SeedSequence, options: Options, at_once: int
+    ) -> SparseSampler:
+        """Return the sampler that the options ask for, over these points."""
+        shape = None if options.image_shape is None else tuple(options.image_shape)
+        if shape is not None and math.prod(shape) != X.shape[1]:
+            raise ParameterError(
+                f"image_shape={shape} is the shape of images of {math.prod(shape)} numbers, "
+                f"but rows of X have {X.shape[1]}"
+            )
+        # Pixels are of one kind: they keep their units.
+        exponents = np.zeros(X.shape[1], dtype=np.int64) if shape else spread_exponents(X)
+        return cls(X, pairs, root, options.exact_in, at_once, exponents, options.feature_range, shape)
 
-    def _block(self, rng: np.random.Generator) -> Hyperplanes:
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
         here, there = self.pairs.draw(rng, WORD_BITS)
         found = differences(self.X, here, there)
         low, high = self.sizes
@@ -120,6 +118,7 @@ class SparseSampler:
 
     def _hyperplane(self, chosen: Differences, signs: Ints, place: float) -> tuple[Ints, Floats, float]:
         """Return features, weights and bias of a hyperplane between two rows."""
+        dtype = np.float32 if self.exact_in == "float32" else np.float64
         exponents = self.exponents[chosen.features]
         exponents = np.minimum(exponents - exponents.min(), LARGEST_EXPONENT)
         weights = np.ldexp(signs[: len(exponents)].astype(np.float64), exponents)
@@ -128,27 +127,13 @@ class SparseSampler:
         # Where both rows have the same sum, they differ in it once the last sign is turned; rounding may
         # still leave no number between them, but never between two values of one feature.
         for used in (weights, flipped):
-            bias = _bias_between(used * chosen.here, used * chosen.there, place, self.dtype)
+            bias = _bias_between(used * chosen.here, used * chosen.there, place, dtype)
             if bias is not None:
                 return chosen.features, used, bias
         lone = signs[:1].astype(np.float64)
-        bias = _bias_between(lone * chosen.here[:1], lone * chosen.there[:1], place, self.dtype)
+        bias = _bias_between(lone * chosen.here[:1], lone * chosen.there[:1], place, dtype)
         assert bias is not None
         return chosen.features[:1], lone, bias
-
-
-def sparse(X: Matrix, y: Codes, targets: tuple[int, ...], options: Options) -> HyperplaneSampler:
-    """Return the sampler of sparse hyperplanes over these points."""
-    shape = None if options.image_shape is None else tuple(options.image_shape)
-    if shape is not None and math.prod(shape) != X.shape[1]:
-        raise ParameterError(
-            f"image_shape={shape} is the shape of images of {math.prod(shape)} numbers, but rows of X have {X.shape[1]}"
-        )
-    # Pixels are of one kind: they keep their units.
-    exponents = np.zeros(X.shape[1], dtype=np.int64) if shape else spread_exponents(X)
-    dtype = np.float32 if options.exact_in == "float32" else np.float64
-    sampler = SparseSampler(X, RandomPairs.of(y, targets), exponents, options.feature_range, shape, dtype)
-    return HyperplaneSampler(sampler.draw)
 
 
 def spread_exponents(X: Matrix) -> Ints:

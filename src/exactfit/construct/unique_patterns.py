@@ -1,8 +1,8 @@
-"""Points as the columns that covers are made of: sorted by class, those of equal pattern as one that stands for all.
+"""Unique patterns with multiplicities, sorted by class: the columns that covers are made of.
 
-Nothing that the cover step decides tells points of equal class and pattern apart: they have the same limit, and
-whoever claims one claims all. The first of them in the order of candidates is examined for all; of several columns
-that attain a limit, the one whose first point comes first is the witness. So a cover of distinct patterns is that
+Nothing that the cover step decides tells points of equal class and pattern apart: they have the same limit, and a
+detector that claims one claims all. The first of them in the order of candidates is examined for all; of several
+columns that attain a limit, the one whose first point comes first is the witness. So a cover of unique patterns is that
 of all points.
 """
 
@@ -20,12 +20,12 @@ from .._support.threads import Threads
 from ..data import Rows
 from ..network.bits import BitMatrix, Words, last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
-from .halfspaces import Support
 from .hyperplanes import ORDER, stream
 
 Ints = NDArray[np.int64]
 CandidateOrder = Mapping[int, Columns]  # the candidates of every target class, in order
 
+SMALL = 2**15  # words of all patterns: up to here grouping equal ones costs more than it saves
 NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
 
 
@@ -38,28 +38,28 @@ class ClassOrder:
 
     @classmethod
     def of(cls, y: NDArray[np.int64]) -> ClassOrder:
-        """The order for class codes 0..K-1."""
+        """Return the order for class codes 0..K-1."""
         starts = np.concatenate([[0], np.cumsum(np.bincount(y))])
         return cls(np.argsort(y, kind="stable"), starts)
 
     def codes(self) -> NDArray[Any]:
-        """The class of every row, in as few bytes as will do."""
+        """Return the class of every row, in the smallest type that holds it."""
         codes = np.empty(len(self.rows), dtype=np.min_scalar_type(len(self.starts)))
         for k in range(len(self.starts) - 1):
             codes[self.rows[slice(*self.target(k))]] = k
         return codes
 
     def columns(self, rows: NDArray[np.int64], k: int) -> Columns:
-        """The columns of some rows of class k."""
+        """Return the columns of some rows of class k."""
         start, stop = self.target(k)
         return np.asarray(start + np.searchsorted(self.rows[start:stop], rows))
 
     def target(self, k: int) -> tuple[int, int]:
-        """The columns of class k."""
+        """Return the columns of class k."""
         return int(self.starts[k]), int(self.starts[k + 1])
 
     def rest(self, k: int) -> Pieces:
-        """The columns of all other classes."""
+        """Return the columns of all other classes."""
         start, stop = self.target(k)
         ends = int(self.starts[-1])
         return [piece for piece in ((0, start), (stop, ends)) if piece[0] < piece[1]]
@@ -68,7 +68,7 @@ class ClassOrder:
 def candidates_of(
     order: ClassOrder, targets: Sequence[int], order_or_seed: np.random.SeedSequence | Rows
 ) -> CandidateOrder:
-    """The columns of each target class in the order in which they become candidates; see ``cover_classes``."""
+    """Return the columns of each target class in the order in which they become candidates."""
     if isinstance(order_or_seed, np.random.SeedSequence):
         ends = {k: order.target(k) for k in targets}
         return {
@@ -81,47 +81,27 @@ def candidates_of(
 
 @dataclass(frozen=True, eq=False)
 class PatternGroups:
-    """Points of equal class and pattern, together: what parts of the data tell, and what is joined from them.
+    """Groups of points of equal class and pattern, sorted by class and first point; those of chunks can be joined."""
 
-    Attributes
-    ----------
-    words : ndarray of uint64, shape (n_words, n_groups)
-    codes : ndarray of int64, shape (n_groups,)
-        The class of each.
-    sizes, firsts, ranks : ndarray of int64, shape (n_groups,)
-        How many points each has, the first of them, and the place of the first candidate among them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.construct.unique_patterns import PatternGroups
-    >>> words, codes = np.array([[5, 6, 5, 5]], dtype=np.uint64), np.array([0, 0, 1, 0])
-    >>> groups, places = PatternGroups.of(words, codes, np.arange(4), np.array([3, 2, 1, 0]))
-    >>> groups.words, groups.codes, places
-    (array([[5, 6, 5]], dtype=uint64), array([0, 0, 1]), array([0, 1, 2, 0]))
-    >>> groups.sizes, groups.firsts, groups.ranks
-    (array([2, 1, 1]), array([0, 1, 2]), array([0, 2, 1]))
-    """
-
-    words: Words
-    codes: Ints
-    sizes: Ints
-    firsts: Ints
-    ranks: Ints
+    words: Words  # shape (n_words, n_groups)
+    codes: Ints  # the class of each
+    sizes: Ints  # how many points each has
+    firsts: Ints  # the first of these
+    ranks: Ints  # the place of the first candidate among them
 
     @classmethod
     def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[PatternGroups, Ints]:
-        """Points as groups, and the group of each; groups are sorted by class, then by their first point."""
+        """Return points as groups, and the group of each."""
         return cls._merged([cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)])
 
     @classmethod
     def joined(cls, parts: Sequence[PatternGroups]) -> PatternGroups:
-        """The groups of all parts."""
+        """Return the groups of all parts."""
         return cls._merged(parts)[0]
 
     @classmethod
     def _merged(cls, parts: Sequence[PatternGroups]) -> tuple[PatternGroups, Ints]:
-        """The groups of all parts, and for every group of theirs its place; words are copied twice at most."""
+        """Return the groups of all parts, and for each group of theirs its place; words are copied twice at most."""
         codes, all_sizes, firsts, all_ranks = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
         )
@@ -144,12 +124,12 @@ class PatternGroups:
         return cls(few, codes[keep], sizes, firsts[keep], ranks), places[own]
 
     def head(self, n_bits: int) -> PatternGroups:
-        """The groups that there are by the first bits alone."""
+        """Return the groups that there are by the first bits alone."""
         words = BitMatrix(self.words, 64 * len(self.words)).head(n_bits).words
         return PatternGroups.joined([replace(self, words=words)])
 
     def take(self, places: Ints) -> PatternGroups:
-        """Some of them."""
+        """Return some of them."""
         return PatternGroups(
             np.take(self.words, places, axis=1), self.codes[places], self.sizes[places], self.firsts[places],
             self.ranks[places],
@@ -157,7 +137,7 @@ class PatternGroups:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory they take."""
+        """The memory that they take."""
         return self.words.nbytes + 4 * self.codes.nbytes
 
     def __len__(self) -> int:
@@ -166,26 +146,16 @@ class PatternGroups:
 
 @dataclass(frozen=True, eq=False)
 class PatternMembers:
-    """Points that have one pattern as one.
-
-    Attributes
-    ----------
-    sizes : ndarray of int64
-        How many points each is.
-    members : callable
-        From some of them to all their rows, ascending, and for each row the place of its own among them.
-    """
+    """The rows of groups: how many each has, and a function that looks up those of some groups."""
 
     sizes: Ints
+    # From some groups to all their rows, ascending, and for each row the place of its own among them.
     members: Callable[[Ints], tuple[Ints, Ints]]
 
 
 def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
-    """The first of equal columns, ascending, and for every column the place of its first among them.
-
-    With codes only columns of equal code are equal. Columns are sorted by their hashes; if two different ones share a
-    hash, by their words.
-    """
+    """Return the first of equal columns (and codes), ascending, and for every column the place of its first."""
+    # Columns are sorted by their hashes; if two different ones share a hash, by their words.
     lines = [*lines] if codes is None else [*lines, codes.astype(np.uint64)]
     hashes = hashes_of(lines)
     order = np.argsort(hashes, kind="stable")
@@ -200,7 +170,7 @@ def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) 
 
 
 def hashes_of(lines: Sequence[Words] | Words) -> Words:
-    """A hash of every column."""
+    """Return a hash of every column."""
     hashes = np.zeros(len(lines[0]), dtype=np.uint64)
     for line in lines:
         hash_line(line, hashes)
@@ -208,13 +178,20 @@ def hashes_of(lines: Sequence[Words] | Words) -> Words:
 
 
 def _runs(order: Columns, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """The first of each run of an order, ascending, and for every column the place of its first among them."""
+    """Return the first of each run of an order, ascending, and for every column the place of its first."""
     firsts = order[np.flatnonzero(new)]
     ranks = np.empty(len(firsts), dtype=np.int64)
     ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
     places = np.empty(len(order), dtype=np.int64)
     places[order] = ranks[np.cumsum(new) - 1]
     return np.sort(firsts).astype(np.int64), places
+
+
+class Support(NamedTuple):
+    """Columns that a detector rests on, with dual coefficients: positive in the target, negative in the rest."""
+
+    columns: Ints
+    dual_coef: Ints
 
 
 @dataclass
@@ -231,18 +208,27 @@ class Cover:
     supports: list[Support] | None = None
 
     def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
-        """Algorithm 2, line 8: add the detectors."""
+        """Algorithm 2, line 8: add detectors that count with masks."""
         self.anchors += anchors.tolist()
         self.limits += limits
         self.witnesses += witnesses.tolist()
         self.coverage += claimed.tolist()
 
+    def add(
+        self, anchor: int, limit: int, witness: int, coverage: int, weights: NDArray[np.int8], support: Support
+    ) -> None:
+        """Algorithm 2, line 8: add one detector; its weights are kept only if those of others are."""
+        self.anchors.append(anchor)
+        self.limits.append(limit)
+        self.witnesses.append(witness)
+        self.coverage.append(coverage)
+        if self.weights is not None and self.supports is not None:
+            self.weights.append(weights)
+            self.supports.append(support)
+
 
 class ClassSlice(NamedTuple):
-    """The columns of a target class, those of all others, and those of the class as they become candidates.
-
-    ``sizes`` says how many points each column of the class stands for.
-    """
+    """A target class: its columns, the rest, its columns as they become candidates, and their multiplicities."""
 
     target: tuple[int, int]
     rest: Pieces
@@ -251,7 +237,7 @@ class ClassSlice(NamedTuple):
 
     @classmethod
     def of_each(cls, order: ClassOrder, candidates: CandidateOrder, sizes: Ints) -> list[ClassSlice]:
-        """What each target class has of all columns."""
+        """Return the slice of each target class."""
         return [
             cls(order.target(k), order.rest(k), own, sizes[slice(*order.target(k))]) for k, own in candidates.items()
         ]
@@ -259,38 +245,33 @@ class ClassSlice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UniquePatterns:
-    """What the cover step works on: evidence whose columns stand for one or more points.
-
-    Attributes
-    ----------
-    evidence : Evidence
-    order : ClassOrder
-        Of the evidence's columns; their ``rows`` are their first points, numbered class by class.
-    slices : list of ClassSlice
-        What each target class has of the columns.
-    leaders : ndarray of int64
-        The point of each that becomes a candidate first.
-    members : callable
-        From some columns to their points, ascending.
-    """
+    """Evidence whose columns stand for one or more points each; points are numbered class by class."""
 
     evidence: Evidence
-    order: ClassOrder
-    slices: list[ClassSlice]
-    leaders: Ints
-    members: Callable[[Columns], Columns]
+    order: ClassOrder  # of the columns; their ``rows`` are their first points
+    slices: list[ClassSlice]  # one for each target class
+    leaders: Ints  # the point of each column that becomes a candidate first
+    members: Callable[[Columns], Columns]  # from some columns to their points, ascending
+    masked: BitMatrix | None = None  # patterns of all points, if masks are what is off in these
 
     @classmethod
-    def alone(cls, evidence: Evidence, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
-        """Every point is a column of its own."""
+    def of_evidence(
+        cls, evidence: Evidence, order: ClassOrder, candidates: CandidateOrder, is_weighted: bool,
+        masked: BitMatrix | None = None,
+    ) -> UniquePatterns:  # fmt: skip
+        """Return equal patterns of a class as one, except where points are few or have values instead of bits."""
+        if isinstance(evidence, Counts) and (is_weighted or evidence.patterns.words.size > SMALL):
+            return cls.of(evidence, order, candidates)
         everyone = np.arange(int(order.starts[-1]))
         slices = ClassSlice.of_each(order, candidates, np.ones(len(everyone), np.int64))
-        return cls(evidence, ClassOrder(everyone, order.starts), slices, everyone, lambda columns: columns)
+        every = ClassOrder(everyone, order.starts)
+        return cls(evidence, every, slices, everyone, lambda columns: columns, masked)
 
     @classmethod
     def of(cls, counts: Counts, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
-        """Equal patterns of a class become one; bits that may be on count as much as those that are."""
+        """Return equal patterns of a class as one."""
         on, maybe = counts.patterns, counts.highest
+        # Patterns are equal if what may be on is, too.
         both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
         codes = np.repeat(np.arange(len(order.starts) - 1), np.diff(order.starts))
         groups, places = PatternGroups.of(both, codes, np.arange(len(codes)), ranks_of(candidates, len(codes)))
@@ -329,7 +310,7 @@ class UniquePatterns:
         cls, groups: PatternGroups, evidence: Evidence, candidates: CandidateOrder, n_classes: int,
         members: Callable[[Columns], Columns],
     ) -> UniquePatterns:  # fmt: skip
-        """PatternGroups, sorted by class and first point, with the evidence about them."""
+        """Return the columns that groups are, with the evidence about them."""
         starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
         candidates_by_class: dict[int, Columns] = {}
         leaders = groups.firsts.copy()
@@ -340,20 +321,17 @@ class UniquePatterns:
         order = ClassOrder(groups.firsts, starts)
         return cls(evidence, order, ClassSlice.of_each(order, candidates_by_class, groups.sizes), leaders, members)
 
-    @property
-    def n_bits(self) -> int:
-        """How many hyperplanes there are."""
-        return int(self.evidence.highest.n_bits)  # type: ignore[attr-defined]
-
     def take(self, points: Columns) -> BitMatrix:
-        """The patterns of points that are first of their group, or lead it."""
+        """Return the patterns of points that are first of their group, or lead it."""
+        if self.masked is not None:
+            return self.masked.take(points)
         named, columns = np.concatenate([self.order.rows, self.leaders]), np.arange(len(self.leaders))
         by_point = np.argsort(named, kind="stable")
         found = np.concatenate([columns, columns])[by_point][np.searchsorted(named[by_point], points)]
         return self.evidence.highest.take(found)  # type: ignore[attr-defined, no-any-return]
 
     def in_points(self, cover: Cover, anchors: Columns) -> Cover:
-        """A cover of columns as one of points; ``anchors`` says which point stands for a column as anchor."""
+        """Return a cover of columns as one of points; ``anchors`` says which point is a column's anchor."""
         firsts = self.order.rows
         return replace(
             cover,
@@ -367,7 +345,7 @@ class UniquePatterns:
 
 
 def ranks_of(candidates: CandidateOrder, n_points: int) -> Ints:
-    """The place of every point among the candidates of its class."""
+    """Return the place of every point among the candidates of its class."""
     ranks = np.full(n_points, NO_RANK)
     for points in candidates.values():
         ranks[points] = np.arange(len(points))

@@ -96,7 +96,7 @@ class Values:
             self._bound_in(FORMATS[self.exact_in], rough)
 
     def _bound_in(self, form: Format, rough: NDArray[np.bool_]) -> None:
-        """Share, slope and offset for every evaluation in a format."""
+        """Set share, slope and offset for every evaluation in a format."""
         n, terms, norms = self.planes.count, self._n_terms, self._plane_norms
         self.share = 2.2 * (n + 8) * form.unit
         rate = 1.1 * (terms + 6) * (form.unit + 4 * U64) if (terms + 6) * form.unit < 0.05 else math.inf
@@ -106,7 +106,7 @@ class Values:
             self._offset = rate * (own + form.pad * (_total(norms) + n)) + 4 * form.pad
 
     def tile(self, index: int) -> tuple[Floats, Floats]:
-        """Values (n, columns) and errors (columns,) of one tile of columns."""
+        """Return values (n, columns) and errors (columns,) of one tile of columns."""
         if self._kept is not None and index in self._kept:
             return self._kept[index]
         start = index * self.step
@@ -119,7 +119,7 @@ class Values:
         return made
 
     def values(self, points: Floats) -> Floats:
-        """The first layer's values at some points, shape (n, points)."""
+        """Return the first layer's values at some points, shape (n, points)."""
         sums = np.empty((self.planes.count, len(points)))
         with np.errstate(over="ignore", invalid="ignore"):
             columns, weights = np.ascontiguousarray(points.T), self.planes.weights
@@ -154,16 +154,16 @@ class Values:
             )
 
     def errors(self, points: Floats) -> Floats:
-        """e(x) for some points."""
+        """Return e(x) for some points."""
         with np.errstate(over="ignore"):
             return self._slope * _norms(points) + self._offset
 
     def cost(self, rest: Pieces) -> int:
-        """Values to add up for one candidate's limit."""
+        """Return the number of values to add up for one candidate's limit."""
         return self.planes.count * sum(stop - start for start, stop in rest)
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
-        """m for every anchor, 0 where the anchor itself does not stay below it, and the column that set it."""
+        """Return m for every anchor, 0 where the anchor itself is not below it, and the column that set it."""
         masks = masks_of(self.patterns, anchors)
 
         def work(piece: tuple[int, int, int]) -> tuple[Floats, Columns]:
@@ -182,11 +182,11 @@ class Values:
         return np.where(own < lowest, lowest, 0.0), where
 
     def select(self, columns: Columns | slice) -> Columns:
-        """The columns themselves."""
+        """Return the columns themselves."""
         return np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
 
     def masked_counts(self, anchors: Columns, selected: Columns) -> Floats:
-        """v + E for every anchor and selected column."""
+        """Return v + E for every anchor and selected column."""
         masks = masks_of(self.patterns, anchors)
         out = np.empty((len(anchors), len(selected)))
 
@@ -201,8 +201,8 @@ class Values:
         self.threads.map(work, np.unique(selected // self.step).tolist())
         return out
 
-    def crowding(self, anchor: int, rest: Pieces) -> Columns:
-        """Columns of the rest that the anchor's mask cannot tell from the anchor for sure."""
+    def confusable(self, anchor: int, rest: Pieces) -> Columns:
+        """Return the columns of the rest that the anchor's mask may not tell from the anchor."""
         own = self.masked_counts(np.array([anchor]), np.array([anchor]))[0, 0]
         mask = masks_of(self.patterns, np.array([anchor]))
         found = []
@@ -217,12 +217,12 @@ class Values:
         return np.concatenate(found)
 
     def stored_limits(self, limits: Floats, highest: Floats) -> list[float]:
-        """For each the roundest number above ``highest`` and not above the limit."""
+        """Return for each the roundest number above ``highest`` and not above the limit."""
         return list(map(roundest, highest.tolist(), limits.tolist()))
 
 
 def _total(numbers: Floats) -> float:
-    """Their sum, rounded once; infinite beyond float64, where fsum would raise an error."""
+    """Return their sum, rounded once; infinite beyond float64, where fsum would raise an error."""
     try:
         return math.fsum(numbers)
     except OverflowError:
@@ -236,27 +236,20 @@ def _norms(rows: Floats) -> Floats:
 
 
 def _float32_below(values: Floats) -> Floats:
-    """The largest float32 numbers not above these."""
+    """Return the largest float32 numbers not above these."""
     with np.errstate(over="ignore"):
         short = values.astype(np.float32)
     return np.where(short > values, np.nextafter(short, np.float32(-np.inf)), short).astype(np.float64)
 
 
 def _tile_pieces(start: int, stop: int, step: int) -> list[tuple[int, int, int]]:
-    """A range of columns cut at the tiles' edges: (tile, first column, column after the last)."""
+    """Return a range of columns cut at the tiles' edges: (tile, first column, column after the last)."""
     first, last = start // step, (stop - 1) // step
     return [(k, max(start, k * step), min(stop, (k + 1) * step)) for k in range(first, last + 1)]
 
 
 def roundest(low: float, high: float) -> float:
-    """The float64 with fewest significant bits in (low, high], the largest of these; 0 <= low < high.
-
-    Examples
-    --------
-    >>> from exactfit.construct.values import roundest
-    >>> roundest(10.1, 17.0), roundest(5.0, 6.5), roundest(0.3, 0.30000000000000004)
-    (16.0, 6.0, 0.30000000000000004)
-    """
+    """Return the float64 with fewest significant bits in (low, high], the largest of these; 0 <= low < high."""
     exponent = math.frexp(high)[1]
     for bits in range(1, 54):
         unit_exponent = exponent - bits

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ..construct import Construction, Trace
 from ..construct.fallback_cuts import Stall
-from ..construct.hyperplanes import Hyperplanes, Source, gaussian, stream
+from ..construct.hyperplanes import GaussianSampler, Hyperplanes, stream
 from ..data import Codes, Rows
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
@@ -100,7 +100,7 @@ def _mixed(bits: Bits, y: Codes) -> Bits:
 def _hyperplanes(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that separate points of different labels, and the number of random ones among them."""
     # Blocks of 64 until labels are separated, then as few of the hyperplanes as separate as much.
-    source = Source(root, gaussian(points.X, max_bias="radius", center=True))
+    source = GaussianSampler(points.X, root, max_bias="radius", center=True)
     planes = source.blocks(0, 1).head(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
     for index in count():

@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import WORD_BITS
 from .._support.threads import single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import HYPERPLANES, ORDER, Hyperplanes, Source, gaussian, stream
+from ..construct.hyperplanes import HYPERPLANES, ORDER, GaussianSampler, Hyperplanes, stream
 from ..data import Floats, Rows, conflict_pairs, conflicts, mean
 from ..data.cloud import U64
 from ..exceptions import AssumptionError, DataError
@@ -291,7 +291,7 @@ class LiftedBaum(Published):
 
 def _lift(points: DistinctPoints, width: int, root: np.random.SeedSequence) -> tuple[Hyperplanes, int]:
     """Hyperplanes that give points of different labels different codes, and the number of cuts among them."""
-    source = Source(root, gaussian(points.X, max_bias="radius", center=True))
+    source = GaussianSampler(points.X, root, max_bias="radius", center=True)
     planes, pairs = _widened(width, source.first, partial(_equal_codes, points))
     width = planes.count
     # Only the first point of each code is paired, so cuts may leave others to separate; each round separates some.

@@ -39,7 +39,7 @@ from scipy.linalg import LinAlgError, solve
 from .._support.parameters import is_integer, shown
 from .._support.threads import Threads, single_threaded_blas, usable_memory
 from ..construct import Construction, Trace
-from ..construct.hyperplanes import Source, gaussian, largest_distance
+from ..construct.hyperplanes import GaussianSampler, largest_distance
 from ..data import Floats, Rows, mean
 from ..data.cloud import U64
 from ..exceptions import AssumptionError, ParameterError
@@ -125,7 +125,7 @@ def _random_layers(X: Floats, n_layers: int, width: int, root: np.random.SeedSeq
     layers, values = [], X
     for index in range(n_layers):
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, index))
-        planes = Source(child, gaussian(values, max_bias="radius", center=True)).first(width)
+        planes = GaussianSampler(values, child, max_bias="radius", center=True).first(width)
         # Values of about size one, for data of any size; a power of two rounds nothing.
         scale = min(-int(np.frexp(largest_distance(values, mean(values)))[1]), MOST_SCALE)
         layer = Layer(Dense(np.ldexp(planes.weights.astype(np.float64), scale)), np.ldexp(planes.biases, scale), RELU)

@@ -40,9 +40,8 @@ from ..construct.evidence import (
     mutual_limits,
     worth_precomputing,
 )
-from ..construct.halfspaces import Support
-from ..construct.hyperplanes import ORDER, Source, gaussian, stream
-from ..construct.unique_patterns import ClassOrder, Cover, UniquePatterns
+from ..construct.hyperplanes import ORDER, GaussianSampler, stream
+from ..construct.unique_patterns import ClassOrder, Cover, Support, UniquePatterns
 from ..construct.weighted import weighted_covers
 from ..data import choose_targets, mean
 from ..network.bits import BitMatrix, n_words
@@ -195,7 +194,10 @@ class FirstLayers:
                 found = Ahead.of(self._counts(cell, widths[-1]), columns, widths)
                 self.ahead |= {Cell(n, cell.lam, cell.N): found for n in widths}
                 self.seconds_ahead += found.seconds
-        return PrecomputedLimits(counts, *self.ahead[cell].limits[cell.n]) if cell in self.ahead else counts
+        if cell not in self.ahead:
+            return counts
+        limits, witnesses = self.ahead[cell].limits[cell.n]
+        return PrecomputedLimits(counts.patterns, SERIAL, all_limits=limits, all_witnesses=witnesses)
 
     def _counts(self, cell: Cell, width: int) -> Counts:
         words = self.bits[self._key(cell)].words[: n_words(width)]
@@ -217,8 +219,7 @@ class _Head:
 
 def draw_hyperplanes(points: OrderedPoints, draw: Draw, cell: Cell, width: int) -> tuple[NDArray[np.float32], Floats]:
     """W and v: the law of the paper with lambda = 1."""
-    unit = gaussian(points.X, max_bias=1.0, center=False)
-    planes = Source(draw.hyperplanes(cell), unit).first(width)
+    planes = GaussianSampler(points.X, draw.hyperplanes(cell), max_bias=1.0, center=False).first(width)
     return planes.weights, planes.biases
 
 
@@ -241,7 +242,9 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     everyone = np.concatenate([np.arange(*piece) for piece in columns])
     starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
-    unique = UniquePatterns.of(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
+    unique = UniquePatterns.of_evidence(
+        Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds, is_weighted=True
+    )
     cover = weighted_covers(unique)
     covers = [cover(share, silent) for share in unique.slices]
     return [_named(unique.in_points(made, unique.order.rows), everyone) for made in covers]

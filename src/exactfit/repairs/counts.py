@@ -21,7 +21,7 @@ from ..certificate.radius import counted_with
 from ..construct.cover import cover_classes, random_cover
 from ..construct.evidence import Columns, Counts, Evidence, Pieces
 from ..construct.fallback_cuts import coordinate_cuts
-from ..construct.hyperplanes import ORDER, Hyperplanes, Source, gaussian, stream
+from ..construct.hyperplanes import ORDER, GaussianSampler, Hyperplanes, stream
 from ..construct.memory import Memory
 from ..construct.patterns import Patterns, patterns_of
 from ..construct.unique_patterns import ClassOrder, Cover
@@ -58,7 +58,7 @@ class ReachedCounts:
 
 def count_patches(targets: Targets, share: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
     """Masks or weighted detectors that claim the targets."""
-    source = Source(root, gaussian(targets.X, max_bias="radius", center=True))
+    source = GaussianSampler(targets.X, root, max_bias="radius", center=True)
     for width in WIDTHS:
         Memory.for_layer(targets.X).refuse_too_large(width)
         layer = _FirstLayer.of(targets, source.first(width), threads)
