@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 import exactfit
 from exactfit import Condition, InterpolatingClassifier
 from exactfit.conditions import HOLDS, NAMED, NAMED_NEAR, Wording, shown
-from exactfit.network.detector_network import DetectorNetwork
+from exactfit.network import DetectorNetwork, Sparse
 
 SPARSE = {"hyperplanes": "sparse", "width": 512, "random_state": 0}
 
@@ -151,3 +152,16 @@ def test_sparse_points_and_threads_do_not_matter():
     plain = model.explain(X[:5]).to_dict()
     assert model.explain(sp.csr_array(X[:5])).to_dict() == plain
     assert model.set_params(n_jobs=2).explain(X[:5]).to_dict() == plain
+
+
+@pytest.mark.parametrize(("factor", "bias"), [(1e-300, 1e300), (1e300, 1e300), (1e-320, 1e-320), (0.0, 1.0)])
+def test_numbers_at_the_ends_of_float64_are_left_out(factor, bias):
+    X, y = iris()
+    model = InterpolatingClassifier(**SPARSE).fit(X, y)
+    normals = model.network_.normals.astype(np.float64)
+    normals.data[::2] *= factor  # zeros that are stored, for one
+    model.network_ = replace(model.network_, hyperplanes=Sparse(normals), biases=bias * model.network_.biases)
+    for one in model.explain(X[::30]):
+        for condition in one.conditions:
+            assert all(map(np.isfinite, (condition.value, condition.threshold, *condition.weights)))
+            assert all(condition.weights)

@@ -27,6 +27,7 @@ NEAR = 0.1  # of what rows typically differ by: a condition that holds by less h
 LONGEST = 8  # features of a condition: sentences of more are hard to read
 DIGITS, CLEAN, MOST_DIGITS = 4, 12, 17  # where training rows are not at hand; of cells; of any float64
 LONGEST_CELL, LONGEST_SUM = 8, 5  # characters of a point's own number that is shown as it is
+LARGEST = Fraction(2) ** 1023  # more than half of what float64 holds
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le,
 }  # fmt: skip
@@ -191,7 +192,10 @@ class Conditions:
 
     @cached_property
     def _planes(self) -> Any:
-        return sp.csr_array(self.detectors.normals)
+        # Of a file from elsewhere rows may hold zeros: the features of a condition are those that count.
+        planes = sp.csr_array(self.detectors.normals, copy=True)
+        planes.eliminate_zeros()
+        return planes
 
     def of(self, row: int, detector: int, sense: int) -> tuple[Condition, ...]:
         """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1).
@@ -241,6 +245,8 @@ class Conditions:
             part = slice(*self._planes.indptr[k : k + 2])
             features, weights = self._planes.indices[part].tolist(), self._planes.data[part].tolist()
             found = self._in_units(features, weights, float(self.detectors.biases[k]), point)
+            if found is None:
+                continue
             said = self.wording.sentence(found, row)
             key = (said and said.where, *found.features, *found.weights, found.relation[0])
             # Several hyperplanes may say the same in other words, or in the same.
@@ -250,14 +256,20 @@ class Conditions:
                 numbers = tuple(found.weights), found.relation, found.threshold, found.value
                 yield k, Condition(*said, names, *numbers, hyperplane=k, slack=0.0, near=just)
 
-    def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality:
-        """Return what holds at a point, in short numbers that keep it true; indicators beside numbers are fixed."""
+    def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality | None:
+        """Return what holds at a point, in short numbers that keep it true; indicators beside numbers are fixed.
+
+        None where the numbers leave float64: a condition in such numbers says nothing to a reader.
+        """
         # Exactly, so that the side is the network's.
         terms = (Fraction(w) * Fraction(x) for w, x in zip(weights, point[features].tolist(), strict=True))
-        excess = float(sum(terms, Fraction(bias)))
-        scale, mean = self.wording.units(features)
-        own = [rounded(x, CLEAN) for x in (point[features] * scale + mean).tolist()]
-        entries = list(zip(features, (np.array(weights) / scale).tolist(), own, strict=True))
+        total, (scale, mean) = sum(terms, Fraction(bias)), self.wording.units(features)
+        with np.errstate(all="ignore"):
+            own, in_units = (point[features] * scale + mean).tolist(), (np.array(weights) / scale).tolist()
+        if abs(total) > LARGEST or not all(map(math.isfinite, own + in_units)) or not all(in_units):
+            return None
+        excess, own = float(total), [rounded(x, CLEAN) for x in own]
+        entries = list(zip(features, in_units, own, strict=True))
         fixed = {j: x for j, _, x in entries if self.wording.is_indicator(j)}
         fixed = fixed if len(fixed) < len(entries) else {}
         entries = [entry for entry in entries if entry[0] not in fixed]
@@ -265,7 +277,12 @@ class Conditions:
         sign = sum(math.copysign(1, w) for _, w, _ in entries) or sum(w * x for _, w, x in entries)
         unit = math.copysign(min(abs(w) for _, w, _ in entries), sign)
         entries = sorted(((j, rounded(w / unit, DIGITS), x) for j, w, x in entries), key=lambda entry: entry[1] < 0)
-        value = rounded(math.fsum(w * x for _, w, x in entries), CLEAN)
+        products = [w * x for _, w, x in entries]
+        if not all(map(math.isfinite, (*products, sum(products), *(w for _, w, _ in entries), excess / unit))):
+            return None
+        value = rounded(math.fsum(products), CLEAN)
+        if not math.isfinite(value - excess / unit):
+            return None
         relation = (">" if unit > 0 else "<") if excess > 0 else ("<=" if unit > 0 else ">=")
         named, short, _ = map(list, zip(*entries, strict=True))
         return _shortened(Inequality(named, short, relation, value - excess / unit, value, fixed), self.wording)
