@@ -18,6 +18,7 @@ from ..construct import Construction, Trace
 from ..construct.importances import FULL
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
+from ..exceptions import ModelFileError
 from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
 from ..network.activations import RELU, THRESHOLD, DecoderKind
 from ..network.detector_network import LARGEST_LIMIT
@@ -60,9 +61,12 @@ class Vector:
         """Return whether an array is as it may be."""
         if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.ndim != 1:
             return False
+        if not len(value):
+            return self.length is None or self.may_be_empty or sizes[self.length] == 0
         stop = sizes[self.below] if isinstance(self.below, str) else self.below
-        long_enough = self.length is None or len(value) == sizes[self.length] or (self.may_be_empty and not len(value))
-        within = bool((value >= self.least).all() and (stop is None or (value < stop).all()))  # NaN is not
+        long_enough = self.length is None or len(value) == sizes[self.length]
+        # Of numbers with a NaN the least is NaN, which no comparison holds for.
+        within = bool(value.min() >= self.least and (stop is None or value.max() < stop))
         return long_enough and within and (self.step is None or bool((np.diff(value) >= self.step).all()))
 
     def wanted(self, sizes: Sizes) -> str:
@@ -184,7 +188,8 @@ def check_record(record: Any, **sizes: int) -> None:
 
 def check_vector(name: str, value: Any, rule: Vector, sizes: Sizes) -> None:
     """Refuse an array that is not as its rule says."""
-    refuse_unless(rule.fits(value, sizes), f"its {name} has to be {rule.wanted(sizes)}")
+    if not rule.fits(value, sizes):
+        raise ModelFileError(f"its {name} has to be {rule.wanted(sizes)}")
 
 
 # ---- Networks and constructions ----------------------------------------------------------------------------
@@ -232,13 +237,13 @@ def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ..
     return values.ndim == ndim and values.dtype in dtypes and bool(np.isfinite(values).all())
 
 
-def check_construction(made: Construction, n_rows: int = LARGEST_ROWS) -> None:
+def check_construction(made: Construction) -> None:
     """Refuse a trace, and errors, that cannot be those of a network."""
     trace, network = made.trace, made.network
     n_detectors = max(
         np.size(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)
     )
-    sizes = {"rows": n_rows, "detectors": n_detectors, "detectors + 1": n_detectors + 1}
+    sizes = {"rows": LARGEST_ROWS, "detectors": n_detectors, "detectors + 1": n_detectors + 1}
     sizes |= {"features": network.n_features, "hyperplanes": network.widths[0], "support": np.size(trace.support)}
     check_record(trace, **sizes)
     starts = trace.support_starts if len(trace.support_starts) else np.zeros(1, dtype=np.int64)
@@ -273,10 +278,12 @@ def check_classifier(model: InterpolatingClassifier) -> None:
     # ``explain`` names the training rows behind every detector.
     named = (len(part) == network.n_detectors for part in (trace.anchors, trace.witnesses, trace.coverage))
     refuse_unless(all(named), "its trace does not speak of all its detectors")
-    check_vector("Trace.uncovered", trace.uncovered, Vector(below="rows"), {"rows": certificate.n_samples})
+    rows = [trace.uncovered]
     if STREAM_ALONE not in certificate.note:  # else how many rows it was fitted to is not known
         refuse_unless(bool(np.min(trace.witnesses, initial=0) >= 0), "its trace names no row that set a limit")
-        check_construction(Construction(network, model.outcome_, trace), certificate.n_samples)
+        rows += [trace.anchors, trace.witnesses, trace.support, trace.without_margin]
+    inside = all(np.max(part, initial=-1) < certificate.n_samples for part in rows)
+    refuse_unless(inside, f"its trace names rows beyond the {certificate.n_samples} that it was fitted to")
     check_feature_names(model)
     # A sampler that is gone is kept as text: the model answers, proves and is saved as ever, and only ``fit`` refuses
     # it, as an unknown one.
