@@ -225,7 +225,7 @@ def test_a_saved_model_proves_the_same(tmp_path):
     again = load(tmp_path / "a.exactfit")
     assert again.network_.digest == model.network_.digest
     assert certify(again, X, y).holds
-    for name in ("support", "shares", "support_starts"):
+    for name in ("support", "dual_coef", "support_starts"):
         assert getattr(again.trace_, name).tolist() == getattr(model.trace_, name).tolist()
     assert again.detectors == "weighted"
 
