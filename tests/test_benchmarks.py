@@ -93,7 +93,7 @@ def test_every_table_is_what_its_file_says(program: Any) -> None:
 @pytest.mark.parametrize("name", ["accuracy", "sparse"])
 def test_tables_of_accuracy_are_what_the_file_says(program: Any, name: str) -> None:
     cases, text = getattr(program, name), (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for marker, table in cases.tables(program.Options(output=ROOT / "results")).items():
+    for marker, table in cases.tables(program.Settings(output=ROOT / "results")).items():
         assert f"<!-- {marker} -->\n\n{table}\n\n" in text
 
 
@@ -104,7 +104,7 @@ def test_tables_are_put_behind_their_markers(program: Any, tmp_path: Path, monke
     for name, auc in (("1-nn", 0.5), ("forest 300", 0.75), ("default", 0.7)):
         kept.get("iris", name, program.accuracy.OTHERS["1-nn"], lambda auc=auc: {"accuracy": 0.5, "auc": auc})
     monkeypatch.setattr(program.accuracy, "PAGE", page)
-    program.accuracy.write_tables(program.Options(output=tmp_path))
+    program.accuracy.write_tables(program.Settings(output=tmp_path))
     assert page.read_text(encoding="utf-8").splitlines() == [
         "a", "", "<!-- reporting auc -->", "",
         "|  | iris | to 1-nn | to forest | worst |", "| --- | ---: | ---: | ---: | ---: |",
@@ -169,10 +169,10 @@ def test_sides_by_pieces_are_those_of_fractions(program: Any) -> None:
 
 def test_a_case_of_reliability_counts_and_finds(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     reliability, right = program.reliability, program.reliability.sides
-    assert reliability.sides_beside_integers(program.Options(size=1))[0]["different"] == 0
+    assert reliability.sides_beside_integers(program.Settings(size=1))[0]["different"] == 0
 
     def wrong(*args: Any) -> Any:
         return right(args[0], args[1], args[2] + 1e-3)
 
     monkeypatch.setattr(reliability, "sides", wrong)
-    assert reliability.sides_beside_integers(program.Options(size=1))[0]["different"] > 0
+    assert reliability.sides_beside_integers(program.Settings(size=1))[0]["different"] > 0
