@@ -55,24 +55,6 @@ def test_claims_and_support_are_those_of_the_twin(seed, n, width, n_classes):
     assert (found.claims.tolist(), found.support.tolist()) == tuple(expected)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(4, 25), st.integers(1, 70), st.integers(2, 4), st.integers(1, 300))
-def test_counts_after_some_are_gone_are_those_of_the_others_alone(seed, n, width, n_classes, block):
-    rng = np.random.default_rng(seed)
-    y = np.r_[0, 1, rng.integers(0, n_classes, n - 2)]
-    bits = BitMatrix.from_bool(rng.random((n, width)) < rng.random())
-    gone = np.r_[False, False, rng.random(n - 2) < rng.random()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noise, "MOST_ANCHORS", block)
-        left = Claims.over(bits, y, SERIAL).without(gone, bits, y, SERIAL)
-    expected = Claims.over(bits.take(np.flatnonzero(~gone)), y[~gone], SERIAL)
-    usable = expected.limits > 0
-    np.testing.assert_array_equal(left.claims, expected.claims)
-    np.testing.assert_array_equal(left.support, expected.support)
-    np.testing.assert_array_equal(left.limits[usable], expected.limits[usable])
-    np.testing.assert_array_equal(left.witnesses[usable], expected.witnesses[usable])
-
-
 def test_blocks_and_threads_do_not_matter(monkeypatch):
     X, y, _ = noisy()
     bits = drawn_patterns(X, 100, 0, SERIAL)
