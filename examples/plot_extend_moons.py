@@ -21,11 +21,11 @@ from exactfit.plots import style
 from exactfit.plots.style import color, marker
 
 NOISE = 0.15
-BATCH = 50_000
+BATCH = 10_000
 WIDTHS = (100, 300, 1000, 3000)
 SAMPLES = (300, 1000, 3000)
 SEEDS = range(5)
-n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 50_000
+n_points = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 
 
 def stream():

@@ -50,10 +50,10 @@ def test_the_estimator_has_the_options_of_the_record_with_its_own_defaults() -> 
 
 def test_every_option_has_help_for_a_shell_and_a_text() -> None:
     assert SHELL.keys() == NAMES
-    text = InterpolatingClassifier.__doc__ or ""
+    text = inspect.getdoc(InterpolatingClassifier) or ""  # without indentation, whatever the Python
     for name, default in InterpolatingClassifier().get_params().items():
-        assert re.search(rf"(?m)^    {name} : ", text), name
-        (said,) = re.findall(rf"(?m)^    {name} : .*?default=(.*)$", text) or [repr(default)]
+        assert re.search(rf"(?m)^{name} : ", text), name
+        (said,) = re.findall(rf"(?m)^{name} : .*?default=(.*)$", text) or [repr(default)]
         assert said.replace('"', "'") == repr(default), name
 
 
