@@ -54,15 +54,13 @@ def test_rows_of_one_hash_are_compared_for_real(monkeypatch, n_hashes):
     assert as_lists(conflicts(X, y)) == naive_conflicts(X, y)
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 7))
-def test_hashes_that_are_there_more_than_once(values, tile):
-    rows, hashes = np.arange(len(values)) + 100, np.array(values, dtype=np.uint64)
+@given(few_values, st.integers(1, 7))
+def test_conflicts_do_not_depend_on_tiles(rows, tile):
+    X, y = split(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels, "SOUGHT", tile)
-        found, theirs = labels._repeated(rows, hashes)
-    expected = [place for place, value in enumerate(values) if values.count(value) > 1]
-    assert (found - 100).tolist() == expected
-    assert theirs.tolist() == [values[place] for place in expected]
+        patch.setattr(labels, "LOOKED_UP", tile)
+        patch.setattr(labels, "COMPARED", tile)
+        assert as_lists(conflicts(X, y)) == naive_conflicts(X, y)
 
 
 def test_many_rows_in_many_tiles():

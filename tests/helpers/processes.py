@@ -234,7 +234,7 @@ PATHS = {
     "tree": {},
     "float64 blocks": {"TREE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
     "float32 blocks": {"TREE_DIMENSION": 0, "DOUBLE_DIMENSION": 0, "LEFT_TILE": 4, "RIGHT_TILE": 3},
-    "few contenders": {"TREE_DIMENSION": 0, "MOST_CONTENDERS": 3, "LEFT_TILE": 4, "RIGHT_TILE": 3},
+    "few candidates": {"TREE_DIMENSION": 0, "MOST_CANDIDATES": 3, "LEFT_TILE": 4, "RIGHT_TILE": 3},
 }
 
 

@@ -1,4 +1,4 @@
-"""Points made ready for distances, with what a filter's error bound needs; and the exact last word on which is closest.
+"""Points made ready for distances, with what a filter's error bound needs; and exact comparisons.
 
 All points are scaled by one power of two into [-1, 1], which is exact but for underflow far
 below everything that is compared. Let m be the mean of some of them, x' = fl(x - m), and
@@ -35,12 +35,12 @@ U32, U64 = 2.0**-24, 2.0**-53  # unit roundoffs
 CENTRE_ROWS = 256  # points that the filter's centre is the mean of: any centre is right, one near the middle is sharp
 PAIRS_AT_ONCE = 2**22  # coordinates gathered for exact comparison: 32 MiB
 DOUBLE_DIMENSION = 32  # up to here float64 products cost little more
-CROWDED = 0.02  # share of doubtful entries beyond which float32 is too coarse
+CROWDED = 0.02  # fraction of doubtful entries beyond which float32 is too coarse
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Some points, ready for one side of a product."""
+    """Points of one side of a product, with lower bounds of their squared norms and upper bounds of their norms."""
 
     points: Floats
     factors: NDArray[Any]
@@ -51,7 +51,7 @@ class Side:
 class Cloud:
     """Points of a matrix, in the scale in which they are compared."""
 
-    slack = 0.0
+    slack = 0.0  # by which a distance between points in scale may be off, beside the roundings of its square
     may_be_parallel = False
 
     def __init__(self, X: Matrix, rows: Rows) -> None:
@@ -60,7 +60,6 @@ class Cloud:
         self.dimension = int(X.shape[1])
         self.share = 1.01 * (self.dimension + 8) * U64
         self.share_filter = 2.02 * (self.dimension + 24) * U64
-        self.blocks = [slice(low, low + FEATURE_BLOCK) for low in range(0, self.dimension, FEATURE_BLOCK)]
         middle = np.linspace(0, len(rows) - 1, min(len(rows), CENTRE_ROWS)).astype(np.int64)
         self.centre: Floats = self.take(middle).mean(axis=0)
 
@@ -72,16 +71,16 @@ class Cloud:
         return int(np.frexp(largest)[1])
 
     def original(self, places: Rows) -> Floats:
-        """Points as given."""
+        """Return points as given."""
         return dense_rows(self.X, self.rows[places])
 
     def take(self, places: Rows) -> Floats:
-        """Points in scale."""
+        """Return points in scale."""
         with np.errstate(under="ignore"):
             return np.ldexp(self.original(places), -self.exponent)
 
     def side(self, places: Rows, single: bool) -> Side:
-        """Points ready for a product in float32 or float64."""
+        """Return points ready for a product in float32 or float64."""
         points = self.take(places)
         centred = points - self.centre
         with np.errstate(under="ignore"):
@@ -92,30 +91,30 @@ class Cloud:
         return Side(points, factors, lows, norms)
 
     def slope(self, single: bool) -> float:
-        """What a product's error is at most, as a share of the norms' product."""
+        """Return the bound of a product's error as a multiple of the norms' product."""
         return 2.02 * (min(self.dimension, FEATURE_BLOCK) + 3) * U32 if single else 0.0
 
     def products(self, left: Side, right: Side) -> NDArray[Any]:
-        """Products of all pairs, one matrix for every block of features."""
-        single = left.factors.dtype == np.float32
-        blocks = self.blocks if single else [slice(None)]
-        out = np.empty((len(blocks), len(left.lows), len(right.lows)), dtype=left.factors.dtype)
+        """Return the products of all pairs, one matrix for every block of features."""
+        size = FEATURE_BLOCK if left.factors.dtype == np.float32 else self.dimension
+        lows = range(0, self.dimension, size)
+        out = np.empty((len(lows), len(left.lows), len(right.lows)), dtype=left.factors.dtype)
         with np.errstate(under="ignore"):
-            for product, block in zip(out, blocks, strict=True):
-                np.matmul(left.factors[:, block], right.factors[:, block].T, out=product)
+            for product, low in zip(out, lows, strict=True):
+                np.matmul(left.factors[:, low : low + size], right.factors[:, low : low + size].T, out=product)
         return out
 
     def tiles(self, size: int) -> Iterator[Rows]:
-        """All places, in order, a tile at a time."""
+        """Yield all places, in order, a tile at a time."""
         for start in range(0, len(self), size):
             yield np.arange(start, min(start + size, len(self)))
 
     def lengths(self, squares: Floats) -> Floats:
-        """Computed squares in scale, as distances between the points as given."""
+        """Return computed squares in scale as distances between the points as given."""
         return np.asarray(np.ldexp(np.sqrt(squares), self.exponent), dtype=np.float64)
 
     def winner(self, left: Rows, right: Rows) -> int:
-        """Place of the first pair of rows that is exactly the closest."""
+        """Return the place of the first pair of rows that is exactly the closest."""
         return int(closest_of_groups(self.X, np.zeros(len(left), dtype=np.int64), left, right)[0])
 
 
@@ -140,60 +139,62 @@ class Rays(Cloud):
         return 0
 
     def take(self, places: Rows) -> Floats:
-        """Directions."""
+        """Return directions."""
         points = self.original(places)
         with np.errstate(under="ignore"):
             points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=1))[1][:, None])
             return np.asarray(points / np.sqrt((points * points).sum(axis=1))[:, None], dtype=np.float64)
 
     def winner(self, left: Rows, right: Rows) -> int:
-        """Place of the first pair of rows whose angle is exactly the smallest."""
-        return narrowest(self.X, left, right)
+        """Return the place of the first pair of rows whose angle is exactly the smallest."""
+        kinds, clean = np.empty((len(left), 3)), np.empty(len(left), dtype=bool)
+        step = max(1, PAIRS_AT_ONCE // self.dimension)
+        for low in range(0, len(left), step):
+            part = slice(low, low + step)
+            clean_dots(dense_rows(self.X, left[part]), dense_rows(self.X, right[part]), kinds[part], clean[part])
+        # Pairs with equal products and norms, all free of rounding, have equal angles: of points with few distinct
+        # numbers there are millions of such pairs, and only the first of each kind is compared in exact arithmetic.
+        kinds[:, 1:].sort(axis=1)
+        plain = np.flatnonzero(clean)
+        firsts = plain[np.unique(kinds[plain], axis=0, return_index=True)[1]]
+        kept = np.sort(np.append(firsts, np.flatnonzero(~clean))).tolist()
+        cosines = [self._signed_cosine(int(left[k]), int(right[k])) for k in kept]
+        return int(kept[cosines.index(max(cosines))])
 
-
-def _starts(groups: Rows) -> Rows:
-    """Where each run of equal numbers starts, and the end."""
-    new = np.flatnonzero(groups[1:] != groups[:-1]) + 1
-    return np.concatenate([[0], new, [len(groups)]]).astype(np.int64)
+    def _signed_cosine(self, i: int, j: int) -> Fraction:
+        """Return the square of the cosine, with the cosine's sign."""
+        a, b = map(integers, dense_rows(self.X, np.array([i, j])))
+        dot = _dot(a, b)
+        return Fraction(dot * abs(dot), _dot(a, a) * _dot(b, b))
 
 
 def closest_of_groups(X: Matrix, groups: Rows, left: Rows, right: Rows) -> Rows:
-    """Places of the first exactly closest pair of rows (left, right) in every run of one group.
-
-    Pairs are gathered and reduced a chunk at a time, until every group is down to one.
-    """
-    places = np.arange(len(groups))
-    chunk = max(2, PAIRS_AT_ONCE // X.shape[1])
-    while len(np.unique(groups[places])) < len(places):
-        several = np.zeros(len(places), dtype=bool)
-        same = groups[places[1:]] == groups[places[:-1]]
-        several[1:] |= same
-        several[:-1] |= same
-        contested = places[several]
-        winners = [
-            _reduce(X, groups, left, right, contested[start : start + chunk])
-            for start in range(0, len(contested), chunk)
-        ]
-        places = np.sort(np.concatenate([places[~several], *winners]))
-    return places
+    """Return places of the first exactly closest pair of rows (left, right) in every run of one group."""
+    winners = np.empty(0, dtype=np.int64)
+    step = max(1, PAIRS_AT_ONCE // X.shape[1])
+    for low in range(0, len(groups), step):
+        # The winner of a group that chunks cut in two meets the rest of its group in the next one.
+        places = np.append(winners[-1:], np.arange(low, min(low + step, len(groups))))
+        starts = np.flatnonzero(np.diff(groups[places], prepend=-1, append=-1))
+        found = np.empty(len(starts) - 1, dtype=np.int64)
+        first_closest(dense_rows(X, left[places]), dense_rows(X, right[places]), starts, found)
+        winners = np.concatenate([winners[:-1], places[found]])
+    return winners
 
 
-def _reduce(X: Matrix, groups: Rows, left: Rows, right: Rows, places: Rows) -> Rows:
-    starts = _starts(groups[places])
-    winners = np.empty(len(starts) - 1, dtype=np.int64)
-    first_closest(dense_rows(X, left[places]), dense_rows(X, right[places]), starts, winners)
-    return np.asarray(places[winners], dtype=np.int64)
-
-
-def integers(x: NDArray[np.float64]) -> tuple[list[int], int]:
-    """A point as whole numbers times 2^exponent."""
+def integers(x: Floats) -> list[int]:
+    """Return a point as integers, all numbers times one power of two."""
     ratios = [value.as_integer_ratio() for value in x.tolist()]
-    exponent = -max(bottom.bit_length() - 1 for _, bottom in ratios)
-    return [top << (-exponent - bottom.bit_length() + 1) for top, bottom in ratios], exponent
+    bits = max(bottom.bit_length() for _, bottom in ratios)
+    return [top << (bits - bottom.bit_length()) for top, bottom in ratios]
+
+
+def _dot(a: list[int], b: list[int]) -> int:
+    return sum(map(int.__mul__, a, b))
 
 
 def _root(square: Fraction) -> float:
-    """The float64 nearest to the square root of an exact number whose denominator is a power of two."""
+    """Return the float64 nearest to the square root of an exact number whose denominator is a power of two."""
     if square == 0:
         return 0.0
     top, shift = square.numerator, square.denominator.bit_length() - 1
@@ -206,80 +207,29 @@ def _root(square: Fraction) -> float:
     return float(Fraction(root, 2) / Fraction(2) ** ((shift + extra) // 2))
 
 
-def exact_square(x: NDArray[np.float64], y: NDArray[np.float64]) -> Fraction:
-    """Squared distance of two points, exactly."""
+def exact_square(x: Floats, y: Floats) -> Fraction:
+    """Return the squared distance of two points, exactly."""
     return sum(((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), y.tolist(), strict=True)), Fraction(0))
 
 
-def exact_distance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """The float64 nearest to the distance of two points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.data.cloud import exact_distance
-    >>> exact_distance(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
-    5.0
-    """
+def exact_distance(x: Floats, y: Floats) -> float:
+    """Return the float64 nearest to the distance of two points."""
     return _root(exact_square(x, y))
 
 
-def exact_angle(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """The angle of two points other than zero, to the last digit or two.
-
-    Sine and cosine, up to a common factor, are the root of the Gram determinant and the
-    product, both taken from exact numbers: small angles lose nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.data.cloud import exact_angle
-    >>> exact_angle(np.array([1.0, 0.0]), np.array([1.0, 1e-200]))
-    1e-200
-    """
-    (a, _), (b, _) = integers(x), integers(y)
+def exact_angle(x: Floats, y: Floats) -> float:
+    """Return the angle of two points other than zero, to the last digit or two."""
+    a, b = integers(x), integers(y)
     dot, gram = _dot(a, b), _dot(a, a) * _dot(b, b)
+    # Sine and cosine, up to a common factor, are the root of the Gram determinant and the product, both taken from
+    # exact numbers: small angles lose nothing.
     size = max(gram.bit_length() // 2, 1)
     sine, cosine = _root(Fraction(gram - dot * dot, 1 << (2 * size))), float(Fraction(dot, 1 << size))
     return math.atan2(sine, cosine)
 
 
-def _dot(a: list[int], b: list[int]) -> int:
-    return sum(map(int.__mul__, a, b))
-
-
-def narrowest(X: Matrix, left: Rows, right: Rows) -> int:
-    """Place of the first pair of rows whose angle is exactly the smallest.
-
-    Pairs with equal products and norms, all free of rounding, have equal angles: only the
-    first of each kind is compared, by the signed square of the cosine in exact arithmetic.
-    """
-    chunk = max(1, PAIRS_AT_ONCE // X.shape[1])
-    kept: list[int] = []
-    seen: set[tuple[float, ...]] = set()
-    for start in range(0, len(left), chunk):
-        a, b = dense_rows(X, left[start : start + chunk]), dense_rows(X, right[start : start + chunk])
-        dots, clean = np.empty((len(a), 3)), np.empty(len(a), dtype=bool)
-        clean_dots(a, b, dots, clean)
-        for k, (numbers, plain) in enumerate(zip(dots.tolist(), clean.tolist(), strict=True)):
-            kind = (numbers[0], min(numbers[1:]), max(numbers[1:]))
-            if not plain or kind not in seen:
-                kept.append(start + k)
-            if plain:
-                seen.add(kind)
-    cosines = [_signed_cosine(X, int(left[k]), int(right[k])) for k in kept]
-    return kept[max(range(len(kept)), key=lambda k: (cosines[k], -k))]
-
-
-def _signed_cosine(X: Matrix, i: int, j: int) -> Fraction:
-    x, y = dense_rows(X, np.array([i, j]))
-    (a, _), (b, _) = integers(x), integers(y)
-    dot = _dot(a, b)
-    return Fraction(dot * abs(dot), _dot(a, a) * _dot(b, b))
-
-
-def ray(x: NDArray[np.float64]) -> tuple[int, ...]:
-    """A point other than zero as the shortest whole-number point of its ray: equal for parallel points only."""
-    whole, _ = integers(x)
-    common = math.gcd(*whole)
-    return tuple(value // common for value in whole)
+def ray(x: Floats) -> tuple[int, ...]:
+    """Return a point other than zero as the shortest integer point of its ray: equal for parallel points only."""
+    point = integers(x)
+    common = math.gcd(*point)
+    return tuple(value // common for value in point)

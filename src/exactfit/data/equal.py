@@ -1,4 +1,4 @@
-"""Equal points: those whose labels contradict each other, and those that are there twice."""
+"""Equal points: those whose labels contradict each other, and repeated ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from .matrices import ChunkedPoints, Matrix, Rows, dense_rows, row_tiles
 
 Codes = NDArray[np.int64]
 
-# Rows compared at a time, where hashes agree.
-COMPARED = 1024
-SOUGHT = 2**20  # hashes looked up at a time: 8 MB of places
+COMPARED = 1024  # rows compared at a time, where hashes agree
+LOOKED_UP = 2**20  # hashes looked up at a time: 8 MB of places
 
 
 def hashes_of(X: Matrix) -> NDArray[np.uint64]:
-    """A hash of every row: equal rows have equal ones."""
+    """Return a hash of every row: equal rows have equal ones."""
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     for tile in row_tiles(X):
         hash_rows(dense_rows(X, tile), hashes[tile])
@@ -28,51 +27,35 @@ def hashes_of(X: Matrix) -> NDArray[np.uint64]:
 
 
 def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
-    """Groups of equal rows with more than one label, by their first row.
-
-    Rows are hashed; where rows of one hash differ in label they are compared for real.
-    """
+    """Return groups of equal rows with more than one label, by their first row."""
     parts = X.hashed_rows() if isinstance(X, ChunkedPoints) else iter([(np.arange(X.shape[0]), hashes_of(X))])
     groups = [group for rows, hashes in parts for group in _conflicts_among(X, y, rows, hashes)]
     return sorted(groups, key=lambda group: int(group[0]))
 
 
 def _conflicts_among(X: Matrix, y: Codes, rows: Rows, hashes: NDArray[np.uint64]) -> list[NDArray[np.intp]]:
-    """Groups among ascending rows that hold all of their hashes."""
-    rows, hashes = _repeated(rows, hashes)
-    by_hash = np.argsort(hashes, kind="stable")
-    hashes, order = hashes[by_hash], rows[by_hash]
-    labels = y[order]
-    same = hashes[1:] == hashes[:-1]
-    suspicious = np.unique(hashes[1:][same & (labels[1:] != labels[:-1])])
-    starts = np.searchsorted(hashes, suspicious, side="left")
-    stops = np.searchsorted(hashes, suspicious, side="right")
-    return [
-        group
-        for start, stop in zip(starts, stops, strict=True)
-        for group in _really_equal(X, order[start:stop])
-        if len(np.unique(y[group])) > 1
-    ]
-
-
-def _repeated(rows: Rows, hashes: NDArray[np.uint64]) -> tuple[Rows, NDArray[np.uint64]]:
-    """Those whose hash is there more than once; numbers alone are sorted much faster than places by numbers."""
+    """Return the groups among ascending rows that hold all of their hashes."""
+    # Most data repeat no row: numbers alone are sorted much faster than places by numbers.
     ordered = np.sort(hashes)
-    often = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    if not len(often):
-        return rows[:0], hashes[:0]
-    tiles = (slice(low, low + SOUGHT) for low in range(0, len(hashes), SOUGHT))
-    found = np.concatenate([_is_among(hashes[tile], often) for tile in tiles])
-    return rows[found], hashes[found]
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(repeated):
+        return []
+    found = np.empty(len(hashes), dtype=bool)
+    for low in range(0, len(hashes), LOOKED_UP):
+        tile = hashes[low : low + LOOKED_UP]
+        places = np.minimum(np.searchsorted(repeated, tile), len(repeated) - 1)
+        found[low : low + LOOKED_UP] = repeated[places] == tile
+    rows, hashes = rows[found], hashes[found]
+    order = np.argsort(hashes, kind="stable")
+    rows, hashes, labels = rows[order], hashes[order], y[rows[order]]
+    several = np.unique(hashes[1:][(hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1])])
+    ends = (np.searchsorted(hashes, several, side=side) for side in ("left", "right"))
+    groups = [group for start, stop in zip(*ends, strict=True) for group in _equal_rows(X, rows[start:stop])]
+    return [group for group in groups if (y[group] != y[group[0]]).any()]
 
 
-def _is_among(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    places = np.searchsorted(ascending, values)
-    return np.asarray(ascending[np.minimum(places, len(ascending) - 1)] == values)
-
-
-def _really_equal(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Split rows of one hash into groups of truly equal rows, single rows left out."""
+def _equal_rows(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Split rows of one hash into groups of equal rows, single rows left out."""
     groups = []
     while len(rows) > 1:
         first = dense_rows(X, rows[:1])
@@ -85,24 +68,23 @@ def _really_equal(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def conflict_pairs(groups: list[NDArray[np.intp]], y: Codes) -> list[tuple[int, int]]:
-    """For each group its first row, paired with the first row of every other label in it."""
+    """Return for each group its first row, paired with the first row of every other label in it."""
     pairs = []
     for group in groups:
         labels, firsts = np.unique(y[group], return_index=True)
-        for first in sorted(firsts[labels != y[group[0]]]):
-            pairs.append((int(group[0]), int(group[first])))
+        pairs += [(int(group[0]), int(group[first])) for first in sorted(firsts[labels != y[group[0]]])]
     return pairs
 
 
-def refuse_conflicts(X: Matrix, y: Codes) -> None:
+def refuse_conflicts(X: Matrix, y: Codes, exact_in: str | None = None) -> None:
     """Raise :class:`ContradictoryLabelsError` if equal points carry different labels, where no majority may decide."""
     groups = conflicts(X, y)
     if groups:
-        raise ContradictoryLabelsError(conflict_pairs(groups, y), may_vote=False)
+        raise ContradictoryLabelsError(conflict_pairs(groups, y), exact_in, may_vote=False)
 
 
 def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
-    """Labels with each group's majority label throughout (the lowest code on a tie)."""
+    """Return labels with each group's majority label throughout (the lowest code on a tie)."""
     resolved = y.copy()
     for group in groups:
         resolved[group] = np.bincount(y[group]).argmax()
@@ -110,7 +92,7 @@ def majority_labels(groups: list[NDArray[np.intp]], y: Codes) -> Codes:
 
 
 def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None) -> Codes:
-    """Labels that agree on equal points: others are refused ("raise"), or overruled by the majority with a warning."""
+    """Return labels that agree on equal points: others are refused ("raise"), or outvoted with a warning."""
     groups = conflicts(X, y)
     if not groups:
         return y
@@ -127,30 +109,24 @@ def resolve_conflicts(X: Matrix, y: Codes, how: str, exact_in: str | None = None
 
 
 def overruled_rows(X: Matrix, y: Codes, left_out: Rows) -> Rows:
-    """Of rows that are left out, those that equal a kept one of another label, ascending: no function fits both."""
-    out = np.zeros(len(y), dtype=bool)
-    out[left_out] = True
-    found = [
-        int(row)
-        for group in (conflicts(X, y) if len(left_out) else ())
-        for row in group[out[group]]
-        if (y[group[~out[group]]] != y[row]).any()
-    ]
-    return np.array(sorted(found), dtype=np.int64)
+    """Return rows that are left out and equal a kept one of another label, ascending: no function fits both."""
+    kept = np.ones(len(y), dtype=bool)
+    kept[left_out] = False
+    overruled = []
+    for group in conflicts(X, y) if len(left_out) else ():
+        labels = y[group[kept[group]]]
+        overruled += [int(row) for row in group[~kept[group]] if (labels != y[row]).any()]
+    return np.array(sorted(overruled), dtype=np.int64)
 
 
 def distinct_rows(X: Matrix, codes: Codes) -> tuple[Rows, Rows]:
-    """First rows of equal points of one class, and for every row the place of its first in them.
-
-    Rows are hashed and compared; two different rows of one hash count as distinct, and so
-    do, harmlessly, further copies of the second.
-    """
+    """Return first rows of equal points of one class, and for every row the place of its first in them."""
+    # Two different rows of one hash count as distinct, and so do, harmlessly, further copies of the second.
     hashes = hashes_of(X)
     order = np.lexsort((codes, hashes))
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (hashes[order[1:]] != hashes[order[:-1]]) | (codes[order[1:]] != codes[order[:-1]])
+    is_new = np.append(True, (np.diff(hashes[order]) != 0) | (np.diff(codes[order]) != 0))
     firsts = np.empty(len(order), dtype=np.int64)
-    firsts[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
+    firsts[order] = order[is_new][np.cumsum(is_new) - 1]
     repeated = np.flatnonzero(firsts != np.arange(len(firsts)))
     for start in range(0, len(repeated), COMPARED):
         rows = repeated[start : start + COMPARED]
