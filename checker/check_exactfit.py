@@ -28,7 +28,7 @@ import sys
 from array import array
 from fractions import Fraction
 
-FORMATS = ("1", "2", "3")  # of the file
+FORMATS = ("1", "2", "3", "4")  # of the file
 LARGEST_FILE, LARGEST_HEADER, LARGEST_NPY = 2**31, 2**25, 10**4  # bytes; the last of a header
 LARGEST_SIZE = 2**31  # of what is counted: features, units, classes
 LARGEST_LIMIT, LARGEST_WEIGHTED = 2**60, 2**23  # biases and inputs of integer layers: the package counts in int64
@@ -72,6 +72,14 @@ def unpacked(octets, code, order="<"):
     return numbers
 
 
+def coded(octets):
+    """Integers of seven bits a byte, the lowest first, the eighth bit set in all but the last: 0, -1, 1, -2, ..."""
+    parts = re.findall(rb"[\x80-\xff]{0,9}[\0-\x7f]", octets)
+    refuse_unless(sum(map(len, parts)) == len(octets), "a list of integers is cut off, or one is too long")
+    codes = [sum((octet & 127) << 7 * k for k, octet in enumerate(part)) for part in parts]
+    return [code >> 1 ^ -(code & 1) for code in codes]
+
+
 def canonical(plain):
     """The one text that JSON is written as."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -102,6 +110,10 @@ def read_model(path):
         facts = {"dtype": dtype, "shape": shape, "sha256": hashlib.sha256(data[start:stop]).hexdigest()}
         refuse_unless(canonical(header["tensors"].pop(name)) == canonical(facts), f"tensor {name!r} is damaged")
         tensors[name], end = (part["dtype"], shape, data[start:stop]), stop
+        if header["format"] >= 4 and name.endswith((".weights.indices", ".weights.indptr")):
+            refuse_unless(part["dtype"] == "U8" and len(shape) == 1, f"tensor {name!r} is no list of bytes")
+            numbers = list(itertools.accumulate(coded(data[start:stop])))
+            tensors[name] = ("I64", [len(numbers)], struct.pack(f"<{len(numbers)}q", *numbers))
     refuse_unless(end == len(data) and not header["tensors"], "the file does not hold the tensors that it lists")
     return header, tensors
 
@@ -257,9 +269,8 @@ class Model:
     def __init__(self, path):
         header, tensors = read_model(path)
         kind, about, prefix, self.behind = header["kind"], header["network"], "network.", None
-        refuse_unless(
-            (KINDS.index(kind) > 1) == ("certificate" in header), "the file does not hold what a file of its kind does"
-        )
+        fine = (KINDS.index(kind) > 1) == ("certificate" in header)
+        refuse_unless(fine, "the file does not hold what a file of its kind does")
         if kind == "repaired":  # patches before a chain, which answers where they do not
             held = header["model"] == "chain" and about.keys() == {"patches", "model"}
             refuse_unless(held, "the model behind its patches is not in the file as a chain: exactfit has to check it")
@@ -272,8 +283,7 @@ class Model:
             self.read_classes(**header["classes"])
         rows = {name[12:]: take(tensors, name, *LISTS)[1] for name in list(tensors) if name.startswith("certificate.")}
         self.given_up, self.narrow = set(rows.get("given_up", ())), set(rows.get("narrow", ()))
-        several = "trace.detector_starts" in tensors
-        refuse_unless(not several, "it holds several networks that answer together, as an earlier version made them")
+        refuse_unless("trace.detector_starts" not in tensors, "it holds several networks, as earlier versions made it")
         left = [name for name in tensors if name.split(".")[0] not in {"trace", "construction", "table", "repair"}]
         refuse_unless(not left, f"the file holds tensors that mean nothing: {left[:3]}")
 
@@ -408,8 +418,8 @@ def check(given):
     moved = [row for row in firm if not model.is_right(rows[row], codes[row], margin)]
     kept = set(firm) - set(moved)  # right wherever they move by the margin, so also where they are
     wrong = [row for row in numbers if row not in kept and not model.is_right(rows[row], codes[row])]
-    given_up = f", {len(out)} rows given up" if out else ""
-    text = f"data: {'' if same else 'not '}those that the certificate is about{given_up}"
+    text = f"data: {'' if same else 'not '}those that the certificate is about"
+    text += f", {len(out)} rows given up" if out else ""
     for name, checked, failed in (("answers", numbers, wrong), *([("margin", firm, moved)] if margin else [])):
         listed = ", ".join(map(str, failed[:20])) + (" ..." if len(failed) > 20 else "")
         text += f"\n{name}: {f'fails for rows {listed}' if failed else 'holds'} ({len(checked)} rows checked)"

@@ -236,8 +236,8 @@ Forge = Callable[[Plain, Plain], Any]
 
 
 def network_digest(header: Plain, tensors: Plain) -> str | None:
-    own = {name.removeprefix("network."): unpacked(name, tensor) for name, tensor in tensors.items()}
     try:
+        own = {name.removeprefix("network."): unpacked(name, tensor) for name, tensor in tensors.items()}
         if header["kind"] == "repaired":
             return SwitchedNetwork.from_parts(header["network"], own).digest
         return Network.from_parts(header["network"], own, lambda name: STANDARD.get(name, OWN)).digest
@@ -569,10 +569,15 @@ PACKINGS: dict[str, Forge] = {
     "features as they are in memory": swap(f"{W0}indices", lambda places: places.astype(np.int64)),
     "features in two bytes": swap(f"{W0}indices", lambda places: places.astype(np.uint16)),
     "features with a sign": swap(f"{W0}indices", lambda places: places.astype(np.int8)),
+    "features with more bytes": swap(f"{W0}indices", lambda x: np.append(x[:-1], np.uint8([x[-1] | 128, 0]))),
+    "features cut off": swap(f"{W0}indices", lambda places: np.append(places[:-1], places[-1:] | 128)),
+    "a feature of eleven bytes": swap(f"{W0}indices", lambda places: np.append(places, np.uint8([128] * 10 + [0]))),
+    "starts of eight bytes each": swap(f"{W0}indptr", lambda starts: np.cumsum(starts, dtype=np.int64) // 2),
     "starts in four bytes": swap(f"{W0}indptr", lambda starts: starts.astype(np.uint32)),
     "features in eight bytes without a sign": swap(f"{W0}indices", lambda places: places.astype(np.uint64)),
     "bias in one byte": swap("network.layers.1.bias", lambda bias: bias.astype(np.int8)),
     "rows as they are in memory": swap("trace.support", lambda rows: rows.astype(np.int64)),
+    "rows in a matrix": swap("trace.support", lambda rows: rows[None]),
     "errors as they are in memory": swap("certificate.errors", lambda rows: rows.astype(np.int64)),
     "errors in two bytes": swap("certificate.errors", lambda rows: rows.astype(np.int16)),
 }

@@ -21,7 +21,7 @@ from ..exceptions import ModelFileError, ParameterError
 Header = dict[str, Any]
 Tensors = dict[str, NDArray[Any]]
 
-FORMAT = 3  # of the file; a program reads all formats up to its own
+FORMAT = 4  # of the file; a program reads all formats up to its own
 KEY = "exactfit"
 FOREIGN = "not a model that exactfit saved"
 LARGEST_HEADER = 2**25  # bytes: a million names or labels; reading a forged one of this size takes seconds, not minutes

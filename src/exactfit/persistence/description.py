@@ -96,7 +96,7 @@ def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
     header, tensors = _encode(model)
     tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
     if form >= PACKED:
-        tensors = {name: packed(name, tensor) for name, tensor in tensors.items()}
+        tensors = {name: packed(name, tensor, form) for name, tensor in tensors.items()}
     header["tensors"] = {name: tensor_facts(tensor) for name, tensor in tensors.items()}
     # JSON joins two halves of a character into one, so that such a text would come back as another.
     plain: Header = json.loads(canonical(header))
@@ -109,7 +109,7 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
     """Return the model of a description, if its own is the same; ``behind`` is the model that was repaired."""
     form, header = header["format"], _completed(header)
     if form >= PACKED:
-        tensors = {name: unpacked(name, tensor) for name, tensor in tensors.items()}
+        tensors = {name: unpacked(name, tensor, form) for name, tensor in tensors.items()}
     model = _decode(header, tensors, look_up, behind)
     # What the model says of itself is compared with the file: nothing in it is passed over, nothing made up.
     again, _ = to_parts(model, form)
