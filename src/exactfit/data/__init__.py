@@ -1,9 +1,9 @@
-"""The gate: points and labels of every kind, checked once per call and turned into frozen records.
+"""Points and labels of every kind, checked once per call and turned into frozen records.
 
-Points may be an array, a sparse matrix or a frame; behind the gate they are a float32 or float64
+Points may be an array, a sparse matrix or a frame; after validation they are a float32 or float64
 array or a CSR matrix of finite numbers, in which no zero is negative. Labels may be anything that
-can be sorted; behind the gate they are class codes 0..K-1. Whoever computes takes these records
-and checks nothing again.
+can be sorted; after validation they are class codes 0..K-1. All computations take these records
+and check nothing again.
 """
 
 from .equal import (
@@ -23,7 +23,6 @@ from .labelled import (
     choose_targets,
     class_indices,
     data_digest,
-    is_digest_of,
     labelled_for,
     row_digests,
     target_code,
@@ -74,7 +73,6 @@ __all__ = [
     "distinct_rows",
     "exact_sum",
     "finite_points",
-    "is_digest_of",
     "is_mapped",
     "labelled_for",
     "majority_labels",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,16 +29,16 @@ from .matrices import (
 )
 
 Codes = NDArray[np.int64]
-# Labels are hashed so many at a time, as text.
-LABEL_TILE = 2**16
-GAPS = ("NAType", "NaTType")  # types of what pandas writes for a gap, which need not be installed
+
+LABEL_TILE = 2**16  # labels hashed at a time, as text
+GAPS = ("NAType", "NaTType")  # types of pandas' missing values, which need not be installed
 DIGEST_BYTES = 32  # of SHA-256
 SHORT_BYTES = 1024  # of a row
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Points with their labels: what every construction and every measurement starts from.
+    """Points with their labels: the input of every construction and every measurement.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Labelled:
 
     @classmethod
     def checked(cls, points: Matrix, labels: NDArray[Any]) -> Labelled:
-        """Points that have passed the gate, with labels that :func:`as_labels` has."""
+        """Encode labels; they and the points are checked already."""
         try:
             classes = np.unique(labels)
             codes = np.searchsorted(classes, labels)
@@ -75,7 +75,7 @@ class Labelled:
 
     @classmethod
     def of_targets(cls, points: Matrix, labels: NDArray[Any]) -> Labelled:
-        """Points that have passed the gate, with labels that scikit-learn has to take for classes too."""
+        """Check that scikit-learn takes labels for classes too; points and labels are checked already."""
         from sklearn.utils.multiclass import check_classification_targets
 
         if labels.dtype.kind == "S":  # scikit-learn before 1.7 only warns
@@ -103,15 +103,12 @@ class Labelled:
         return len(self.codes)
 
     def take(self, rows: Rows) -> Labelled:
-        """Some rows; classes stay, though some may have no point left."""
+        """Return some rows; classes stay, though some may have no point left."""
         X = copied(self.X, self.X.dtype, rows) if is_mapped(self.X) else self.X[rows]
         return replace(self, X=X, y=self.y[rows], codes=self.codes[rows])
 
     def targets(self, target: Any, *, one_of_many: bool = False) -> tuple[int, ...]:
-        """Codes of the classes that get detectors: one of two (by default the rarer, the last on a tie), else all.
-
-        With ``one_of_many`` a single class may be named whatever their number.
-        """
+        """See :func:`choose_targets`."""
         return choose_targets(self.codes, target, self.classes, one_of_many=one_of_many)
 
     def digest(self) -> str:
@@ -122,7 +119,10 @@ class Labelled:
 def choose_targets(
     codes: Codes, target: Any, classes: NDArray[Any] | None = None, *, one_of_many: bool = False
 ) -> tuple[int, ...]:
-    """As :meth:`Labelled.targets`; without classes, labels are codes 0..K-1 with a point each."""
+    """Return codes of the classes that get detectors: one of two (by default the rarer, the last on a tie), else all.
+
+    With ``one_of_many`` a single class may be named whatever their number. Without ``classes``, labels are their codes.
+    """
     labels = np.arange(int(codes.max()) + 1) if classes is None else classes
     sizes = np.bincount(codes, minlength=len(labels))
     code = target_code(target, labels, one_of_many=one_of_many)
@@ -134,7 +134,7 @@ def choose_targets(
 
 
 def target_code(target: Any, classes: NDArray[Any], *, one_of_many: bool = False) -> Any:
-    """The class code of a target label; None and "all" as they are."""
+    """Return the class code of a target label; None and "all" as they are."""
     if target is None or (isinstance(target, str) and target == "all"):
         return target
     if len(classes) > 2 and not one_of_many:
@@ -146,7 +146,7 @@ def target_code(target: Any, classes: NDArray[Any], *, one_of_many: bool = False
 
 
 def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
-    """Index of every label in ``classes``, -1 where it is none of them; without classes, labels are indices."""
+    """Return the index of every label in ``classes``, -1 if it is none; without classes, labels are indices."""
     if classes is None:
         if labels.size and labels.dtype.kind not in "iu":
             raise DataError(f"y must hold class indices (whole numbers) for a network, got {labels.dtype}")
@@ -160,36 +160,33 @@ def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
 
 
 def refuse_one_class(classes: NDArray[Any]) -> None:
-    """Refuse labels of which there is but one."""
+    """Refuse labels of a single class."""
     if len(classes) < 2:
         raise DataError(f"y holds only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
 
 
 def labelled_for(estimator: Any, X: Any, y: Any) -> Labelled:
-    """Points and labels for an estimator's ``fit``, whose feature names scikit-learn checks."""
+    """Return points and labels for an estimator's ``fit``, whose feature names scikit-learn checks."""
     return Labelled.of_targets(*validated_pair(estimator, X, y))
 
 
 def validated_pair(estimator: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
-    """Points and labels as ``fit`` takes them: a column of labels too, with scikit-learn's warning."""
+    """Return points and labels as ``fit`` takes them: a column of labels too, with scikit-learn's warning."""
     if y is None:  # in words that scikit-learn's checks look for
         raise DataError("fit requires y to be passed, but the target y is None")
     points = validated(estimator, X)
     return points, as_labels(y, points.shape[0], or_column=True)
 
 
-def without_mask(y: Any) -> Any:
-    """Labels of pandas' nullable types as NumPy's, where scikit-learn would make floats of them."""
-    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    return y.to_numpy(dtype=dtype) if isinstance(dtype, np.dtype) and not y.isna().any() else y
-
-
 def as_labels(y: Any, n_samples: int, *, or_column: bool = False) -> NDArray[Any]:
-    """Labels as a one-dimensional array, one for each point; refuses NaN and infinity."""
+    """Return labels as a one-dimensional array, one for each point; refuse NaN and infinity."""
     wanted = f"y must hold one label for each of the {n_samples} rows of X"
     refuse_masked(y, "y")
+    # Of pandas' nullable types scikit-learn would make floats.
+    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     try:
-        labels = np.asarray(without_mask(y))
+        is_nullable = isinstance(dtype, np.dtype) and not y.isna().any()
+        labels = np.asarray(y.to_numpy(dtype=dtype) if is_nullable else y)
     except ValueError:
         raise DataError(f"{wanted}, got sequences of different lengths") from None
     if or_column and labels.shape == (n_samples, 1):
@@ -200,23 +197,18 @@ def as_labels(y: Any, n_samples: int, *, or_column: bool = False) -> NDArray[Any
         raise DataError(f"{wanted}, got shape {labels.shape}")
     if labels.dtype.kind == "c":
         raise not_real("y")
-    missing = _missing(labels)
+    missing = ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(n_samples, dtype=bool)
+    if labels.dtype.kind == "O":
+        missing[:] = [
+            type(one).__name__ in GAPS or (isinstance(one, float) and not math.isfinite(one)) for one in labels
+        ]
     if missing.any():
         raise not_finite(int(missing.argmax()), "y")
     return labels
 
 
-def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are NaN, infinity, or what pandas writes for a gap."""
-    if labels.dtype.kind == "f":
-        return np.asarray(~np.isfinite(labels))
-    objects: Iterable[Any] = labels if labels.dtype.kind == "O" else []
-    gaps = [type(one).__name__ in GAPS or (isinstance(one, float) and not math.isfinite(one)) for one in objects]
-    return np.array(gaps, dtype=bool)
-
-
 def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
-    """SHA-256 of every row: its numbers as little-endian float64, -0.0 as 0.0, then its label as text (UTF-8)."""
+    """Return the SHA-256 of every row: its numbers as little-endian float64, 0.0 for -0.0, then its label in UTF-8."""
     numbers = np.ascontiguousarray(tile + 0.0, dtype="<f8")
     distinct, places = labels, np.arange(len(labels))
     # Numbers and strings that are equal have one text. Floats and objects do not: 0.0 and -0.0 are equal.
@@ -249,27 +241,27 @@ class Digest:
     """
 
     def __init__(self, shape: tuple[int, int] | None = None) -> None:
-        self._hash = hashlib.sha256(_head(shape))
+        self._hash = hashlib.sha256(b"" if shape is None else _head(shape))
 
     def add(self, tile: Floats, labels: NDArray[Any]) -> None:
-        """The next rows."""
+        """Add the next rows."""
         self.join(row_digests(tile, labels))
 
     def join(self, digests: NDArray[np.uint8]) -> None:
-        """The digests of the next rows."""
+        """Add the digests of the next rows."""
         self._hash.update(np.ascontiguousarray(digests).data)
 
     def hexdigest(self) -> str:
-        """Of all that was added."""
+        """Return the digest of all that was added."""
         return self._hash.hexdigest()
 
 
-def _head(shape: tuple[int, int] | None) -> bytes:
-    return b"" if shape is None else json.dumps({"shape": shape}).encode()
+def _head(shape: tuple[int, int]) -> bytes:
+    return json.dumps({"shape": shape}).encode()
 
 
 def data_digest(X: Any, y: Any, version: int = 2) -> str:
-    """SHA-256 of points and labels.
+    """Return the SHA-256 of points and labels.
 
     Points count as float64 numbers, row by row, with -0.0 as 0.0; labels as strings.
     So the digest is the same for float32, float64, sparse and frame input that holds
@@ -281,7 +273,7 @@ def data_digest(X: Any, y: Any, version: int = 2) -> str:
     y : sequence of n_samples labels
     version : {2, 1}
         2: SHA-256 over the shape as JSON and the digest of every row, which is SHA-256 over its numbers as
-        little-endian float64 and its label (UTF-8). 1, in files of earlier versions: SHA-256 over the shape as
+        little-endian float64 and its label (UTF-8). 1, of data sets in the lab: SHA-256 over the shape as
         JSON, the rows, the SHA-256 of the labels' lengths (little-endian int64) and that of their characters.
 
     Returns
@@ -323,15 +315,3 @@ def _first_digest(points: Points, labels: NDArray[Any]) -> str:
     rows.update(lengths.digest())
     rows.update(text.digest())
     return rows.hexdigest()
-
-
-def is_digest_of(digest: str, X: Any, y: Any) -> bool:
-    """Whether a digest, of whichever version, is that of these data.
-
-    Examples
-    --------
-    >>> from exactfit.data import data_digest, is_digest_of
-    >>> all(is_digest_of(data_digest([[0.5]], [0], version), [[0.5]], [0]) for version in (1, 2))
-    True
-    """
-    return any(data_digest(X, y, version) == digest for version in (2, 1))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.parameters import check_integer
 from ..construct import Construction, Trace
-from ..data import as_labels, as_points, class_indices, is_digest_of, refuse_other_features
+from ..data import as_labels, as_points, class_indices, data_digest, refuse_other_features
 from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
 from ..network import Dense, Network, Sparse
@@ -59,7 +59,7 @@ def trace_of(model: Any, X: ArrayLike, y: ArrayLike) -> Trace | None:
         return model.trace
     # Traces name rows: for other data they would point anywhere.
     trace = getattr(model, "trace_", None)
-    same = trace is not None and is_digest_of(model.certificate_.data_digest, X, y)
+    same = trace is not None and model.certificate_.data_digest == data_digest(X, y)
     return trace if same else None
 
 
