@@ -9,10 +9,8 @@ import sys
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 
-import pytest
-
 from exactfit import InterpolatingClassifier, Options
-from exactfit.options import ACCURATE, PAPER, SHELL
+from exactfit.options import ACCURATE, PAPER
 
 NAMES = {option.name for option in fields(Options)}
 PACKAGES = ("", ".constructions", ".geometry", ".lab", ".plots", ".repairs", ".suspects", ".tables")
@@ -48,8 +46,7 @@ def test_the_estimator_has_the_options_of_the_record_with_its_own_defaults() -> 
     assert InterpolatingClassifier.paper().get_params().items() >= PAPER.items()
 
 
-def test_every_option_has_help_for_a_shell_and_a_text() -> None:
-    assert SHELL.keys() == NAMES
+def test_every_option_has_a_text() -> None:
     text = inspect.getdoc(InterpolatingClassifier) or ""  # without indentation, whatever the Python
     for name, default in InterpolatingClassifier().get_params().items():
         assert re.search(rf"(?m)^{name} : ", text), name
@@ -66,11 +63,3 @@ def test_python_without_docstrings_fits_and_has_commands() -> None:
     command = [sys.executable, "-OO", "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     assert said.splitlines()[-1] == "True 0"
-
-
-OFFERED = [(name, word) for name, shell in SHELL.items() for word in shell.words]
-
-
-@pytest.mark.parametrize(("name", "word"), OFFERED)
-def test_words_that_are_offered_are_taken(name: str, word: str) -> None:
-    assert getattr(Options(**{name: word}), name) == word

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -235,53 +235,3 @@ def _check_together(options: Options) -> None:
             f"exact_in={exact_in!r} needs an activation whose rounding is known: "
             f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"
         )
-
-
-@dataclass(frozen=True)
-class Shell:
-    """How the command line takes an option: its help, its type, the words it offers, and its flags."""
-
-    help: str
-    kind: Any = str
-    words: tuple[str, ...] = ()
-    number: type[int] | type[float] | None = None  # what a text stands for that is none of the words
-    flags: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # smallest and largest value, what stands for the value
-
-
-SHELL: dict[str, Shell] = {
-    "width": Shell("Hyperplanes: adaptive, or a number (which may miss points).", words=("adaptive",), number=int),
-    "min_width": Shell(
-        "Adaptive: at least so many hyperplanes, or auto (16 to a row, at most 4096).", words=("auto",), number=int
-    ),
-    "max_width": Shell("Adaptive: give up beyond so many hyperplanes.", int | None, settings={"min": 1}),
-    "max_bias": Shell("Largest bias: radius (of the data), or a number.", words=("radius",), number=float),
-    "center": Shell("Draw hyperplanes around the mean of the data.", bool),
-    "hyperplanes": Shell("gaussian (the paper's), bisector, or sparse (few features each).", words=SAMPLERS),
-    "max_features": Shell(
-        "For sparse: features of a hyperplane, from 1 to so many, or from low to high.",
-        settings={"metavar": "N|LOW,HIGH"},
-    ),
-    "image_shape": Shell(
-        "For images: what a row is an image of, as 28,28 or 32,32,3.", str | None, settings={"metavar": "H,W[,C]"}
-    ),
-    "fallback_cuts": Shell("Adaptive: finish with cuts when random hyperplanes stall.", bool),
-    "activation": Shell("threshold or relu.", words=ACTIVATIONS),
-    "detectors": Shell(
-        "What detectors count with: mask (the paper's), weighted (far fewer), or auto.", words=DETECTORS
-    ),
-    "target": Shell(
-        "Two classes: the one that gets detectors, or all.", str | None,
-        flags=("--target-class",), settings={"metavar": "LABEL"},
-    ),
-    "conflicts": Shell("Equal rows with different labels: raise, or majority.", words=CONFLICTS),
-    "noise": Shell(
-        "Rows that may be given up, as a fraction below 0.5: labels may be wrong.", float, settings={"min": 0}
-    ),
-    "exact_in": Shell(
-        "Stay exact in every evaluation in float64 or float32.", str | None,
-        words=FORMATS, settings={"metavar": "FORMAT"},
-    ),
-    "margin": Shell("How far a row may move and keep its answer: a distance, or 25% of half the separation."),
-    "n_jobs": Shell("Threads; -1 for all cores. Changes no result.", int | None, flags=("--jobs", "-j")),
-}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, main
 from exactfit.cli.arguments import Estimator
-from exactfit.options import PAPER, SHELL, Options
+from exactfit.options import ACTIVATIONS, CONFLICTS, DETECTORS, PAPER, SAMPLERS, Options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -26,20 +26,27 @@ def model(capsys: Capture) -> str:
     return fit_fruit(capsys)
 
 
-def test_options_are_made_from_the_record() -> None:
+def test_the_shell_has_all_options_of_the_record() -> None:
     made = {field.name: field for field in fields(Estimator)}
-    names = {field.name: field.name for field in fields(Options)} | {"target": "target_class", "n_jobs": "jobs"}
-    assert list(made) == ["preset", *names.values(), "seed"]
+    assert made.keys() - {"preset", "seed"} == {field.name for field in fields(Options)}
+    hints = get_type_hints(Estimator, include_extras=True)
     for name, given in InterpolatingClassifier().get_params().items():
-        if name not in names:
+        if name not in made:
             continue
-        kind, told = get_args(made[names[name]].type)
-        shell = SHELL[name]
-        assert (told.help, kind) == (shell.help, shell.kind | None if name in PAPER else shell.kind)
-        shown = {None: given, "center": True, "0": 0.0}.get(told.show_default, told.show_default)
-        default = made[names[name]].default
-        assert (shown if name in PAPER else default) == given  # a preset may change it: None, and shown
-        assert (default is None) == (name in PAPER or given is None)
+        (told,) = [one for one in hints[name].__metadata__ if hasattr(one, "help")]
+        shown = told.show_default if name in PAPER else str(made[name].default)
+        assert shown == str(given)  # of options that a preset changes the default is None, and only shown
+        assert (made[name].default is None) == (name in PAPER or given is None)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("hyperplanes", SAMPLERS), ("detectors", DETECTORS), ("activation", ACTIVATIONS), ("conflicts", CONFLICTS)],
+)
+def test_the_shell_offers_the_words_that_the_library_takes(name: str, words: tuple[str, ...]) -> None:
+    kind = get_type_hints(Estimator)[name]
+    offered = [word for one in (kind, *get_args(kind)) for word in get_args(one) if isinstance(word, str)]
+    assert set(offered) == set(words)
 
 
 def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
@@ -50,7 +57,7 @@ def test_a_preset_is_where_options_start_from(capsys: Capture) -> None:
     output_of([*fit, "accurate", "--hyperplanes", "gaussian"], capsys)
     expected = {**InterpolatingClassifier().get_params(), "hyperplanes": "gaussian"}
     assert {name: expected[name] for name in PAPER}.items() <= exactfit.load("m").classifier_.get_params().items()
-    assert "--preset must be accurate or paper" in error_of([*fit, "best"], capsys, ExitCode.USAGE)
+    assert "'best' is not one of 'accurate', 'paper'" in error_of([*fit, "best"], capsys, ExitCode.USAGE)
 
 
 def test_options_reach_the_estimator(capsys: Capture) -> None:
@@ -88,7 +95,7 @@ def test_options_reach_the_estimator(capsys: Capture) -> None:
 def test_images_and_weights_reach_the_estimator(capsys: Capture) -> None:
     write("images.csv", "a,b,c,d,y\n1,3,0,0,0\n2,7,0,1,1\n3,3,1,1,2\n")
     fit = ["fit", "images.csv", "--label", "y", "-o", "m", "--detectors", "weighted"]
-    assert "whole numbers as in 28,28" in error_of([*fit, "--image-shape", "2x2"], capsys, ExitCode.USAGE)
+    assert "integers as in 28,28" in error_of([*fit, "--image-shape", "2x2"], capsys, ExitCode.USAGE)
     error = error_of([*fit, "--hyperplanes", "bisector", "--image-shape", "2,2"], capsys, ExitCode.USAGE)
     assert "image_shape=(2, 2) has no meaning" in error
     output_of(fit, capsys)
@@ -104,7 +111,7 @@ def test_numbers_of_features_reach_the_estimator(given: str, expected: object, c
     output_of([*fit, given], capsys)
     assert exactfit.load("m").classifier_.get_params()["max_features"] == expected
     for wrong in ("2-3", "1,2,3", "", "x"):
-        assert "whole number as in 4, or two as in 2,4" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
+        assert "integer as in 4, or two as in 2,4" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
     for wrong in ("0", "3,2"):
         assert "max_features must be an integer >= 1 or a pair" in error_of([*fit, wrong], capsys, ExitCode.USAGE)
 
@@ -154,13 +161,13 @@ def test_npz_and_parquet_are_data_too(capsys: Capture) -> None:
         ("x,y\n1,a\n1,b\n", [], 3, "rows 0 and 1 (lines 2 and 3)"),
         ("x,y\n1,a\n2,a\n", [], 3, "only one class"),
         ("x,y\n1,a\n2,b\n", ["--drop", "x"], 3, "no columns beside the labels"),
-        ("x,y\n1,a\n2,b\n", ["--scale", "log"], 2, "scale must be one of"),
-        ("x,y\n1,a\n2,b\n", ["--missing", "fill"], 2, "missing must be one of"),
+        ("x,y\n1,a\n2,b\n", ["--scale", "log"], 2, "'log' is not one of 'standard', 'none'"),
+        ("x,y\n1,a\n2,b\n", ["--missing", "fill"], 2, "'--missing': 'fill' is not one of 'error'"),
         ("x,y\n1,a\n2,b\n", ["--separator", ";;"], 2, "separator must be one character"),
-        ("x,y\n1,a\n2,b\n", ["--width", "wide"], 2, "--width must be a number"),
-        ("x,y\n1,a\n2,b\n", ["--max-bias", "large"], 2, "--max-bias must be a number"),
+        ("x,y\n1,a\n2,b\n", ["--width", "wide"], 2, "'--width': must be a number, or adaptive, got 'wide'"),
+        ("x,y\n1,a\n2,b\n", ["--max-bias", "large"], 2, "'--max-bias': must be a number"),
         ("x,y\n1,1\n2,2\n", ["--target-class", "one"], 2, "--target-class must be a number"),
-        ("x,y\n1,a\n2,b\n", ["--conflicts", "best"], 2, "conflicts must be"),
+        ("x,y\n1,a\n2,b\n", ["--conflicts", "best"], 2, "'best' is not one of 'raise'"),
         ("x,y\n1,a\n2,b\n", ["--max-width", "1", "--min-width", "5"], 2, "max_width"),
         (b"x,y\n1,\xff\n", [], 3, "is not UTF-8"),
         ("x,y\n1,a\n2,b\n", ["--output", "no/such/folder"], 2, "there is no folder no/such; make it"),

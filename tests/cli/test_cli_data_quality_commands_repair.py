@@ -64,9 +64,9 @@ def test_a_report_as_json(folder: Path, capsys: Capture) -> None:
     ("change", "code", "message"),
     [
         (lambda given: [*given[:-1], "repaired.pkl"], 2, "end"),
-        (lambda given: [*given, "--reach", "far"], 2, "--reach must be a number"),
-        (lambda given: [*given, "--patches", "cube"], 2, "patches must be one of"),
-        (lambda given: [*given, "--exact-in", "half"], 2, "exact_in must be one of"),
+        (lambda given: [*given, "--reach", "far"], 2, "'--reach': must be a number"),
+        (lambda given: [*given, "--patches", "cube"], 2, "'cube' is not one of"),
+        (lambda given: [*given, "--exact-in", "half"], 2, "'half' is not one of"),
         (lambda given: [part for part in given if part not in ("--label", "y")], 2, "--label NAME"),
         (lambda given: [*given, "--drop", "f"], 3, "X has 5 features, the model takes 6"),
     ],

@@ -74,7 +74,7 @@ def test_evaluate_prints_a_table_and_a_line_to_paste(capsys: Capture, monkeypatc
     assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == ["as given", "70 hyperplanes", "majority"]
     assert "no setting is better beyond chance" in out.splitlines()[-2]
     assert out.splitlines()[-1] == (
-        "exactfit fit t.csv --label y --seed 0 --min-width 64 --conflicts majority -o model.exactfit"
+        "exactfit fit t.csv --label y --conflicts majority --min-width 64 --seed 0 -o model.exactfit"
     )
     plain = json.loads(output_of([*EVALUATE, "--min-width", "64", "--json"], capsys)[0])
     table = read_table("t.csv", label="y")
@@ -130,5 +130,5 @@ def test_evaluate_ends_in_time_and_keeps_what_is_done(capsys: Capture, monkeypat
 
 def test_evaluate_says_what_is_wrong(capsys: Capture) -> None:
     write_noise()
-    assert "scale must be one of" in error_of([*EVALUATE, "--scale", "log"], capsys, ExitCode.USAGE)
+    assert "'log' is not one of" in error_of([*EVALUATE, "--scale", "log"], capsys, ExitCode.USAGE)
     assert "a class has 15 points" in error_of([*EVALUATE[:-4], "--folds", "16"], capsys, ExitCode.USAGE)

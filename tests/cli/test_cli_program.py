@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.processes import SOURCE, Capture, error_of, output_of, python, raising
+from helpers.processes import SOURCE, Capture, output_of, python, raising
 
 import exactfit
 from exactfit import demo
@@ -144,13 +144,6 @@ def test_loading_the_command_line_is_light() -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("given", [["--target", "fruit"], ["--target=fruit"]])
-def test_the_old_target_names_both_that_it_was(given: list[str], capsys: Capture) -> None:
-    message = error_of(["fit", "fruit.csv", *given, "-o", "m"], capsys, ExitCode.USAGE)
-    assert "--label names the column" in message
-    assert "--target-class the class" in message
-
-
 def commands() -> list[str]:
     import typer
 
@@ -222,7 +215,6 @@ def test_completion_can_be_shown(capsys: Capture, monkeypatch: pytest.MonkeyPatc
         ("exactfit fit --activation ", {"threshold", "relu"}),
         ("exactfit fit --missing i", {"impute", "indicator"}),
         ("exactfit certify --arithmetic f", {"float64", "float32"}),
-        ("exactfit reproduce mni", {"mnist", "mnist-pairs", "mnist-wide", "mnist-pairs-families"}),
         ("exactfit suspects --model r", {"random-forest"}),
     ],
 )
@@ -234,16 +226,3 @@ def test_shells_complete_values_and_names(
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     main([])
     assert set(capsys.readouterr().out.split()) == offered
-
-
-def test_offered_words_are_those_that_the_library_takes() -> None:
-    from exactfit.certificate.record import ARITHMETICS
-    from exactfit.lab import experiment
-    from exactfit.tables.encoding import SCALINGS
-    from exactfit.tables.table import MISSING, PARTS
-
-    assert set(program.CHOICES["arithmetic"]) == set(ARITHMETICS)
-    assert set(program.CHOICES["experiment"]) == {*experiment.PAPER, *experiment.BEYOND, "all"}
-    assert set(program.CHOICES["date_part"]) == set(PARTS)
-    assert set(program.CHOICES["missing"]) == set(MISSING)
-    assert set(program.CHOICES["scale"]) == set(SCALINGS)

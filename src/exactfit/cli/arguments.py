@@ -1,19 +1,19 @@
 """Options and arguments: each is written once, and those that belong together are one record.
 
-Options of the estimator are made from its own record.
+A command that takes a record has all of its fields as options; ``program`` spreads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import Field, asdict, dataclass, fields, make_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..exceptions import ParameterError
-from ..options import ACCURATE, PAPER, SHELL, Options
+from ..options import ACCURATE, Options
 from .output import notify, show_progress
 
 if TYPE_CHECKING:
@@ -23,8 +23,23 @@ if TYPE_CHECKING:
     from ..tables import Encoding, ReadOptions, Table, TableModel
 
 
+def argument(told: str, **settings: Any) -> Any:
+    """Argument of a command, with its help."""
+    return typer.Argument(help=told, **settings)
+
+
+def option(told: str, *flags: str, **settings: Any) -> Any:
+    """Option of a command, with its help."""
+    return typer.Option(*flags, help=told, **settings)
+
+
+def by_preset(name: str, told: str, *flags: str, **settings: Any) -> Any:
+    """Option whose default depends on --preset: None here, and shown as the estimator has it."""
+    return option(told, *flags, show_default=str(ACCURATE.get(name, getattr(Options, name))), **settings)
+
+
 def readable(path: Path | None) -> Path | None:
-    """A file, a pipe, the dash that stands for standard input, or a folder of Parquet files."""
+    """Check a file, a pipe, the dash for standard input, or a folder of Parquet files."""
     if path is None:
         return None
     if str(path) != "-" and not path.exists():
@@ -34,20 +49,40 @@ def readable(path: Path | None) -> Path | None:
     return path
 
 
-def argument(told: str, **settings: Any) -> Any:
-    """An argument of a command, with what its help says."""
-    return typer.Argument(help=told, **settings)
+def number_or(kind: type[int] | type[float], *words: str) -> Callable[[str | None], Any]:
+    """Return the reader of a number, or of one of the words that may stand for it."""
+
+    def read(value: str | None) -> Any:
+        try:
+            return value if value is None or value in words else kind(value)
+        except ValueError:
+            raise typer.BadParameter(f"must be a number, or {' or '.join(words)}, got {value!r}") from None
+
+    return read
 
 
-def option(told: str, *flags: str, **settings: Any) -> Any:
-    """An option of a command, with what its help says."""
-    return typer.Option(*flags, help=told, **settings)
+def read_margin(value: str | None) -> Any:
+    """Read a distance; a percentage is left to the library."""
+    return value if value is None or value.endswith("%") else number_or(float, "25%")(value)
 
 
-def record_option(name: str, **settings: Any) -> Any:
-    """An option of the constructions, as their record tells it."""
-    shell = SHELL[name]
-    return option(shell.help, *shell.flags, **{**shell.settings, **settings})
+def read_integers(value: str | None) -> tuple[int, ...] | None:
+    """Read integers with commas between them."""
+    try:
+        return None if value is None else tuple(map(int, value.split(",")))
+    except ValueError:
+        raise typer.BadParameter(f"must be integers as in 28,28 or 32,32,3, got {value!r}") from None
+
+
+def read_features(value: str) -> int | tuple[int, ...]:
+    """Read an integer, or the smallest and the largest with a comma between them."""
+    try:
+        numbers = tuple(map(int, value.split(",")))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (1, 2):
+        raise typer.BadParameter(f"must be an integer as in 4, or two as in 2,4, got {value!r}")
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 EXISTING: dict[str, Any] = {"exists": True, "dir_okay": False}  # of a file that is read
@@ -57,43 +92,26 @@ A_TABLE = (
 DataFile = Annotated[Path, argument(A_TABLE, callback=readable, metavar="DATA")]
 ModelFile = Annotated[Path, argument("A file that exactfit fit wrote.", metavar="MODEL", **EXISTING)]
 Json = Annotated[bool, option("Print JSON, for programs.", "--json")]
-Jobs = Annotated[int | None, record_option("n_jobs")]
+Jobs = Annotated[int | None, option("Threads; -1 for all cores. Changes no result.", "--jobs", "-j")]
 Seed = Annotated[int | None, option("Same seed, same result; another one each time by default.", min=0)]
 Force = Annotated[bool, option("Replace the file if it exists.", "--force", "-f")]
 Drop = Annotated[list[str] | None, option("A column to leave out; may be repeated.", metavar="NAME")]
-BACKENDS = ("local", "dask")
-Preset = Annotated[str, option("Where options start from: accurate (measured), or paper (as it is published).")]
-
-
-@dataclass(frozen=True)
-class NewFile:
-    """A file that a command must write."""
-
-    output: Annotated[Path, option("The file to write.", "--output", "-o", dir_okay=False)]
-    force: Force = False
-
-    def check(self) -> None:
-        """Refuse to overwrite, before any work is done."""
-        refuse_existing(self.output, self.force)
-
-    def check_onnx(self, what: str) -> None:
-        """The same, and refuse a name that is not one of an ONNX file."""
-        self.check()
-        if self.output.suffix != ".onnx":
-            raise ParameterError(f"{what} are ONNX files: give a name that ends in .onnx, not {self.output.name!r}")
+MaxBias = Annotated[
+    str, option("Largest bias: radius (of the data), or a number.", callback=number_or(float, "radius"))
+]
+Conflicts = Annotated[Literal["raise", "majority"], option("What to do with equal rows of different labels.")]
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where data go, if not to standard output."""
+    """Where data go, if not to standard output; checked before any work is done."""
 
     output: Annotated[Path | None, option("A file, in place of standard output.", "--output", "-o", dir_okay=False)] = (
         None
     )
     force: Force = False
 
-    def check(self) -> None:
-        """Refuse to overwrite, before any work is done."""
+    def __post_init__(self) -> None:
         if self.output is not None:
             refuse_existing(self.output, self.force)
 
@@ -107,26 +125,42 @@ class Output:
 
 
 @dataclass(frozen=True)
+class NewFile:
+    """A file that a command must write; checked before any work is done."""
+
+    output: Annotated[Path, option("The file to write.", "--output", "-o", dir_okay=False)]
+    force: Force = False
+
+    def __post_init__(self) -> None:
+        refuse_existing(self.output, self.force)
+
+    def refuse_all_but_onnx(self, what: str) -> None:
+        """Refuse a name that is not one of an ONNX file."""
+        if self.output.suffix != ".onnx":
+            raise ParameterError(f"{what} are ONNX files: give a name that ends in .onnx, not {self.output.name!r}")
+
+
+@dataclass(frozen=True)
 class Report(Output):
     """Where data go, and a page beside them."""
 
     report: Annotated[Path | None, option("Also write a page (HTML, one file) to look at.", dir_okay=False)] = None
-    image_shape: Annotated[str | None, option("In the page, rows are images: 28,28 or 32,32,3.", metavar="H,W[,C]")] = (
-        None
-    )
+    image_shape: Annotated[
+        str | None,
+        option("In the page, rows are images: 28,28 or 32,32,3.", metavar="H,W[,C]", callback=read_integers),
+    ] = None
 
-    def check(self) -> None:
-        """Refuse to overwrite, and a shape without a page, before any work is done."""
-        super().check()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.report is not None:
             refuse_existing(self.report, self.force)
         elif self.image_shape is not None:
             raise ParameterError("--image-shape is about the page: give --report FILE too")
 
-    def write_page(self, page: Callable[[tuple[int, ...] | None], str]) -> None:
-        """Write the page, if one was asked for."""
+    def write_page(self, page: Callable[[Any], str]) -> None:
+        """Write the page that a function of the image shape makes, if one was asked for."""
         if self.report is not None:
-            write_file(self.report, page(shape_of(self.image_shape)).encode(), "the report")
+            write_file(self.report, page(self.image_shape).encode(), "the report")
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -137,11 +171,11 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise ParameterError(f"{path} exists: give another name, or --force to replace it")
 
 
-def write_file(path: Path, octets: bytes, what: str) -> None:
-    """Write a file, whole or not at all, and say so."""
+def write_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file, complete or not at all, and say so."""
     from .._support.processes import write_atomically
 
-    write_atomically(path, octets, what)
+    write_atomically(path, content, what)
     notify(f"{path}: written")
 
 
@@ -151,9 +185,11 @@ class TableSource:
 
     data: DataFile
     separator: Annotated[str, option("Between the cells: a character, tab, or auto.")] = "auto"
-    decimal: Annotated[str, option("In numbers: a point, a comma, or auto.")] = "auto"
+    decimal: Annotated[Literal["auto", ".", ","], option("In numbers.")] = "auto"
     no_header: Annotated[bool, option("The first line is data; columns are 0, 1, ...", "--no-header")] = False
-    missing: Annotated[str, option("Empty cells: error, drop-rows, impute, or indicator (impute and mark).")] = "error"
+    missing: Annotated[
+        Literal["error", "drop-rows", "impute", "indicator"], option("Empty cells; indicator is impute and mark.")
+    ] = "error"
     missing_values: Annotated[
         list[str] | None,
         option(
@@ -169,18 +205,18 @@ class TableSource:
         if self.data.is_dir():
             raise ParameterError(f"{self.data} is a folder: only exactfit fit --backend dask takes folders of Parquet")
         return ReadOptions(
-            self.separator, not self.no_header, self.missing, show_progress(),  # type: ignore[arg-type]
-            self.decimal, tuple(self.missing_values or ()),
+            self.separator, not self.no_header, self.missing, show_progress(), self.decimal,
+            tuple(self.missing_values or ()),
         )  # fmt: skip
 
     def flags(self) -> list[str]:
         """As the command line has it."""
-        given = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
-        return [str(self.data), *(flag for name, pair in given.items() for flag in _flags(name, *pair))]
+        given = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
+        return [str(self.data), *as_flags(given, {one.name: one.default for one in fields(self)[1:]})]
 
     def read_for(self, model: TableModel, labels: bool = False) -> Table:
         """The columns that a model takes."""
-        return _told(model.read(str(self.data), labels=labels, form=self.form()))
+        return _with_notes(model.read(str(self.data), labels=labels, form=self.form()))
 
     def read_labelled(self, path: Path, label: str | None, form: ReadOptions, **chosen: Any) -> Table:
         """A table with labels."""
@@ -188,7 +224,7 @@ class TableSource:
 
         if label is None and path.suffix != ".npz":
             raise ParameterError("say which column holds the labels: --label NAME")
-        table = _told(read_table(str(path), label=label, **chosen, **asdict(form)))
+        table = _with_notes(read_table(str(path), label=label, **chosen, **asdict(form)))
         if table.labels is None:
             raise ParameterError(f"{table.name} holds no labels: an array y is needed beside X")
         return table
@@ -211,14 +247,14 @@ class LabelledSource(TableSource):
             "Of dates, beside the days: year, month, day, weekday, hour or minute; may be repeated.", metavar="PART"
         ),
     ] = None
-    scale: Annotated[str, option("standard: centre numeric columns, divide by their deviation; or none.")] = "standard"
+    scale: Annotated[
+        Literal["standard", "none"], option("standard: centre numeric columns, divide by their deviation.")
+    ] = "standard"
 
     def labelled(self) -> tuple[Table, NDArray[Any]]:
         """The table and its labels, read once."""
-        from .._support.parameters import check_choice
-        from ..tables.encoding import SCALINGS, refuse_measure
+        from ..tables.encoding import refuse_measure
 
-        check_choice("scale", self.scale, SCALINGS)
         form = replace(self.form(), date_parts=tuple(self.date_part or ()))
         chosen = {"drop": self.drop or (), "categorical": self.categorical or ()}
         table = self.read_labelled(self.data, self.label, form, **chosen)
@@ -226,124 +262,106 @@ class LabelledSource(TableSource):
         assert table.labels is not None
         return table, table.labels
 
-    def encoded(self) -> Encoded:
-        """The table, its labels, and the points that a network is fitted to: read and encoded once."""
+    def encoded(self) -> tuple[Table, Encoding, NDArray[Any], NDArray[Any]]:
+        """The table, its encoding, and the points and labels that a network is fitted to."""
         from ..tables import Encoding
 
         table, labels = self.labelled()
-        encoding = Encoding.learn(table, self.scale)  # type: ignore[arg-type]
-        return Encoded(table, encoding, encoding.encode(table), labels)
+        encoding = Encoding.learn(table, self.scale)
+        return table, encoding, encoding.encode(table), labels
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Encoded:
-    """A table, how its rows become points, those points, and their labels."""
-
-    table: Table
-    encoding: Encoding
-    X: NDArray[Any]
-    labels: NDArray[Any]
-
-
-def _told(table: Table) -> Table:
+def _with_notes(table: Table) -> Table:
     """The table, once it is said what was found out about its file, and how many rows were left out."""
     for note in table.notes:
         notify(f"{table.name}: {note}")
     return table
 
 
-def as_number(name: str, text: str, kind: type, words: Collection[str] = ()) -> Any:
-    """A number, or one of the words that may stand for it."""
-    try:
-        return text if text in words else kind(text)
-    except ValueError:
-        raise ParameterError(f"{name} must be a number, or its default word, got {text!r}") from None
-
-
-def shape_of(text: str | None) -> tuple[int, ...] | None:
-    """Whole numbers with commas between them."""
-    if text is None:
-        return None
-    try:
-        return tuple(map(int, text.split(",")))
-    except ValueError:
-        raise ParameterError(f"--image-shape must be whole numbers as in 28,28 or 32,32,3, got {text!r}") from None
-
-
-def features_of(text: str) -> int | tuple[int, ...]:
-    """A whole number, or the smallest and the largest with a comma between them."""
-    try:
-        numbers = tuple(map(int, text.split(",")))
-    except ValueError:
-        numbers = ()
-    if len(numbers) not in (1, 2):
-        raise ParameterError(f"--max-features must be a whole number as in 4, or two as in 2,4, got {text!r}")
-    return numbers[0] if len(numbers) == 1 else numbers
-
-
 def as_label(text: str | None, labels: NDArray[Any]) -> Any:
     """A label as the table has it: 3 where labels are integers, "3" where they are text."""
     if text in (None, "all") or labels.dtype.kind not in "iu":
         return text
-    return as_number("--target-class", str(text), int)
+    try:
+        return int(str(text))
+    except ValueError:
+        raise ParameterError(f"--target-class must be a number, as the labels are, got {text!r}") from None
 
 
-def _argument(one: Field[Any]) -> tuple[str, Any, Any]:
-    """An option of the record as the command line takes it: its name there, its type, and its default.
+@dataclass(frozen=True)
+class Estimator:
+    """Options of ``InterpolatingClassifier`` by their names there."""
 
-    A default that a preset changes is None here, and only shown.
-    """
-    kind, default = SHELL[one.name].kind, ACCURATE.get(one.name, one.default)
-    if one.name not in PAPER:
-        return _name(one), Annotated[kind, record_option(one.name)], default
-    shown = one.name if default is True else f"{default:g}" if default == 0 else default
-    return _name(one), Annotated[kind | None, record_option(one.name, show_default=shown)], None
-
-
-def _name(one: Field[Any]) -> str:
-    """What an option is called on the command line, as a name in Python."""
-    flags = SHELL[one.name].flags
-    return flags[0].strip("-").replace("-", "_") if flags else one.name
-
-
-_Arguments: Any = make_dataclass(
-    "_Arguments",
-    [("preset", Preset, "accurate"), *map(_argument, fields(Options)), ("seed", Seed, None)],
-    frozen=True,
-)
-
-
-class Estimator(_Arguments):  # type: ignore[misc]  # its fields are made
-    """Options of ``InterpolatingClassifier``; where None is no value, it stands for the default of the preset."""
+    preset: Annotated[
+        Literal["accurate", "paper"], option("Where options start from: measured, or as the paper has them.")
+    ] = "accurate"
+    width: Annotated[
+        str,
+        option("Hyperplanes: adaptive, or a number (which may miss points).", callback=number_or(int, "adaptive")),
+    ] = "adaptive"
+    min_width: Annotated[
+        str | None,
+        by_preset(
+            "min_width", "Adaptive: the least number of hyperplanes, or auto (16 to a row, at most 4096).",
+            callback=number_or(int, "auto"),
+        ),
+    ] = None  # fmt: skip
+    max_width: Annotated[int | None, option("Adaptive: give up beyond this number of hyperplanes.", min=1)] = None
+    max_bias: MaxBias = "radius"
+    center: Annotated[bool | None, by_preset("center", "Draw hyperplanes around the mean of the data.")] = None
+    hyperplanes: Annotated[
+        Literal["gaussian", "bisector", "sparse"] | None,
+        by_preset("hyperplanes", "How they are drawn: gaussian (the paper's), or sparse (few features each)."),
+    ] = None
+    max_features: Annotated[
+        str,
+        option(
+            "For sparse: features of a hyperplane, from 1 to a number, or from low to high.", metavar="N|LOW,HIGH",
+            callback=read_features,
+        ),
+    ] = "4"  # fmt: skip
+    image_shape: Annotated[
+        str | None,
+        option(
+            "For images: what a row is an image of, as 28,28 or 32,32,3.", metavar="H,W[,C]", callback=read_integers
+        ),
+    ] = None
+    fallback_cuts: Annotated[bool, option("Adaptive: finish with cuts when random hyperplanes stall.")] = True
+    activation: Annotated[Literal["threshold", "relu"], option("Of the first layer.")] = "threshold"
+    detectors: Annotated[
+        Literal["mask", "weighted", "auto"] | None,
+        by_preset("detectors", "What detectors count with: mask (the paper's), or weighted (far fewer)."),
+    ] = None
+    target: Annotated[
+        str | None,
+        by_preset("target", "Two classes: the one that gets detectors, or all.", "--target-class", metavar="LABEL"),
+    ] = None
+    conflicts: Conflicts = "raise"
+    noise: Annotated[
+        float, option("Rows that may be given up, as a fraction below 0.5: labels may be wrong.", min=0)
+    ] = 0.0
+    exact_in: Annotated[
+        Literal["float64", "float32"] | None, option("Stay exact in every evaluation in this format.")
+    ] = None
+    margin: Annotated[
+        str | None,
+        by_preset(
+            "margin", "How far a row may move and keep its answer: a distance, or 25% of half the separation.",
+            callback=read_margin,
+        ),
+    ] = None  # fmt: skip
+    n_jobs: Jobs = None
+    seed: Seed = None
 
     def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
         """The estimator with these options."""
         from ..estimators import InterpolatingClassifier
 
-        presets: dict[str, Any] = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
-        if self.preset not in presets:
-            raise ParameterError(f"--preset must be accurate or paper, got {self.preset!r}")
-        given = {one.name: self._value(one, labels) for one in fields(Options)}
-        given |= {"random_state": self.seed, "verbose": int(show_progress())}
-        made: InterpolatingClassifier = presets[self.preset](
-            **{name: value for name, value in given.items() if value is not None}
-        )
+        given = {one.name: getattr(self, one.name) for one in fields(Options)}
+        given |= {"target": as_label(self.target, labels), "random_state": self.seed, "verbose": int(show_progress())}
+        preset: Any = InterpolatingClassifier if self.preset == "accurate" else InterpolatingClassifier.paper
+        made: InterpolatingClassifier = preset(**{name: value for name, value in given.items() if value is not None})
         return made
-
-    def _value(self, one: Field[Any], labels: NDArray[Any]) -> Any:
-        """An option as the estimator takes it."""
-        given, shell = getattr(self, _name(one)), SHELL[one.name]
-        if one.name == "target":
-            return as_label(given, labels)
-        if one.name == "image_shape":
-            return shape_of(given)
-        if one.name == "max_features":
-            return features_of(str(given))
-        if one.name == "margin":
-            return given if given is None or given.endswith("%") else as_number("--margin", given, float)
-        if shell.number is None or given is None:
-            return given
-        return as_number(f"--{one.name.replace('_', '-')}", given, shell.number, shell.words)
 
 
 def estimator_flags(options: Mapping[str, Any]) -> list[str]:
@@ -351,39 +369,36 @@ def estimator_flags(options: Mapping[str, Any]) -> list[str]:
     from ..estimators import InterpolatingClassifier
 
     # No text stands for the target None, which is the paper's.
-    preset = "paper" if options.get("target", "all") is None else "accurate"
-    presets: dict[str, Any] = {"accurate": InterpolatingClassifier, "paper": InterpolatingClassifier.paper}
-    base = presets[preset]().get_params()
-    values = InterpolatingClassifier(**options).get_params()
-    flags = [*_flags("preset", preset, "accurate"), *_flags("seed", values["random_state"], None)]
-    return flags + [flag for one in fields(Options) for flag in _flags(_name(one), values[one.name], base[one.name])]
+    is_paper = options.get("target", "all") is None
+    base = InterpolatingClassifier.paper() if is_paper else InterpolatingClassifier()
+    values = InterpolatingClassifier(**{"verbose": base.verbose, **options})
+    return ["--preset", "paper"] * is_paper + as_flags(values.get_params(), base.get_params())
 
 
-def _flags(name: str, value: Any, default: Any) -> list[str]:
-    """One option with its value, unless that is its default."""
-    flag = name.replace("_", "-")
-    if value == default:
-        return []
-    if isinstance(value, bool):
-        return [f"--{flag}" if value else f"--no-{flag}"]
-    texts = value if isinstance(value, list) else [",".join(map(str, value)) if isinstance(value, tuple) else value]
-    return [part for text in texts for part in (f"--{flag}", str(text))]
+def as_flags(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    """Options with their values, those that are not defaults."""
+    flags = []
+    for name, value in given.items():
+        flag = {"target": "target-class", "n_jobs": "jobs", "random_state": "seed"}.get(name, name.replace("_", "-"))
+        if isinstance(value, bool) and value != defaults[name]:
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value != defaults[name]:
+            for one in value if isinstance(value, list) else [value]:
+                flags += [f"--{flag}", ",".join(map(str, one)) if isinstance(one, tuple) else str(one)]
+    return flags
 
 
 @dataclass(frozen=True)
 class Cluster:
     """Where a fit runs."""
 
-    backend: Annotated[str, option("local, or dask: Parquet of numeric columns, in parts of any size.")] = "local"
+    backend: Annotated[
+        Literal["local", "dask"], option("dask takes Parquet of numeric columns, in chunks of any size.")
+    ] = "local"
     scheduler: Annotated[
         str | None, option("Address of a Dask scheduler, with --backend dask; without it, this machine.")
     ] = None
 
-    @property
-    def in_parts(self) -> bool:
-        """Whether Dask is wanted."""
-        if self.backend not in BACKENDS:
-            raise ParameterError(f"--backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+    def __post_init__(self) -> None:
         if self.scheduler is not None and self.backend != "dask":
             raise ParameterError("--scheduler goes with --backend dask")
-        return self.backend == "dask"

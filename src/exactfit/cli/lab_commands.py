@@ -14,16 +14,16 @@ from .._support.console import echo, escape_controls
 from ..exceptions import ParameterError
 from .arguments import (
     EXISTING,
+    Conflicts,
     Estimator,
     Jobs,
     Json,
     LabelledSource,
+    MaxBias,
     argument,
     as_label,
-    as_number,
     estimator_flags,
     option,
-    record_option,
 )
 from .output import (
     ExitCode,
@@ -54,7 +54,7 @@ DEMO = Path("exactfit-demo")
 def describe_command(
     source: LabelledSource,
     target_class: Annotated[str | None, option("The class that gets detectors.", metavar="LABEL")] = None,
-    max_bias: Annotated[str, record_option("max_bias")] = "radius",
+    max_bias: MaxBias = "radius",
     center: Annotated[bool, option("Measure from the mean of the data.")] = True,
     time_limit: Annotated[float | None, option("Seconds; what is not done in time is left out.", min=0)] = None,
     seed: Annotated[int, option("Seed of all that is random.", min=0)] = 0,
@@ -65,12 +65,12 @@ def describe_command(
     from ..geometry.report import describe as described
     from ..tables.table import speaking_of
 
-    given = source.encoded()
-    with speaking_of(given.table):
+    table, _, X, labels = source.encoded()
+    with speaking_of(table):
         description = described(
-            given.X, given.labels, max_bias=as_number("--max-bias", max_bias, float, ("radius",)),
-            target=as_label(target_class, given.labels), center=center, time_limit=time_limit, random_state=seed,
-            n_jobs=jobs, verbose=show_progress(),
+            X, labels, max_bias=max_bias,  # type: ignore[arg-type]
+            target=as_label(target_class, labels), center=center,
+            time_limit=time_limit, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
     typer.echo(json_text(description.to_dict()) if json else escape_controls(str(description)))
 
@@ -81,7 +81,7 @@ def compare_command(
         list[str] | None, option("One of the rows, or several by repeating; all by default.", metavar="NAME")
     ] = None,
     time_limit: Annotated[float, option("Seconds for each.", min=0)] = 60.0,
-    conflicts: Annotated[str, record_option("conflicts")] = "raise",
+    conflicts: Conflicts = "raise",
     seed: Annotated[int, option("Seed of the split and of every construction.", min=0)] = 0,
     jobs: Annotated[int | None, option("How many to run at a time.", "--jobs", "-j")] = None,
     json: Json = False,
@@ -90,10 +90,10 @@ def compare_command(
     from ..lab import compare as compared
     from ..tables.table import speaking_of
 
-    given = source.encoded()
-    with speaking_of(given.table):
+    table, _, X, labels = source.encoded()
+    with speaking_of(table):
         comparison = compared(
-            given.X, given.labels, construction or "all", time_limit,
+            X, labels, construction or "all", time_limit,
             conflicts=conflicts, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         )  # fmt: skip
     typer.echo(json_text(comparison.to_dict()) if json else escape_controls(str(comparison)))
@@ -118,7 +118,7 @@ def evaluate_command(
     from ..tables.table import speaking_of
 
     table, labels = source.labelled()
-    model = TableModel(estimator.classifier(labels).set_params(verbose=0), scale=source.scale)  # type: ignore[arg-type]
+    model = TableModel(estimator.classifier(labels).set_params(verbose=0), scale=source.scale)
     seed = 0 if estimator.seed is None else estimator.seed
     with speaking_of(table):
         found = evaluate(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,7 +34,6 @@ from .output import (
     SHOWN,
     ExitCode,
     json_text,
-    model_info,
     notify,
     print_certificate,
     print_exhibit,
@@ -46,10 +45,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..demo import Exhibit
-    from ..estimators import InterpolatingClassifier
     from ..tables import Table, TableModel
 
 SHOWN_ROWS = 100  # of a file in parts, from which its columns are known
@@ -69,82 +65,45 @@ def fit_command(
     from ..tables.explained import described
     from ..tables.table import speaking_of
 
-    new = _model_file(output, dry_run)
-    if cluster.in_parts:
-        return _fit_in_parts(source, estimator, cluster, new, json)
-    given = source.encoded()
-    columns = described(given.table, source.drop or ())
+    if output.output is None and not dry_run:  # a dry run writes nothing
+        raise ParameterError("say where the model goes: --output FILE (-o FILE)")
+    new = output.output or Path()
+    if cluster.backend == "dask":
+        return _fit_chunked(source, estimator, cluster, new, json)
+    table, encoding, X, labels = source.encoded()
+    columns = described(table, source.drop or ())
+    if dry_run and json:
+        return print_json({"columns": dict(columns)})
     if dry_run:
-        return _print_columns(columns, json)
+        return print_rows(["column", "read as"], columns)
     width = max(len(name) for name, _ in columns)
     notify("\n".join(f"  {name:<{width}}  {how}" for name, how in columns))
-    notify(f"{given.table.name}: building and certifying ...")
+    notify(f"{table.name}: building and certifying ...")
     began = time.perf_counter()
     with telling_of_compiling():
-        with speaking_of(given.table):
-            classifier = estimator.classifier(given.labels).fit(given.X, given.labels)
+        with speaking_of(table):
+            classifier = estimator.classifier(labels).fit(X, labels)
         classifier.certificate_ = certify(
-            classifier, given.X, given.labels,
-            given_up=classifier.certificate_.given_up, n_jobs=estimator.jobs, verbose=show_progress(),
+            classifier, X, labels,
+            given_up=classifier.certificate_.given_up, n_jobs=estimator.n_jobs, verbose=show_progress(),
         )  # fmt: skip
     seconds = time.perf_counter() - began
-    save(TableModel.of(classifier, given.encoding, source.scale), new)  # type: ignore[arg-type]
-    certificate = classifier.certificate_.in_rows(given.table.rows)
-    shown = Exhibit(given.table.name, given.X, given.labels, classifier, certificate)
-    _print_fit(shown, new, seconds, json, {"columns": dict(columns)})
-    return None
+    save(TableModel.of(classifier, encoding, source.scale), new)
+    shown = Exhibit(table.name, X, labels, classifier, classifier.certificate_.in_rows(table.rows))
+    return _print_fit(shown, new, seconds, json, {"columns": dict(columns)})
 
 
-def _fit_in_parts(source: LabelledSource, estimator: Estimator, cluster: Cluster, new: Path, json: bool) -> None:
-    """The same for a Parquet file or folder whose rows stay in parts."""
+def _fit_chunked(source: LabelledSource, estimator: Estimator, cluster: Cluster, new: Path, json: bool) -> None:
+    """Fit a Parquet file or folder whose rows stay in chunks."""
     import numpy as np
 
     from ..demo import Exhibit
-    from ..persistence import save
-    from ..tables import Encoding, TableModel
-
-    began = time.perf_counter()
-    classifier, head = _built_in_parts(source, estimator, cluster.scheduler)
-    seconds = time.perf_counter() - began
-    save(TableModel.of(classifier, Encoding.learn(head, "none"), "none"), new)
-    certificate = classifier.certificate_
-    nothing = np.broadcast_to(np.zeros(()), (certificate.n_samples, classifier.n_features_in_))  # but a shape
-    shown = Exhibit(source.data.name, nothing, np.empty(0), classifier, certificate)
-    _print_fit(shown, new, seconds, json, {})
-
-
-def _built_in_parts(
-    source: LabelledSource, estimator: Estimator, scheduler: str | None
-) -> tuple[InterpolatingClassifier, Table]:
-    """The model of all rows with its certificate, and a table of the first rows."""
-    import numpy as np
-
     from ..distributed import DaskInterpolatingClassifier
     from ..distributed.runner import Runner, dask_module
     from ..distributed.shards import gathered_labels
-    from ..tables import read_table
+    from ..persistence import save
+    from ..tables import Encoding, TableModel, read_table
 
-    _refuse_what_needs_all_rows(source)
-    try:
-        frame = dask_module("dask.dataframe").read_parquet(str(source.data))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{source.data} is no Parquet file or folder: {error}") from error
-    points = _columns(frame, source)
-    connected = nullcontext() if scheduler is None else dask_module("distributed").Client(scheduler, timeout=30)
-    with connected as client:
-        labels = np.asarray(gathered_labels(frame[source.label], Runner(client)))
-        labels = labels.astype(str) if labels.dtype == object else labels  # as tables hold them
-        options = estimator.classifier(labels).get_params()
-        model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
-        made = model.to_local()
-        made.certificate_ = model.certify(points, labels)
-        vars(made).pop("feature_names_in_", None)  # the encoding knows the columns
-    head = frame.head(SHOWN_ROWS, npartitions=-1)
-    return made, read_table(head, label=source.label, drop=source.drop or ())
-
-
-def _refuse_what_needs_all_rows(source: LabelledSource) -> None:
-    """Options that a whole table in memory would be needed for."""
     if source.label is None:
         raise ParameterError("say which column holds the labels: --label NAME")
     for name, given, right in (("--scale", source.scale, "none"), ("--missing", source.missing, "error")):
@@ -152,14 +111,31 @@ def _refuse_what_needs_all_rows(source: LabelledSource) -> None:
             raise ParameterError(f"--backend dask takes numbers as they are: say {name} {right}")
     if source.categorical or source.date_part:
         raise ParameterError("--backend dask takes numeric columns only: leave out --categorical and --date-part")
-
-
-def _columns(frame: Any, source: LabelledSource) -> Any:
-    """All columns but labels and those that are dropped."""
-    unknown = [name for name in [source.label, *(source.drop or ())] if name not in frame.columns]
-    if unknown:
-        raise DataError(f"{source.data} has no column {unknown[0]!r}: its columns are {', '.join(frame.columns)}")
-    return frame.drop(columns=[source.label, *(source.drop or ())])
+    began = time.perf_counter()
+    try:
+        frame = dask_module("dask.dataframe").read_parquet(str(source.data))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{source.data} is no Parquet file or folder: {error}") from error
+    others = [source.label, *(source.drop or ())]
+    for name in others:
+        if name not in frame.columns:
+            raise DataError(f"{source.data} has no column {name!r}: its columns are {', '.join(frame.columns)}")
+    points = frame.drop(columns=others)
+    address = cluster.scheduler
+    connected = nullcontext() if address is None else dask_module("distributed").Client(address, timeout=30)
+    with connected as client:
+        labels = np.asarray(gathered_labels(frame[source.label], Runner(client)))
+        labels = labels.astype(str) if labels.dtype == object else labels  # as tables hold them
+        options = estimator.classifier(labels).get_params()
+        model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
+        classifier = model.to_local()
+        classifier.certificate_ = certificate = model.certify(points, labels)
+        vars(classifier).pop("feature_names_in_", None)  # the encoding knows the columns
+    head = read_table(frame.head(SHOWN_ROWS, npartitions=-1), label=source.label, drop=source.drop or ())
+    seconds = time.perf_counter() - began
+    save(TableModel.of(classifier, Encoding.learn(head, "none"), "none"), new)
+    nothing = np.broadcast_to(np.zeros(()), (certificate.n_samples, classifier.n_features_in_))  # but a shape
+    _print_fit(Exhibit(source.data.name, nothing, np.empty(0), classifier, certificate), new, seconds, json, {})
 
 
 def _print_fit(shown: Exhibit, new: Path, seconds: float, json: bool, more: dict[str, Any]) -> None:
@@ -173,21 +149,6 @@ def _print_fit(shown: Exhibit, new: Path, seconds: float, json: bool, more: dict
         echo(f"model: {new}")
     if not shown.certificate.holds:
         raise typer.Exit(ExitCode.FAILS)
-
-
-def _model_file(output: Output, dry_run: bool) -> Path:
-    """Where the model goes; a dry run needs no such place."""
-    if output.output is None and not dry_run:
-        raise ParameterError("say where the model goes: --output FILE (-o FILE)")
-    output.check()
-    return output.output or Path()
-
-
-def _print_columns(columns: list[tuple[str, str]], json: bool) -> None:
-    if json:
-        print_json({"columns": dict(columns)})
-    else:
-        print_rows(["column", "read as"], columns)
 
 
 def predict_command(
@@ -206,41 +167,39 @@ def predict_command(
 
     Where no class or several claim a row, the label is that of the class that comes closest.
     """
-    output.check()
     fitted = _load(model)
     table = source.read_for(fitted)
     classifier, points = fitted.classifier_, fitted.encode(table)
-    columns: dict[str, list[Any]] = {"row": table.rows.tolist(), "prediction": classifier.predict(points).tolist()}
+    rows, predictions = table.rows.tolist(), classifier.predict(points).tolist()
     claimed = [classifier.classes_[row].tolist() for row in classifier.claims(points)] if claims else []
-    by_class = _scores_by_class(classifier, points) if scores else {}
+    by_class: dict[str, list[float]] = {}
+    if scores:  # of two classes there is one column, for the second
+        found, names = classifier.decision_function(points), classifier.classes_.tolist()
+        columns = found.T if found.ndim == 2 else [found]
+        by_class = {str(name): column.tolist() for name, column in zip(names[-len(columns) :], columns, strict=True)}
     if json:
-        plain: dict[str, Any] = {"rows": columns["row"], "predictions": columns["prediction"]}
+        plain: dict[str, Any] = {"rows": rows, "predictions": predictions}
         plain |= {"claims": claimed} if claims else {}
         plain |= {"scores": by_class} if scores else {}
-        output.write(json_text(plain), "the predictions")
-        return
-    columns |= {"claimed by": list(map(_claim_text, claimed))} if claims else {}
-    columns |= {f"score {label}": values for label, values in by_class.items()}
-    output.write(_as_csv([list(columns), *zip(*columns.values(), strict=True)]), "the predictions")
-
-
-def _scores_by_class(classifier: InterpolatingClassifier, points: NDArray[Any]) -> dict[str, list[float]]:
-    """The decision function, a list for each class; of two classes for the second one."""
-    found, labels = classifier.decision_function(points), classifier.classes_.tolist()
-    if found.ndim == 1:
-        return {str(labels[1]): found.tolist()}
-    return {str(label): column.tolist() for label, column in zip(labels, found.T, strict=True)}
-
-
-def _claim_text(labels: list[Any]) -> str:
-    return str(labels[0]) if len(labels) == 1 else "several" if labels else "none"
+        return output.write(json_text(plain), "the predictions")
+    table_columns: dict[str, list[Any]] = {"row": rows, "prediction": predictions}
+    if claims:
+        said = [str(one[0]) if len(one) == 1 else "several" if one else "none" for one in claimed]
+        table_columns["claimed by"] = said
+    table_columns |= {f"score {name}": values for name, values in by_class.items()}
+    lines = [list(table_columns), *zip(*table_columns.values(), strict=True)]
+    return output.write(_as_csv(lines), "the predictions")
 
 
 def certify_command(
     model: ModelFile,
     source: TableSource,
-    arithmetic: Annotated[str, option("exact, or in every evaluation in float64 or float32.")] = "exact",
-    by: Annotated[str, option("What decides the exit code: output (the network's own), or predict.")] = "output",
+    arithmetic: Annotated[
+        Literal["exact", "float64", "float32"], option("exact, or every evaluation in a format.")
+    ] = "exact",
+    by: Annotated[
+        Literal["output", "predict"], option("What decides the exit code: the network's own output, or predict.")
+    ] = "output",
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
@@ -250,8 +209,6 @@ def certify_command(
     may be right where none or several claim a row; how many it gets wrong is told beside it. Exit code 1: some row is
     wrong, by what --by says.
     """
-    if by not in ("output", "predict"):
-        raise ParameterError(f"--by must be output or predict, got {by!r}")
     fitted = _load(model)
     table = source.read_for(fitted, labels=True)
     certificate = fitted.certify(table, arithmetic=arithmetic, n_jobs=jobs, verbose=show_progress())
@@ -282,7 +239,6 @@ def encode_command(
     """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
 
-    new.check()
     if labels is not None:
         refuse_existing(labels, new.force)
     fitted = _load(model)
@@ -309,7 +265,6 @@ def explain_command(
     json: Json = False,
 ) -> None:
     """Say which detectors and training rows stand behind each answer, and what came closest."""
-    output.check()
     fitted = _load(model)
     table = source.read_for(fitted)
     known = _training_table(fitted, source, table, training)
@@ -339,23 +294,43 @@ def _training_table(fitted: TableModel, source: TableSource, asked: Table, named
 def export_command(
     model: ModelFile,
     new: NewFile,
-    dtype: Annotated[str, option("float64, or float32 (exact if fitted with --exact-in float32).")] = "float64",
+    dtype: Annotated[
+        Literal["float64", "float32"], option("float32 is exact if fitted with --exact-in float32.")
+    ] = "float64",
 ) -> None:
     """Write a model as an ONNX graph, scaling inside, columns and categories in its metadata."""
     from ..export import to_onnx
 
-    new.check_onnx("exports")
-    to_onnx(_load(model), dtype, path=new.output)  # type: ignore[arg-type]
+    new.refuse_all_but_onnx("exports")
+    to_onnx(_load(model), dtype, path=new.output)
     echo(f"model: {new.output}")
 
 
 def info_command(model: ModelFile, json: Json = False) -> None:
     """Print what a model file holds: columns, labels, sizes, options and certificate."""
+    from ..network.activations import as_activation
+
     fitted = _load(model)
-    if json:
-        print_json(model_info(fitted))
-    else:
-        print_model(model.name, fitted)
+    if not json:
+        return print_model(model.name, fitted)
+    classifier, network = fitted.classifier_, fitted.classifier_.network_
+    return print_json(
+        {
+            "columns": fitted.encoding_.to_dict()["columns"],
+            "label": fitted.encoding_.label,
+            "scale": fitted.scale,
+            "classes": fitted.classes_.tolist(),
+            "widths": list(network.widths),
+            "neurons": network.n_neurons,
+            "parameters": network.n_parameters,
+            "outcome": classifier.outcome_.value,
+            "options": {
+                name: value for name, value in classifier.get_params(deep=False).items() if name != "activation"
+            },
+            "activation": as_activation(classifier.activation).name,
+            "certificate": fitted.certificate_.to_dict(),
+        }
+    )
 
 
 def _load(path: Path) -> TableModel:

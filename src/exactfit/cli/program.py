@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -16,12 +16,11 @@ import typer
 from .._support.console import log
 from .._version import __version__
 from ..exceptions import ConstructionError, DataError, ExactfitError, ExactfitWarning, ModelFileError
-from ..options import SHELL
 from . import data_quality_commands as data_quality
 from . import lab_commands as lab
 from . import model_commands as models
 from .arguments import option
-from .output import MEANINGS, ExitCode, State, begin, notify, state
+from .output import MEANINGS, ExitCode, notify, state
 
 # Every command with an example, which ends its help, in the order of the list of commands.
 COMMANDS: dict[Callable[..., None], str] = {
@@ -49,23 +48,6 @@ TRIALS: dict[Callable[..., None], str] = {
     lab.cost_command: "exactfit trials cost results/*.trials.csv.gz",
     lab.published_command: "exactfit trials published results/*.trials.csv.gz",
 }
-# Words that options and arguments of a name take, for shells to offer; what checks them is the library.
-CHOICES: dict[str, tuple[str, ...]] = {
-    **{name: shell.words for name, shell in SHELL.items()},
-    "arithmetic": ("exact", "float64", "float32"),
-    "backend": ("processes", "threads", "dask"),
-    "date_part": ("year", "month", "day", "weekday", "hour", "minute"),
-    "decimal": ("auto", ".", ","),
-    "dtype": ("float64", "float32"),
-    "experiment": (
-        *("two-moons", "sample-size", "mnist-pairs", "mnist", "mnist-wide", "cifar10", "cifar10-wide"),
-        *("parallel-lines", "all", "sample-size-beyond", "mnist-pairs-families", "fashion-mnist"),
-    ),
-    "extent": ("quick", "paper", "committed"),
-    "missing": ("error", "drop-rows", "impute", "indicator"),
-    "scale": ("standard", "none"),
-    "separator": ("auto", "tab"),
-}
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
 CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
 
@@ -78,75 +60,39 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (OSError, ExitCode.USAGE),
 )
 
-# What became of an option: it had two meanings.
-OLD_TARGET = (
-    "there is no option --target: --label names the column that holds the labels, and --target-class the class "
-    "that gets detectors"
-)
-
 # typer names only this one of the parser's errors; its base is what every usage error is.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 
-def _remember_debug(value: bool) -> bool:
-    state().debug |= value
-    return value
-
-
-def _remember_quiet(value: bool) -> bool:
-    state().quiet |= value
-    return value
-
-
-Debug = Annotated[bool, option("Show where an error arose.", "--debug", callback=_remember_debug, is_eager=True)]
-Quiet = Annotated[bool, option("No messages but errors.", "--quiet", "-q", callback=_remember_quiet, is_eager=True)]
+# Both may stand before a command or after it.
+Debug = Annotated[bool, option("Show where an error arose.", "--debug")]
+Quiet = Annotated[bool, option("No messages but errors.", "--quiet", "-q")]
 
 
 def add_command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
-    """Make a function a command: records among its parameters become options; an example ends its help."""
-    name = function.__name__.removesuffix("_command").replace("_", "-")
-    app.command(name, epilog=f"Example: {example}\n\n{CODES}")(_spread(function))
-
-
-def _spread(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with the fields of each record in place of the record, and the common options."""
+    """Make a function a command: fields of records among its parameters become options; an example ends its help."""
     hints = get_type_hints(function, include_extras=True)
-    given = inspect.signature(function).parameters
-    records = {name: hints[name] for name in given if is_dataclass(hints[name])}
-    parameters = [*_parameters(function), _keyword("quiet", Quiet, False), _keyword("debug", Debug, False)]
+    records: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
-    def run(**values: Any) -> None:
-        grouped = {
-            name: record(**{field.name: values[field.name] for field in fields(record)})
-            for name, record in records.items()
-        }
-        function(**grouped, **{name: values[name] for name in given if name not in records})
+    def run(quiet: bool, debug: bool, **values: Any) -> None:
+        _remember(quiet, debug)
+        for name, record in records.items():
+            values[name] = record(**{field.name: values.pop(field.name) for field in fields(record)})
+        function(**values)
 
-    run.__doc__, run.__name__ = function.__doc__, function.__name__
+    # typer reads a command's options off its signature.
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        of = {name: parameter} if name not in records else inspect.signature(records[name]).parameters
+        kinds = hints if name not in records else get_type_hints(records[name], include_extras=True)
+        parameters += [own.replace(annotation=kinds[part], kind=own.KEYWORD_ONLY) for part, own in of.items()]
+    for name, kind in (("quiet", Quiet), ("debug", Debug)):
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-def _parameters(of: Callable[..., Any]) -> Iterator[inspect.Parameter]:
-    """Those of a function or a record; fields of each record in place of the record."""
-    hints = get_type_hints(of, include_extras=True)
-    for name, parameter in inspect.signature(of).parameters.items():
-        if is_dataclass(hints[name]):
-            yield from _parameters(hints[name])
-        else:
-            yield _keyword(name, hints[name], parameter.default)
-
-
-def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    for told in getattr(hint, "__metadata__", ()) if name in CHOICES else ():
-        told.autocompletion = _offered(CHOICES[name])
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def _offered(words: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """What a shell offers for the beginning of a word."""
-    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+    run.__doc__ = function.__doc__
+    command = function.__name__.removesuffix("_command").replace("_", "-")
+    app.command(command, epilog=f"Example: {example}\n\n{CODES}")(run)
 
 
 app = typer.Typer(
@@ -168,7 +114,13 @@ def _options(
     debug: Debug = False,
     version: Annotated[bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
-    """Options that stand before a command; their callbacks do the work."""
+    """Take the options that stand before a command."""
+    _remember(quiet, debug)
+
+
+def _remember(quiet: bool, debug: bool) -> None:
+    state.quiet |= quiet
+    state.debug |= debug
 
 
 for _function, _example in COMMANDS.items():
@@ -195,22 +147,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    state = begin()
+    state.debug = state.quiet = False
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _tell_warning
             warnings.simplefilter("always", ExactfitWarning)
             return _run(given)
     except Exception as error:
-        return _end(error, state)
-
-
-def _end(error: Exception, state: State) -> int:
-    if state.debug:
-        traceback.print_exception(error)
-    code, message = _explain(error)
-    log(f"exactfit: {' '.join(message.split())}", "red")
-    return code
+        if state.debug:
+            traceback.print_exception(error)
+        code, message = _explain(error)
+        log(f"exactfit: {' '.join(message.split())}", "red")
+        return code
 
 
 def _tell_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -254,12 +202,10 @@ def _pipe_closed() -> ExitCode:
 
 def _explain(error: Exception) -> tuple[int, str]:
     """Exit code and message of an error."""
-    if isinstance(error, _UsageError) and getattr(error, "option_name", None) == "--target":
-        return ExitCode.USAGE, OLD_TARGET
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         hint = f" (try '{context.command_path} --help')" if context else ""
-        return ExitCode.USAGE, f"{error.format_message()}{hint}"
+        return ExitCode.USAGE, f"{error.format_message().replace('Value error, ', '')}{hint}"  # pydantic's words
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code, str(error)
