@@ -1,4 +1,4 @@
-"""Limits, turns and gains of the second layer against all counts, one by one."""
+"""Limits and turns of the second layer against all counts, one by one."""
 
 from __future__ import annotations
 
@@ -150,16 +150,6 @@ def test_candidates_take_turns(seed):
     assert [h for h, e in zip(highest, highest_expected, strict=True) if e is not None] == [
         e for e in highest_expected if e is not None
     ]
-
-
-@pytest.mark.parametrize("n_bits", [1, 63, 64, 65, 129])
-def test_gains_count_uncovered_points_only(n_bits):
-    claims = random_bits(12, 7, n_bits)
-    uncovered = random_bits(13, 3, n_bits)[2]
-    candidates = np.array([6, 2, 2, 0])
-    out = np.empty(4, dtype=np.int64)
-    kernels.gains(masks_of(claims), masks_of(uncovered[None])[0], candidates, out)
-    assert out.tolist() == [int((claims[k] & uncovered).sum()) for k in candidates]
 
 
 @pytest.mark.parametrize("n_bits", [1, 63, 64, 65, 129])

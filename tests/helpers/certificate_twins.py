@@ -440,6 +440,23 @@ def limit_cover(X, y, k, order):
     return anchors
 
 
+def greedy_limit_cover(X, y, k, order, at_once):
+    """The same by greed: of a pool of candidates always the one that holds most, the lowest row on a tie."""
+    waiting, anchors, untried = {row for row in range(len(X)) if y[row] == k}, [], list(order)
+    nearest = nearest_rows(X, y)
+    while waiting:
+        pool, untried = sorted(untried[:at_once]), untried[at_once:]
+        held = {
+            row: {x for x in range(len(X)) if y[x] == k and square(X[row], X[x]) < square(X[row], X[nearest[row]])}
+            for row in pool
+        }
+        while held[best := max(pool, key=lambda row: len(held[row] & waiting))] & waiting:
+            waiting -= held[best]
+            anchors.append(best)
+        untried = [row for row in untried if row in waiting]
+    return anchors
+
+
 def admissible(radius, gap_square, max_bias, constant):
     """r <= constant t / sqrt(log(e max_bias / t)), with fifty digits."""
     with localcontext() as context:

@@ -387,30 +387,6 @@ def random_cover(evidence, target, rest, order):
     return cover
 
 
-def greedy_cover(evidence, target, rest, order, memory):
-    """Always the candidate of the pool that claims most uncovered points, the lowest row on a tie."""
-    cover, uncovered, untried = Cover(), set(target), list(order)
-    capacity = max(1, memory // (8 * math.ceil(len(target) / 64)))
-    while uncovered and untried:
-        pool = []
-        for anchor in sorted(untried[:capacity]):
-            limit, witness = limit_of(evidence, anchor, rest)
-            if limit > 0:
-                pool.append((anchor, limit, witness, {x for x in target if evidence.high(anchor, x) < limit}))
-            else:
-                cover.n_rejected += 1
-        while pool:
-            anchor, limit, witness, claims = max(pool, key=lambda candidate: len(candidate[3] & uncovered))
-            claimed = claims & uncovered
-            if not claimed:
-                break
-            uncovered -= claimed
-            cover.accept(evidence, anchor, limit, witness, claimed)
-        untried = [x for x in untried[capacity:] if x in uncovered]
-    cover.uncovered = sorted(uncovered)
-    return cover
-
-
 def choose_targets(y, target):
     sizes = np.bincount(y)
     if len(sizes) > 2 or target == "all":

@@ -1,4 +1,4 @@
-"""The second layer's inner loops: limits over the rest, and gains of candidates."""
+"""The second layer's inner loops: limits over the rest, and covers."""
 
 from __future__ import annotations
 
@@ -195,17 +195,6 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen
         chosen[accepted, 2], chosen[accepted, 3] = where[0], claimed
         accepted += 1
     return accepted, rejected
-
-
-@compiled
-def gains(rows, unclaimed, candidates, out):
-    """out[k] = how many of the packed unclaimed points the packed coverage row candidates[k] holds."""
-    for k in range(candidates.shape[0]):
-        row = rows[candidates[k]]
-        total = np.int64(0)
-        for w in range(row.shape[0]):
-            total += popcount(row[w] & unclaimed[w])
-        out[k] = total
 
 
 @compiled

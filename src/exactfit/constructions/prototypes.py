@@ -46,14 +46,13 @@ from .._kernels.distances import pair_squares
 from .._support.parameters import check_choice
 from .._support.threads import Threads, open_executor, single_threaded_blas
 from ..construct import Construction, Trace
-from ..construct.evidence import Columns
 from ..construct.hyperplanes import ORDER, stream
-from ..construct.unique_patterns import ClassOrder, Cover
+from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
 from ..exceptions import AssumptionError, TooLargeError
-from ..geometry.ball_covers import Balls, cover_by_balls, reaching
+from ..geometry.ball_covers import Balls, Cover, cover_by_balls, reaching
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
@@ -111,10 +110,22 @@ class BallCover(Published):
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
             covers = cover_by_balls(balls, classes, targets, self.selection, GREEDY_MEMORY, root)
-            if uncovered := [column for cover in covers for column in cover.uncovered]:
+            if len(uncovered := np.concatenate([cover.uncovered for cover in covers])):
                 raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
-            radii = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
-        return _ball_network(points, classes, targets, covers, np.concatenate(radii))
+            squares = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
+        centres = classes.rows[np.concatenate([cover.centres for cover in covers])]
+        trace = Trace(
+            anchors=points.rows[centres],
+            witnesses=points.rows[nearest.rows[centres]],
+            coverage=np.concatenate([cover.coverage for cover in covers]),
+            detector_classes=points.y[centres],
+        )
+        # Units 2 <c, x> - |x|^2 + (t - |c|^2), each for the class of its centre.
+        X = points.X[centres]
+        weights = np.column_stack([2 * X, np.full(len(X), -1.0)])
+        first = Layer(Dense(weights), np.concatenate(squares) - (X * X).sum(axis=1), THRESHOLD)
+        output, decoder = output_layer(points.y[centres], targets, points.n_classes)
+        return Construction(Network((first, output), decoder, "append_squared_norm"), Outcome.INTERPOLATES, trace)
 
 
 class ClearBalls(Balls):
@@ -130,7 +141,7 @@ class ClearBalls(Balls):
     # are right if those at distance r are. So it is enough that claimed points are within r^2 - 4 m and t is 2 m away
     # from both, which leaves a second m for the roundings of r^2 itself and of the distances compared with it.
 
-    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
         with np.errstate(under="ignore"):
             tiles = map(cloud.take, cloud.tiles(TILE_ROWS))
             norms = np.concatenate([(tile * tile).sum(axis=1) for tile in tiles])
@@ -139,46 +150,21 @@ class ClearBalls(Balls):
             lost = float(np.ldexp(vanishing, -2 * cloud.exponent)) if cloud.exponent > -500 else np.inf
             margins = 10.1 * (cloud.dimension + 8) * U64 * (norms + squares) + lost
         self.reach = squares
-        super().__init__(cloud, squares - 4 * margins, threads, witnesses)
+        super().__init__(cloud, squares - 4 * margins, threads)
 
     def stored_squares(self, cover: Cover, target: tuple[int, int]) -> Floats:
         """Squared radii halfway between the farthest claimed point of the class and the nearest of another."""
-        anchors = np.array(cover.anchors, dtype=np.int64)
-        everyone = self.select(slice(*target))
+        anchors, everyone = cover.centres, self.tiles(np.arange(*target))
         farthest: list[float] = []
         for start in range(0, len(anchors), ANCHORS_AT_ONCE):
             some = anchors[start : start + ANCHORS_AT_ONCE]
-            inside = self.masked_counts(some, everyone) < self.squares[some, None]
-            for anchor, row in zip(some, inside, strict=True):
+            for anchor, row in zip(some, self.table(some, everyone), strict=True):
                 # Summed in one fixed order, unlike the products that decided which points are inside.
                 claimed = target[0] + np.flatnonzero(row)
                 squares = np.empty(len(claimed))
                 pair_squares(self.cloud.take(np.repeat(anchor, len(claimed))), self.cloud.take(claimed), squares)
                 farthest.append(float(squares.max()))
         return np.asarray(np.ldexp((np.array(farthest) + self.reach[anchors]) / 2, 2 * self.cloud.exponent))
-
-
-def _ball_network(
-    points: DistinctPoints, classes: ClassOrder, targets: tuple[int, ...], covers: list[Cover], squares: Floats
-) -> Construction:
-    """Network of units 2 <c, x> - |x|^2 + (t - |c|^2), each for the class of its centre."""
-    columns, witnesses, coverage = (
-        np.array([value for cover in covers for value in getattr(cover, name)], dtype=np.int64)
-        for name in ("anchors", "witnesses", "coverage")
-    )
-    labels = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
-    centres = points.X[classes.rows[columns]]
-    weights = np.column_stack([2 * centres, np.full(len(centres), -1.0)])
-    first = Layer(Dense(weights), squares - (centres * centres).sum(axis=1), THRESHOLD)
-    output, decoder = output_layer(labels, targets, points.n_classes)
-    trace = Trace(
-        anchors=points.rows[classes.rows[columns]],
-        witnesses=points.rows[classes.rows[witnesses]],
-        coverage=coverage,
-        detector_classes=labels,
-        n_rejected=sum(cover.n_rejected for cover in covers),
-    )
-    return Construction(Network((first, output), decoder, "append_squared_norm"), Outcome.INTERPOLATES, trace)
 
 
 @dataclass(frozen=True)

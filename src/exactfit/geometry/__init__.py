@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from .._support import lazy_names
 
 if TYPE_CHECKING:
+    from .ball_covers import LimitCover as LimitCover
+    from .ball_covers import limit_cover as limit_cover
     from .calibration import Calibration as Calibration
     from .calibration import calibrate as calibrate
-    from .covering import LimitCover as LimitCover
     from .covering import MutualCovering as MutualCovering
-    from .covering import limit_cover as limit_cover
     from .covering import mutual_covering as mutual_covering
     from .covering_check import CoveringCheck as CoveringCheck
     from .covering_check import is_mutual_covering as is_mutual_covering
@@ -33,23 +33,19 @@ if TYPE_CHECKING:
     from .theorem import make_disc_moons as make_disc_moons
     from .theorem import make_parallel_lines as make_parallel_lines
     from .widths import MeanWidth as MeanWidth
-    from .widths import finite_width_bound as finite_width_bound
     from .widths import mean_width as mean_width
-    from .widths import sparse_width_bound as sparse_width_bound
-    from .widths import subspace_width_bound as subspace_width_bound
 
 _HOMES = {
     "calibration": ["Calibration", "calibrate"],
-    "covering": ["LimitCover", "MutualCovering", "limit_cover", "mutual_covering"],
+    "ball_covers": ["LimitCover", "limit_cover"],
+    "covering": ["MutualCovering", "mutual_covering"],
     "covering_check": ["CoveringCheck", "is_mutual_covering"],
     "neighbours": ["ClosestPair", "angular_separation", "radius", "separation"],
     "report": ["Description", "describe"],
     "theorem": [
         "Bounds", "Constants", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
     ],
-    "widths": [
-        "MeanWidth", "finite_width_bound", "mean_width", "sparse_width_bound", "subspace_width_bound",
-    ],
+    "widths": ["MeanWidth", "mean_width"],
 }  # fmt: skip
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES)

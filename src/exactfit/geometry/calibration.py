@@ -26,7 +26,8 @@ from ..data import Labelled, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
-from .covering import MutualCovering, cover_in_the_limit
+from .ball_covers import cover_in_the_limit
+from .covering import MutualCovering
 from .neighbours import radius, shared_words
 from .theorem import Constants, n_pairs, termination_scale, theorem_terms
 

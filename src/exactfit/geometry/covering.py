@@ -1,155 +1,92 @@
-"""Coverings by balls: the limit's, which infinitely many hyperplanes would give, and mutual ones between classes.
+"""Mutual coverings of target and rest by balls, as the paper's main theorem asks for.
 
-The limit: as the width and then max_bias grow, the fraction of hyperplanes that separate two points
-becomes proportional to their distance, so an anchor's detector fires on the open ball around
-it that reaches to the nearest point of the rest. Covering a class by such balls is the limit
-of Algorithm 2, and costs no hyperplane at all.
-
-Mutual coverings: a covering of target and rest by balls is admissible when every radius is at most
-f(dist(c, other centres)), f(t) = constant * t / sqrt(log(e max_bias / t)). The other class's
-centres are chosen at the same time, but they are among its points, and f increases on
-0 < t < e max_bias: so a ball of radius f(dist(c, other points)) is admissible for any choice of
-them. Distances are at most 2 R <= 2 max_bias, hence max_bias >= R is required. Each class
-is covered greedily by such balls; then, in turns, the radii grow to f(dist(c, other centres))
-and centres that the others make superfluous are dropped, which only enlarges the other
-side's distances. Every comparison allows for its rounding errors, on the safe side.
+A covering is admissible when every radius is at most f(dist(c, other centres)), f(t) = constant * t /
+sqrt(log(e max_bias / t)). The other class's centres are chosen at the same time, but they are among its points, and f
+increases on 0 < t < e max_bias: so a ball of radius f(dist(c, other points)) is admissible for any choice of them.
+Distances are at most 2 R <= 2 max_bias, hence max_bias >= R is required. Each class is covered greedily by such balls;
+then, in turns, the radii grow to f(dist(c, other centres)) and centres that the others make superfluous are dropped,
+which only enlarges the other side's distances. Every comparison allows for its rounding errors, on the safe side.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._support.parameters import Seed, check_choice, check_integer, check_number, seed_sequence, shown
+from .._kernels.distances import pair_squares
+from .._support.parameters import Seed, check_integer, check_number, seed_sequence, shown
 from .._support.threads import Executor, open_executor
+from ..construct.hyperplanes import ORDER, stream
 from ..construct.unique_patterns import ClassOrder
-from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
-from ..data.pairs import Nearest, nearest_other
+from ..data import Codes, Floats, Labelled, Matrix, Rows, refuse_conflicts
+from ..data.cloud import Cloud, exact_distance
+from ..data.pairs import VANISHING, Nearest, nearest_other
 from ..exceptions import ParameterError
-from .ball_covers import ClassCover, CoverOptions, OpenBalls, PairBuilder, cover_by_balls, reaching
+from .ball_covers import BLOCK, Balls, ClosedBalls, greedy_cover
 from .neighbours import radius_of, shared_words
+from .widths import MeanWidth, mean_widths
+
+Estimate = Literal["value", "low", "high"]  # of a mean width, or an end of its interval
+
+ROUNDS = 20  # rounds of pruning at most; two in vain end it
+PAIRS_AT_ONCE = 4096  # pairs whose points are gathered at a time
+
+
+class CoverOptions(NamedTuple):
+    """Options of ``mutual_covering``."""
+
+    max_bias: float
+    constant: float = 1.0
+    memory_limit: int = 2**28
+    random_state: Seed = 0
+    n_draws: int = 1000
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class LimitCover:
-    """The limit's detectors: open balls that reach to the nearest point of another class.
+class ClassCover:
+    """Balls that cover one side of the problem.
 
     Attributes
     ----------
-    anchors : ndarray of int64, shape (n_detectors,)
-        The row in the middle of each ball.
-    radii : ndarray of float64, shape (n_detectors,)
-        Its distance to the nearest point of another class.
-    witnesses : ndarray of int64, shape (n_detectors,)
-        That point's row.
-    coverage : ndarray of int64, shape (n_detectors,)
-        How many points of its class each ball claimed first.
-    classes : ndarray, shape (n_detectors,)
-        The label of each ball's class.
-    selection : {"random", "greedy"}
-
-    Examples
-    --------
-    >>> import exactfit
-    >>> X, y = exactfit.geometry.make_parallel_lines(10, distance=0.1)
-    >>> exactfit.geometry.limit_cover(X, y).n_detectors
-    10
+    centers : ndarray of int64, shape (count,)
+        Rows of the data.
+    radii : ndarray of float64, shape (count,)
+        The largest distance that each ball is needed for.
+    distances : ndarray of float64, shape (count,)
+        From each centre to the nearest centre of the other side.
+    members, starts : ndarray of int64
+        Rows in each closed ball: those of ball l are ``members[starts[l]:starts[l + 1]]``.
+    mean_widths : MeanWidth
+        Of each component, around its centre.
     """
 
-    anchors: Rows
+    centers: Rows
     radii: Floats
-    witnesses: Rows
-    coverage: Rows
-    classes: NDArray[Any]
-    selection: str
+    distances: Floats
+    members: Rows
+    starts: Rows
+    mean_widths: MeanWidth
 
     def __repr__(self) -> str:
-        return f"<LimitCover: {self.n_detectors:,} detectors>"
+        return f"<ClassCover: {self.count:,} balls>"
 
     @property
-    def n_detectors(self) -> int:
-        """Number of balls: a forecast of the number of detectors at great width and max_bias."""
-        return len(self.anchors)
+    def count(self) -> int:
+        """Number of balls: an upper bound of the smallest covering number."""
+        return len(self.centers)
 
-    @property
-    def per_class(self) -> dict[Any, int]:
-        """Number of balls for each label that has any."""
-        labels, counts = np.unique(self.classes, return_counts=True)
-        return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    def component(self, index: int) -> Rows:
+        """Rows of the class in the closed ball ``index``."""
+        return self.members[self.starts[index] : self.starts[index + 1]]
 
-
-@shared_words
-def limit_cover(
-    X: Any, y: Any, selection: str = "random", *, target: Any = None, random_state: Seed = 0, memory_limit: int = 2**28,
-    n_jobs: int | None = None, verbose: bool = False,
-) -> LimitCover:  # fmt: skip
-    """Cover each class as infinitely many hyperplanes would: by exact Euclidean balls.
-
-    With the seed of a ``fixed_width`` construction, anchors are tried in the same order; at
-    great width and max_bias, and without ties in distance, its detectors have the same
-    anchors and claim the same points. So the number of balls is a cheap forecast.
-
-    {data}
-    selection : {"random", "greedy"}
-        Anchors in the paper's random order, or always the one that claims most.
-    target : label, "all" or None
-        The class to cover. None: of two classes the rarer one (the last on a tie), else all.
-    random_state : int, Generator, SeedSequence or None
-    memory_limit : int
-        Bytes for greedy selection's coverage rows.
-    {work}
-
-    Returns
-    -------
-    LimitCover
-
-    Raises
-    ------
-    ContradictoryLabelsError
-        If equal points carry different labels.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> import exactfit
-    >>> X, y = make_moons(1000, noise=0.05, random_state=0)
-    >>> exactfit.geometry.limit_cover(X, y, "greedy").n_detectors
-    5
-    """
-    check_choice("selection", selection, ("random", "greedy"))
-    memory_limit = check_integer("memory_limit", memory_limit, at_least=1)
-    problem = Labelled.of(X, y)
-    targets = problem.targets(target, one_of_many=True)
-    # A ball around a point that occurs with another label would be empty.
-    refuse_conflicts(problem.X, problem.codes)
-    with open_executor(n_jobs, verbose) as work:
-        nearest = nearest_other(problem.X, problem.codes, work)
-        return cover_in_the_limit(problem, targets, nearest, seed_sequence(random_state), work, selection, memory_limit)
-
-
-def cover_in_the_limit(
-    problem: Labelled, targets: tuple[int, ...], nearest: Nearest, root: np.random.SeedSequence, work: Executor,
-    selection: str = "random", memory_limit: int = 2**28,
-) -> LimitCover:  # fmt: skip
-    """Cover in the limit, given every point's nearest point of another class."""
-    # With squared distances in place of counts, the cover step takes the same anchors in the same order.
-    classes = ClassOrder.of(problem.codes)
-    balls = OpenBalls(*reaching(problem.X, classes, nearest), work.threads)
-    covers = cover_by_balls(balls, classes, targets, selection, memory_limit, root, work.progress)
-    anchors = classes.rows[np.array([a for cover in covers for a in cover.anchors], dtype=np.int64)]
-    codes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
-    return LimitCover(
-        anchors=anchors.astype(np.int64),
-        radii=nearest.distances[anchors],
-        witnesses=nearest.rows[anchors],
-        coverage=np.array([count for cover in covers for count in cover.coverage], dtype=np.int64),
-        classes=problem.classes[codes],
-        selection=selection,
-    )
+    def complexity(self, which: Estimate = "value") -> float:
+        """Local complexity omega of this side: the largest w^2(component - centre) / distance^3."""
+        with np.errstate(over="ignore"):
+            terms = np.square(getattr(self.mean_widths, which)) / self.distances**3
+        return float(np.max(terms, initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +98,7 @@ class PairCovering:
     rest: ClassCover
     separation: float
 
-    def __repr__(self) -> str:
-        return f"<PairCovering of {self.label!r}: {self.target.count:,} balls, {self.rest.count:,} for the rest>"
-
-    def complexity(self, which: Literal["value", "low", "high"] = "value") -> float:
+    def complexity(self, which: Estimate = "value") -> float:
         """Local complexity omega: the larger of the two sides."""
         return max(self.target.complexity(which), self.rest.complexity(which))
 
@@ -223,7 +157,7 @@ class MutualCovering:
         """Local complexity of both (omega)."""
         return max(self.omega_target, self.omega_rest)
 
-    @cached_property
+    @property
     def omega_interval(self) -> tuple[float, float]:
         """Interval for omega, from those of the mean widths."""
         return max(pair.complexity("low") for pair in self.pairs), max(pair.complexity("high") for pair in self.pairs)
@@ -234,8 +168,7 @@ class MutualCovering:
     def __str__(self) -> str:
         low, high = self.omega_interval
         return (
-            f"mutual covering for max_bias {self.max_bias:.4g}: at most {self.n_target} balls for the target, "
-            f"{self.n_rest} for the rest, centers {self.separation:.4g} apart, "
+            f"{self.n_target:,} balls (M-), {self.n_rest:,} for the rest (M+), centers {self.separation:.4g} apart, "
             f"omega {self.omega:.4g} ({low:.4g} to {high:.4g})"
         )
 
@@ -255,16 +188,14 @@ def mutual_covering(
     {max_bias}
     constant : float
         The constant in the condition on the radii, which the paper leaves open.
-    target : label, "all" or None
-        The class to cover against the rest. None: of two classes the rarer one (the last on a
-        tie), else every class in turn.
+    {target}
     center : bool
         Measure the radius of the data from their mean, as for networks built with ``center=True``.
     n_draws, confidence : int, float
         For the mean widths, see ``mean_width``.
     memory_limit : int
         Bytes for coverage rows. Classes too large for it are covered from a random pool of candidates.
-    random_state : int, Generator, SeedSequence or None
+    {random_state}
     {work}
 
     Returns
@@ -307,23 +238,130 @@ def check_max_bias(X: Matrix, max_bias: Any, center: bool) -> float:
             raise ParameterError(f"max_bias must be 'radius' or a number, got {shown(max_bias)}")
         return check_number("the radius of the data", least, above=0.0)
     # Distances are at most twice the radius, and f increases up to e max_bias only: below the radius it may fall.
-    reach = check_number("max_bias", max_bias, above=0.0)
-    if reach < least:
+    number = check_number("max_bias", max_bias, above=0.0)
+    if number < least:
         raise ParameterError(
-            f"max_bias={shown(reach)} is below the radius of the data, {shown(least)}: "
+            f"max_bias={shown(number)} is below the radius of the data, {shown(least)}: "
             "the theorem needs it at least as large, or max_bias='radius'"
         )
-    return reach
+    return number
 
 
 def cover_mutually(
     problem: Labelled, targets: tuple[int, ...], options: CoverOptions, work: Executor
 ) -> MutualCovering:
-    """Mutual coverings of every target against the rest."""
+    """Cover every target against the rest."""
     pairs = []
     for k in targets:
         # One against the rest: code 1 is the target, code 0 everything else.
-        builder = PairBuilder(problem.X, (problem.codes == k).astype(np.int64), options, work)
-        rest, target, gap = builder.build()
+        rest, target, gap = _Pair(problem.X, (problem.codes == k).astype(np.int64), options, work).cover()
         pairs.append(PairCovering(problem.classes.tolist()[k], target, rest, gap))
     return MutualCovering(tuple(pairs), options.max_bias, options.constant)
+
+
+class _Pair:
+    """One target against the rest; columns are places in class order, side 0 is the rest and side 1 the target."""
+
+    def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Executor) -> None:
+        self.X, self.codes, self.options, self.work = X, codes, options, work
+        self.order = ClassOrder.of(codes)
+        self.cloud = Cloud(X, self.order.rows)
+
+    def cover(self) -> tuple[ClassCover, ClassCover, float]:
+        """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
+        nearest = nearest_other(self.X, self.codes, self.work)
+        balls = Balls(self.cloud, self._limits(nearest.distances[self.order.rows]), self.work.threads)
+        root, centers = seed_sequence(self.options.random_state), []
+        for side in (0, 1):
+            first, stop = self.order.target(side)
+            order = first + stream(root, ORDER, side).permutation(stop - first)
+            found = greedy_cover(balls, order, self.options.memory_limit, self.work.progress)
+            # A ball too small for its own centre still covers that.
+            centers.append(np.sort(np.concatenate([found.centres, found.uncovered])))
+        # Dropping centres of one side takes the other side's centres farther from it, so their balls grow, and more of
+        # them may come to be superfluous.
+        idle = 0
+        for turn in range(ROUNDS):
+            side = 1 - turn % 2
+            kept = self._needed(centers, side)
+            idle = idle + 1 if len(kept) == len(centers[side]) else 0
+            centers[side] = kept
+            if idle == 2:
+                break
+        gap, _ = self._between(centers).closest()
+        return self._measure(centers, 0), self._measure(centers, 1), gap
+
+    def _limits(self, distances: Floats) -> Floats:
+        """Return squared admissible radii in the cloud's scale, rounded down."""
+        # Distances are off by less than the cloud's relative error; of the squares some more of it is taken off, so
+        # that a radius may be rounded up from what is claimed and stay admissible.
+        rel_error, max_bias = self.cloud.share, self.options.max_bias
+        distances = distances * (1.0 - rel_error - 1e-14)
+        with np.errstate(over="ignore", under="ignore"):
+            radii = self.options.constant * distances / np.sqrt(1.0 + np.log(max_bias / distances))
+            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
+            return np.asarray(scaled * scaled * (1.0 - 8.0 * rel_error), dtype=np.float64)
+
+    def _between(self, centers: list[Rows]) -> Nearest:
+        """Return the nearest centre of the other side for each, those of side 0 first."""
+        rows = self.order.rows[np.concatenate(centers)]
+        return nearest_other(self.X[rows], self.codes[rows], Executor(self.work.threads))
+
+    def _claims(self, centers: list[Rows], side: int) -> tuple[Floats, list[Rows]]:
+        """Return each centre's distance to the other side, and the columns in the ball that this admits."""
+        distances = np.split(self._between(centers).distances, [len(centers[0])])[side]
+        squares = np.zeros(len(self.cloud))
+        squares[centers[side]] = self._limits(distances)
+        balls = Balls(self.cloud, squares, self.work.threads)
+        return distances, self._held(balls, centers[side], side)
+
+    def _held(self, balls: Balls, centers: Rows, side: int) -> list[Rows]:
+        """Return the columns of a side in each ball, its centre among them."""
+        first, stop = self.order.target(side)
+        tiles, held = balls.tiles(np.arange(first, stop)), []
+        for start in range(0, len(centers), BLOCK):
+            block = centers[start : start + BLOCK]
+            table = balls.table(block, tiles)
+            table[np.arange(len(block)), block - first] = True
+            held += [first + np.flatnonzero(row) for row in table]
+            self.work.progress("balls", start + len(block), len(centers))
+        return held
+
+    def _needed(self, centers: list[Rows], side: int) -> Rows:
+        """Drop superfluous centres of a side, those of fewest points first."""
+        _, held = self._claims(centers, side)
+        counts, kept = np.bincount(np.concatenate(held)), np.ones(len(held), dtype=bool)
+        for place in np.argsort([len(columns) for columns in held], kind="stable"):
+            if counts[held[place]].min() > 1:
+                counts[held[place]] -= 1
+                kept[place] = False
+        return centers[side][kept]
+
+    def _measure(self, centers: list[Rows], side: int) -> ClassCover:
+        """Measure the radii that are needed when every point goes to the nearest centre that may have it."""
+        own, (distances, claims) = centers[side], self._claims(centers, side)
+        squares, owners = np.full(len(self.cloud), np.inf), np.zeros(len(self.cloud), dtype=np.int64)
+        for place, columns in enumerate(claims):
+            for start in range(0, len(columns), PAIRS_AT_ONCE):
+                part = columns[start : start + PAIRS_AT_ONCE]
+                found, centre = np.empty(len(part)), np.full(len(part), own[place])
+                pair_squares(self.cloud.take(part), self.cloud.take(centre), found)
+                nearer = found < squares[part]
+                squares[part[nearer]], owners[part[nearer]] = found[nearer], place
+        columns = np.arange(*self.order.target(side))
+        largest = np.zeros(len(own))
+        np.maximum.at(largest, owners[columns], squares[columns])
+        # Rounded up by more than a square may be off, and by less than a claim leaves between itself and its limit.
+        radii = self.cloud.lengths(largest * (1.0 + 3.0 * self.cloud.share))
+        for column in columns[largest[owners[columns]] < VANISHING]:
+            pair = self.cloud.original(np.array([column, own[owners[column]]]))
+            if (pair[0] != pair[1]).any():
+                radii[owners[column]] = max(radii[owners[column]], np.nextafter(exact_distance(*pair), np.inf))
+        of_columns = np.zeros(len(self.cloud))
+        of_columns[own] = radii
+        held = self._held(ClosedBalls(self.cloud, of_columns, self.work.threads), own, side)
+        members = self.order.rows[np.concatenate(held)].astype(np.int64)
+        starts, rows = np.cumsum([0, *map(len, held)]), self.order.rows[own].astype(np.int64)
+        draws = self.options.n_draws, self.options.confidence, seed_sequence(self.options.random_state)
+        widths = mean_widths(self.X, members, starts, rows, *draws, self.work)
+        return ClassCover(rows, radii, distances, members, starts, widths)

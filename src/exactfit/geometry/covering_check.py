@@ -1,30 +1,29 @@
 """Check of a proposed mutual covering against the definition, not the way it was found.
 
-Distances are held against radii in exact arithmetic. The condition on a radius,
-r <= constant * t / sqrt(log(e max_bias / t)), is decided in float64 where that is clear and
-else as r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2 with 60 decimal digits, from the
-exact square of the distance t.
+Distances are held against radii in exact arithmetic. The condition on a radius, r <= constant * t / sqrt(log(e max_bias
+/ t)), is decided in float64 where that is clear, and else as r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2 with
+60 decimal digits, from the exact square of the distance t.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from .._support.parameters import check_number, shown
 from .._support.threads import SERIAL, Executor
-from ..data import Codes, Labelled, Rows
-from ..data.cloud import Cloud, Floats, exact_square
+from ..data import Floats, Labelled, Rows
+from ..data.cloud import Cloud, exact_square
 from ..data.matrices import dense_rows
-from ..data.pairs import closest_pair, nearest_other
+from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
-from .ball_covers import CENTERS_AT_ONCE, ClassCover, ClosedBalls, admissible_radius
-from .covering import MutualCovering
+from .ball_covers import BLOCK, ClosedBalls
+from .covering import ClassCover, MutualCovering
 from .neighbours import radius_of, shared_words
 
 CLEAR = 1e-11  # relative; far beyond the few roundings of the formula in float64
@@ -73,34 +72,47 @@ class CoveringCheck:
     >>> from exactfit.geometry import is_mutual_covering
     >>> X, y = [[0.0], [1.0], [3.0]], ["a", "a", "b"]
     >>> balls = dict(target_centers=[0], target_radii=[0.5], rest_centers=[2], rest_radii=[0.0])
-    >>> check = is_mutual_covering(X, y, target="a", max_bias=3.0, **balls)
-    >>> bool(check)
-    False
-    >>> print(check)
+    >>> print(is_mutual_covering(X, y, target="a", max_bias=3.0, **balls))
     not a mutual covering, 1 condition fails
       cover, target of 'a': row 1 lies in no ball
     """
 
     failures: tuple[Failure, ...]
 
-    @property
-    def holds(self) -> bool:
-        """True if it is a mutual covering."""
-        return not self.failures
-
     def __bool__(self) -> bool:
-        return self.holds
+        return not self.failures
 
     def __repr__(self) -> str:
         return f"<CoveringCheck: {str(self).splitlines()[0]}>"
 
     def __str__(self) -> str:
-        if self.holds:
+        if self:
             return "a mutual covering: all conditions hold"
         count = len(self.failures)
         lines = [f"not a mutual covering, {count} condition{'s fail' if count > 1 else ' fails'}"]
         lines += [f"  {failure}" for failure in self.failures[:SHOWN]]
         return "\n".join(lines + ([f"  and {count - SHOWN} more"] if count > SHOWN else []))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Proposed balls of one side, and the components that they are claimed to hold."""
+
+    centers: Rows
+    radii: Floats
+    components: ClassCover | None = None
+
+    @classmethod
+    def of(cls, centers: Any, radii: Any, name: str) -> _Side:
+        """Validate centres and radii as they are passed in."""
+        if centers is None or radii is None:
+            raise ParameterError(f"pass a covering, or {name}_centers and {name}_radii")
+        rows, sizes = np.asarray(centers), np.asarray(radii, dtype=np.float64)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.shape != sizes.shape or not len(rows):
+            raise ParameterError(f"{name}_centers and {name}_radii must be row numbers and radii, equally many, some")
+        if not np.isfinite(sizes).all() or (sizes < 0).any():
+            raise ParameterError(f"{name}_radii must be finite and not negative")
+        return cls(rows.astype(np.int64), sizes)
 
 
 @shared_words
@@ -142,19 +154,21 @@ def is_mutual_covering(
     """
     problem = Labelled.of(X, y)
     if covering is None:
-        balls = {
-            "target": _given_balls(target_centers, target_radii, "target"),
-            "rest": _given_balls(rest_centers, rest_radii, "rest"),
+        if target is None:
+            raise ParameterError("pass the target's label, target=...")
+        sides = {
+            "target": _Side.of(target_centers, target_radii, "target"),
+            "rest": _Side.of(rest_centers, rest_radii, "rest"),
         }
-        proposals = [(target, balls, separation)]
+        proposals = [(target, sides, separation)]
         max_bias = check_number("max_bias", max_bias, above=0.0)
         constant = check_number("constant", constant, above=0.0)
     elif isinstance(covering, MutualCovering):
         proposals = []
         for pair in covering.pairs:
-            sides = {"target": pair.target, "rest": pair.rest}
-            given = {name: _Balls(side.centers, side.radii, side) for name, side in sides.items()}
-            proposals.append((pair.label, given, pair.separation))
+            given = {"target": pair.target, "rest": pair.rest}
+            sides = {name: _Side(one.centers, one.radii, one) for name, one in given.items()}
+            proposals.append((pair.label, sides, pair.separation))
         max_bias, constant = covering.max_bias, covering.constant
     else:
         raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
@@ -162,117 +176,70 @@ def is_mutual_covering(
     if max_bias < least:
         detail = f"{shown(max_bias)} is below the radius of the data, {shown(least)}"
         failures.append(Failure("max_bias", None, "both", -1, detail))
-    for proposal in proposals:
-        failures += _Checker(problem, *proposal, max_bias, constant).failures()
+    for label, sides, claimed in proposals:
+        failures += [
+            Failure(condition, label, side, row, detail)
+            for condition, side, row, detail in _broken(problem, label, sides, claimed, max_bias, constant)
+        ]
     return CoveringCheck(tuple(failures))
 
 
-@dataclass(frozen=True, eq=False)
-class _Balls:
-    """Balls of one side, and the components that they are claimed to hold."""
-
-    centers: Rows
-    radii: Floats
-    components: ClassCover | None = None
-
-
-def _given_balls(centers: Any, radii: Any, name: str) -> _Balls:
-    """Validate centres and radii as they are passed in."""
-    if centers is None or radii is None:
-        raise ParameterError(f"pass a covering, or {name}_centers and {name}_radii")
-    rows, sizes = np.asarray(centers), np.asarray(radii, dtype=np.float64)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.shape != sizes.shape or not len(rows):
-        raise ParameterError(f"{name}_centers and {name}_radii must be row numbers and radii, equally many, some")
-    if not np.isfinite(sizes).all() or (sizes < 0).any():
-        raise ParameterError(f"{name}_radii must be finite and not negative")
-    return _Balls(rows.astype(np.int64), sizes)
-
-
-class _Checker:
-    """Conditions on one target against the rest."""
-
-    def __init__(
-        self, problem: Labelled, label: Any, balls: dict[str, _Balls], separation: float | None, max_bias: float,
-        constant: float,
-    ) -> None:  # fmt: skip
-        if label is None:
-            raise ParameterError("pass the target's label, target=...")
-        (code,) = problem.targets(label, one_of_many=True)
-        self.X, self.balls, self.max_bias, self.constant = problem.X, balls, max_bias, constant
-        self.codes: Codes = (problem.codes == code).astype(np.int64)
-        self.label, self.claimed_separation = problem.classes.tolist()[code], separation
-        self.cloud = Cloud(self.X, np.arange(len(self.codes)))
-        self.centers = np.concatenate([side.centers for side in balls.values()])
-        self.sides: Codes = np.repeat([SIDES[name] for name in balls], [len(side.centers) for side in balls.values()])
-        if self.centers.min() < 0 or self.centers.max() >= len(self.codes):
-            raise DataError(f"a center is no row of the data: rows go from 0 to {len(self.codes) - 1}")
-
-    def failures(self) -> Iterator[Failure]:
-        """Yield every condition that does not hold."""
-        # Covers and radii are checked even where centres belong to the wrong class: every failure is reported.
-        for name, side in self.balls.items():
-            for row in side.centers[self.codes[side.centers] != SIDES[name]].tolist():
-                yield self._fail("class", name, row, f"center {row} does not belong to it")
-        for name, side in self.balls.items():
-            yield from self._cover(name, side)
-        yield from self._radii()
-        if self.claimed_separation is not None:
-            gap, pair = closest_pair(self.X[self.centers], self.sides, Executor(SERIAL))
-            if gap < self.claimed_separation:
-                a, b = self.centers[list(pair)].tolist()
-                detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(self.claimed_separation)}"
-                yield self._fail("separation", "both", a, detail)
-
-    def _fail(self, condition: str, side: str, row: int, detail: str) -> Failure:
-        return Failure(condition, self.label, side, row, detail)
-
-    def _cover(self, name: str, side: _Balls) -> Iterator[Failure]:
-        """Check that every point is in a ball; that components, where given, are what the balls hold."""
-        points = np.flatnonzero(self.codes == SIDES[name])
+def _broken(
+    problem: Labelled, label: Any, sides: dict[str, _Side], separation: float | None, max_bias: float, constant: float
+) -> Iterator[tuple[str, str, int, str]]:
+    """Yield every condition that does not hold for one target: its name, the side, the row and what is wrong."""
+    (code,) = problem.targets(label, one_of_many=True)
+    codes, n = (problem.codes == code).astype(np.int64), len(problem.codes)
+    centers = np.concatenate([side.centers for side in sides.values()])
+    if centers.min() < 0 or centers.max() >= n:
+        raise DataError(f"a center is no row of the data: rows go from 0 to {n - 1}")
+    cloud = Cloud(problem.X, np.arange(n))
+    # Covers and radii are checked even where centres belong to the wrong class: every failure is reported.
+    for name, side in sides.items():
+        for row in side.centers[codes[side.centers] != SIDES[name]].tolist():
+            yield "class", name, row, f"center {row} does not belong to it"
+    for name, side in sides.items():
+        points = np.flatnonzero(codes == SIDES[name])
         # A row may be given as a centre twice: the larger of its balls counts.
-        radii = np.zeros(len(self.codes))
+        radii, covered = np.zeros(n), np.zeros(len(points), dtype=bool)
         np.maximum.at(radii, side.centers, side.radii)
-        balls = ClosedBalls(self.cloud, radii, SERIAL)
-        selected = balls.select(points)
-        covered = np.zeros(len(points), dtype=bool)
-        for start in range(0, len(side.centers), CENTERS_AT_ONCE):
-            part = slice(start, start + CENTERS_AT_ONCE)
-            holds = balls.holds(side.centers[part], selected)
-            covered |= holds.any(axis=0)
-            for index, row in enumerate(holds, start):
-                if side.components and not np.array_equal(np.sort(side.components.component(index)), points[row]):
-                    center = int(side.centers[index])
-                    detail = f"component of center {center} is not what its ball holds"
-                    yield self._fail("component", name, center, detail)
+        balls = ClosedBalls(cloud, radii, SERIAL)
+        tiles = balls.tiles(points)
+        for start in range(0, len(side.centers), BLOCK):
+            table = balls.table(side.centers[start : start + BLOCK], tiles)
+            covered |= table.any(axis=0)
+            for index, inside in enumerate(table, start):
+                if side.components and not np.array_equal(np.sort(side.components.component(index)), points[inside]):
+                    row = int(side.centers[index])
+                    yield "component", name, row, f"component of center {row} is not what its ball holds"
         for row in points[~covered].tolist():
-            yield self._fail("cover", name, row, f"row {row} lies in no ball")
-
-    def _radii(self) -> Iterator[Failure]:
-        """Check every radius against the distance to the nearest centre of the other side."""
-        nearest = nearest_other(self.X[self.centers], self.sides, Executor(SERIAL))
-        names = [name for name, side in self.balls.items() for _ in side.centers]
-        radii = np.concatenate([side.radii for side in self.balls.values()])
-        for name, row, radius, at, distance in zip(
-            names, self.centers.tolist(), radii, nearest.rows, nearest.distances, strict=True
-        ):
-            partner = int(self.centers[at])
-            if not self._admissible(row, partner, float(radius), float(distance)):
-                detail = f"radius {shown(radius)} of center {row} is too large for the distance {shown(distance)}"
-                yield self._fail("radius", name, row, f"{detail} to center {partner}")
-
-    def _admissible(self, row: int, partner: int, radius: float, distance: float) -> bool:
-        # Nearly all radii are decided in float64. The bound exists up to a distance of e max_bias; near that, and near
-        # equality, rounding could matter, and the condition is evaluated with many digits.
-        if 0 < distance < 2.7 * self.max_bias:
-            bound = admissible_radius(distance, self.max_bias, self.constant)
-            if abs(bound - radius) > CLEAR * (bound + radius) and np.isfinite(bound):
-                return bool(radius <= bound)
-        x, y = dense_rows(self.X, np.array([row, partner]))
-        return _holds_in_decimals(radius, exact_square(x, y), self.max_bias, self.constant)
+            yield "cover", name, row, f"row {row} lies in no ball"
+    of_centers = np.repeat([SIDES[name] for name in sides], [len(side.centers) for side in sides.values()])
+    nearest = nearest_other(problem.X[centers], of_centers, Executor(SERIAL))
+    radii = np.concatenate([side.radii for side in sides.values()])
+    names = [name for name, side in sides.items() for _ in side.centers]
+    partners = centers[nearest.rows]
+    for name, radius, row, partner in zip(names, radii.tolist(), centers.tolist(), partners.tolist(), strict=True):
+        x, y = dense_rows(problem.X, np.array([row, partner]))
+        if not _is_admissible(radius, x, y, max_bias, constant):
+            detail = f"radius {shown(radius)} of center {row} is too large for its distance to center {partner}"
+            yield "radius", name, row, detail
+    gap, pair = nearest.closest()
+    if separation is not None and gap < separation:
+        a, b = centers[list(pair)].tolist()
+        yield "separation", "both", a, f"centers {a} and {b} are {shown(gap)} apart, not {shown(separation)}"
 
 
-def _holds_in_decimals(radius: float, square: Fraction, max_bias: float, constant: float) -> bool:
-    """Decide r^2 (1 + log(max_bias^2 / t^2) / 2) <= constant^2 t^2; equality to 50 digits counts as equal."""
+def _is_admissible(radius: float, x: Floats, y: Floats, max_bias: float, constant: float) -> bool:
+    """Decide r <= f(|x - y|); equality to 50 digits counts as equal."""
+    distance = math.dist(x, y)
+    # Nearly all radii are decided in float64. The bound exists up to a distance of e max_bias; near that, and near
+    # equality, rounding could matter, and the condition is evaluated with many digits.
+    if 0 < distance < 2.7 * max_bias:
+        bound = constant * distance / math.sqrt(1.0 + math.log(max_bias / distance))
+        if CLEAR * (bound + radius) < abs(bound - radius) < math.inf:
+            return radius < bound
+    square = exact_square(x, y)
     if square == 0:  # the centre is also a point of the other side
         return False
     with localcontext() as context:

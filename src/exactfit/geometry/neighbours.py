@@ -20,7 +20,7 @@ from .._support.parameters import fill_docstring
 from .._support.threads import Executor, Threads, open_executor, single_threaded_blas
 from ..construct import hyperplanes
 from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, distinct_rows, mean
-from ..data.cloud import DOUBLE_DIMENSION, Cloud, ParallelPoints, Rays, Side, exact_angle, ray
+from ..data.cloud import DOUBLE_DIMENSION, Cloud, ParallelPoints, Rays, exact_angle, ray
 from ..data.matrices import dense_rows, row_tiles
 from ..data.pairs import closest_pair, closest_rows
 from ..exceptions import DataError
@@ -42,6 +42,9 @@ shared_words = fill_docstring(
         Without labels: the smallest one between any two points.""",
     max_bias="""max_bias : "radius" or float
         The paper's lambda, at least the radius of the data.""",
+    target="""target : label, "all" or None
+        The class that gets detectors. None: of two classes the rarer one (the last on a tie), else all.""",
+    random_state="random_state : int, Generator, SeedSequence or None",
     work="""n_jobs : int or None
         Threads, as in scikit-learn. Changes no result.
     verbose : bool
@@ -76,7 +79,7 @@ def radius(X: Any, *, center: bool = True) -> float:
 
 
 def radius_of(X: Matrix, center: bool) -> float:
-    """Largest distance of a row from the mean, or from the origin."""
+    """Return the largest distance of a row from the mean, or from the origin."""
     return hyperplanes.largest_distance(X, mean(X) if center else np.zeros(X.shape[1]))
 
 
@@ -139,24 +142,6 @@ def separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: boo
         return _closest(closest_pair, X, y, work)
 
 
-def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> ClosestPair:
-    """Closest pair with its labels."""
-    return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
-
-
-def _closest(
-    find: Callable[[Matrix, Codes, Executor], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Executor
-) -> ClosestPair:
-    """Closest pair of different labels, or of any two points without labels."""
-    if y is not None:
-        problem = Labelled.of(X, y)
-        return labelled_pair(problem, *find(problem.X, problem.codes, work))
-    matrix = as_points(X)
-    if matrix.shape[0] < 2:
-        raise DataError("X holds a single point: there is no pair")
-    return ClosestPair(*find(matrix, np.arange(matrix.shape[0]), work))
-
-
 @shared_words
 def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verbose: bool = False) -> ClosestPair:
     """Smallest angle between points of different labels, or between any two points.
@@ -179,15 +164,31 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     >>> X, y = [[1.0, 0.0], [2.0, 2.0], [0.0, 3.0], [0.0, 5.0]], [0, 0, 1, 1]
     >>> exactfit.geometry.angular_separation(X, y)
     ClosestPair(value=0.7853981633974483, rows=(1, 2), labels=(0, 1))
-    >>> exactfit.geometry.angular_separation(X)
-    ClosestPair(value=0.0, rows=(2, 3), labels=())
     """
     with open_executor(n_jobs, verbose) as work:
         return _closest(narrowest_pair, X, y, work)
 
 
+def _closest(
+    find: Callable[[Matrix, Codes, Executor], tuple[float, tuple[int, int]]], X: Any, y: Any, work: Executor
+) -> ClosestPair:
+    """Return the closest pair of different labels, or of any two points without labels."""
+    if y is not None:
+        problem = Labelled.of(X, y)
+        return labelled_pair(problem, *find(problem.X, problem.codes, work))
+    matrix = as_points(X)
+    if matrix.shape[0] < 2:
+        raise DataError("X holds a single point: there is no pair")
+    return ClosestPair(*find(matrix, np.arange(matrix.shape[0]), work))
+
+
+def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> ClosestPair:
+    """Return the closest pair with its labels."""
+    return ClosestPair(value, rows, tuple(problem.classes[problem.codes[list(rows)]].tolist()))
+
+
 def narrowest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[int, int]]:
-    """Angle and rows of the pair of different classes with the smallest angle."""
+    """Return angle and rows of the pair of different classes with the smallest angle."""
     nonzero = np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)])
     if len(np.unique(codes[nonzero])) < 2:
         raise DataError("fewer than two points (of different labels) have a direction: all others are at the origin")
@@ -197,34 +198,34 @@ def narrowest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tupl
     try:
         rows = closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
     except ParallelPoints:
-        # Angles of zero cannot be ranked by rounded products: parallel points are found by their exact directions.
-        parallel, directed = _parallel(X, directed, codes)
-        rows = parallel or closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
+        # Angles of zero cannot be ranked by rounded products: parallel points are found by their exact directions, of
+        # each direction the first row of every class.
+        seen: dict[tuple[int, ...], dict[int, int]] = {}
+        for row in directed.tolist():
+            seen.setdefault(ray(dense_rows(X, slice(row, row + 1))[0]), {}).setdefault(int(codes[row]), row)
+        if parallel := [sorted(of_class.values())[:2] for of_class in seen.values() if len(of_class) > 1]:
+            a, b = min(parallel)
+            rows = a, b
+        else:
+            directed = np.sort([row for of_class in seen.values() for row in of_class.values()])
+            rows = closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
     return exact_angle(*dense_rows(X, np.array(rows))), rows
-
-
-def _parallel(X: Matrix, rows: Rows, codes: Codes) -> tuple[tuple[int, int] | None, Rows]:
-    """Find the first pair of parallel points of different classes; else the first row of each direction."""
-    seen: dict[tuple[int, ...], dict[int, int]] = {}
-    for start in range(0, len(rows), 1024):
-        part = rows[start : start + 1024]
-        for row, point in zip(part.tolist(), dense_rows(X, part), strict=True):
-            seen.setdefault(ray(point), {}).setdefault(int(codes[row]), row)
-    pairs = [sorted(of_class.values())[:2] for of_class in seen.values() if len(of_class) > 1]
-    if pairs:
-        a, b = min(pairs)
-        return (a, b), rows
-    return None, np.sort(np.array([row for of_class in seen.values() for row in of_class.values()], dtype=np.int64))
 
 
 def nearest_rows(
     X: Any, codes: NDArray[Any], k: int, threads: Threads, progress: Progress = silent
 ) -> tuple[Rows, Rows, Floats, Floats]:
-    """Each row's k nearest of its own label, k nearest of others, and the distances to both, nearest first."""
-    # Where there are fewer, rows are NOBODY and distances infinite.
+    """Each row's k nearest of its own label, k nearest of others, and the distances to both, nearest first.
+
+    Where there are fewer, rows are NOBODY and distances infinite.
+    """
     # In class order the rows of a class are a range, and a block of rows is compared with its class and with the rest.
     order = np.argsort(codes, kind="stable").astype(np.int64)
-    search = _Search(Cloud(X, order), k)
+    cloud = Cloud(X, order)
+    single = cloud.dimension > DOUBLE_DIMENSION
+    # All points are made ready on the right side of products once; products need no copy of the points themselves.
+    rights = [(tile, replace(cloud.side(tile, single), points=np.empty((0, 0)))) for tile in cloud.tiles(RIGHT_TILE)]
+    farthest = max(float(right.norms.max()) for _, right in rights)
     size = max(1, min(LARGEST_BLOCK, BLOCK_ENTRIES // len(order)))
     edges = np.flatnonzero(np.diff(codes[order], prepend=-1, append=-1)).tolist()
     blocks = [
@@ -234,65 +235,47 @@ def nearest_rows(
     ]
     steps = Steps(progress, "neighbours", len(order))
 
-    def work(block: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
-        found = search(block)
-        steps.add(len(block[0]))
-        return found
+    def search(block: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
+        places, own_class = block
+        left = cloud.side(places, single)
+        # Computed squares to all points, each off by at most its row's margin.
+        squares = np.empty((len(places), len(cloud)))
+        for tile, right in rights:
+            product = cloud.products(left, right).sum(axis=0, dtype=np.float64)
+            squares[:, tile] = left.lows[:, None] + right.lows[None, :] - 2 * product
+        norms = left.norms * left.norms + farthest * farthest
+        margins = 2 * cloud.slope(single) * left.norms * farthest + 2 * cloud.share_filter * norms + 1e-30
+        squares[np.arange(len(places)), places] = np.inf  # no point is its own neighbour
+        own = _nearest(cloud, places, squares[:, own_class], margins, k, own_class.start)
+        squares[:, own_class] = np.inf
+        others = _nearest(cloud, places, squares, margins, k, 0)
+        steps.add(len(places))
+        return *own, *others
 
     with single_threaded_blas(threads.count > 1):
-        found = threads.map(work, blocks)
+        found = threads.map(search, blocks)
     by_row = np.argsort(order)
     own, to_own, others, to_other = (np.concatenate(parts)[by_row] for parts in zip(*found, strict=True))
     return own, others, to_own, to_other
 
 
-class _Search:
-    """Search for nearest neighbours by blocks of products, with all points made ready on the right side once."""
-
-    def __init__(self, cloud: Cloud, k: int) -> None:
-        self.cloud, self.k = cloud, k
-        self.single = cloud.dimension > DOUBLE_DIMENSION
-        self.rights: list[tuple[Rows, Side]] = []
-        for tile in cloud.tiles(RIGHT_TILE):
-            side = cloud.side(tile, self.single)
-            self.rights.append((tile, replace(side, points=side.points[:0].copy())))  # products need no points
-        self.reach = max(float(right.norms.max()) for _, right in self.rights)
-
-    def __call__(self, piece: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
-        block, same = piece  # some places of a class, and all of them
-        left = self.cloud.side(block, self.single)
-        # Computed squares to all points, each off by at most its row's margin.
-        squares = np.empty((len(block), len(self.cloud)))
-        for tile, right in self.rights:
-            product = self.cloud.products(left, right).sum(axis=0, dtype=np.float64)
-            squares[:, tile] = left.lows[:, None] + right.lows[None, :] - 2 * product
-        most = left.norms * left.norms + self.reach * self.reach
-        products = self.cloud.slope(self.single) * left.norms * self.reach
-        margins = 2 * products + 2 * self.cloud.share_filter * most + 1e-30
-        squares[np.arange(len(block)), block] = np.inf  # no point is its own neighbour
-        own = self._nearest(block, squares[:, same], margins, same.start)
-        squares[:, same] = np.inf
-        return *own, *self._nearest(block, squares, margins, 0)
-
-    def _nearest(self, block: Rows, squares: Floats, margins: Floats, start: int) -> tuple[Rows, Floats]:
-        """Find the k nearest of each row among those that margins cannot rule out; columns count from ``start``."""
-        k = min(self.k, squares.shape[1])
-        # The k-th computed square may be too small by a margin, and any other too large by one: two margins beyond it
-        # every candidate is ranked by its exact distance.
-        last = np.partition(squares, k - 1, axis=1)[:, k - 1]
-        points, places = np.nonzero((squares <= (last + 2 * margins)[:, None]) & np.isfinite(squares))
-        places += start
-        # What is left is ranked by distances from differences, then by rows.
-        exact = np.empty(len(places))
-        for low in range(0, len(places), PAIRS_AT_ONCE):
-            part = slice(low, low + PAIRS_AT_ONCE)
-            pair_squares(self.cloud.take(block[points[part]]), self.cloud.take(places[part]), exact[part])
-        lengths = self.cloud.lengths(exact)
-        rows = self.cloud.rows[places]
-        order = np.lexsort((rows, lengths, points))
-        points, rows, lengths = points[order], rows[order], lengths[order]
-        rank = np.arange(len(points)) - np.searchsorted(points, points)
-        near, away = np.full((len(block), self.k), NOBODY), np.full((len(block), self.k), np.inf)
-        first = rank < self.k
-        near[points[first], rank[first]], away[points[first], rank[first]] = rows[first], lengths[first]
-        return near, away
+def _nearest(cloud: Cloud, block: Rows, squares: Floats, margins: Floats, k: int, start: int) -> tuple[Rows, Floats]:
+    """Return the rows and distances of the k nearest of each point; columns of ``squares`` count from ``start``."""
+    most = min(k, squares.shape[1])
+    # The k-th computed square may be too small by a margin, and any other too large by one: all up to two margins
+    # beyond it are candidates, ranked by distances from differences, then by rows.
+    last = np.partition(squares, most - 1, axis=1)[:, most - 1]
+    points, places = np.nonzero((squares <= (last + 2 * margins)[:, None]) & np.isfinite(squares))
+    places += start
+    exact = np.empty(len(places))
+    for low in range(0, len(places), PAIRS_AT_ONCE):
+        part = slice(low, low + PAIRS_AT_ONCE)
+        pair_squares(cloud.take(block[points[part]]), cloud.take(places[part]), exact[part])
+    lengths, rows = cloud.lengths(exact), cloud.rows[places]
+    order = np.lexsort((rows, lengths, points))
+    points, rows, lengths = points[order], rows[order], lengths[order]
+    rank = np.arange(len(points)) - np.searchsorted(points, points)
+    near, away = np.full((len(block), k), NOBODY), np.full((len(block), k), np.inf)
+    first = rank < k
+    near[points[first], rank[first]], away[points[first], rank[first]] = rows[first], lengths[first]
+    return near, away

@@ -18,9 +18,9 @@ from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import nearest_other
 from ..exceptions import ParameterError
-from .ball_covers import CoverOptions
+from .ball_covers import LimitCover, cover_in_the_limit
 from .calibration import Calibration, Calibrator
-from .covering import LimitCover, MutualCovering, check_max_bias, cover_in_the_limit, cover_mutually
+from .covering import CoverOptions, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import ClosestPair, labelled_pair, narrowest_pair, radius_of, shared_words
 from .theorem import Bounds, Constants, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths

@@ -19,8 +19,7 @@ from ..data import Labelled, Rows, refuse_conflicts
 from ..data.cloud import Floats
 from ..data.pairs import closest_pair
 from ..exceptions import ContradictoryLabelsError, ParameterError
-from .ball_covers import CoverOptions
-from .covering import MutualCovering, check_max_bias, cover_mutually
+from .covering import CoverOptions, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import shared_words
 
 
