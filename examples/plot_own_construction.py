@@ -32,10 +32,6 @@ class FeatureSteps:
 
     name: ClassVar[str] = "feature-steps"
     citation: ClassVar[str] = "folklore"
-    activation: ClassVar[str] = "threshold"
-    labels: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
-    assumptions: ClassVar[str] = "points of different labels differ in the feature"
-    randomized: ClassVar[bool] = False
 
     def construct(self, X, y, random_state=None):
         """A network that fits every point; see :class:`exactfit.constructions.Constructor`."""
@@ -46,7 +42,7 @@ class FeatureSteps:
         middles = along[before] + (along[before + 1] - along[before]) / 2
         equal = before[~((along[before] <= middles) & (middles < along[before + 1]))]
         if len(equal):
-            raise AssumptionError(self.assumptions, points.rows[order[equal]], "Choose another feature.")
+            raise AssumptionError("that labels differ in the feature", points.rows[order[equal]], "Choose another.")
         weights = np.zeros((len(before), X.shape[1]))
         weights[:, self.feature] = 1.0
         steps = Layer(Dense(weights), -middles, THRESHOLD)

@@ -155,11 +155,7 @@ def test_the_protocol_is_met(name) -> None:
     assert isinstance(constructor, Constructor)
     assert is_dataclass(constructor)
     assert name.startswith(constructor.name)
-    assert constructor.activation in {"threshold", "relu"}
-    assert set(constructor.labels) <= {"binary", "multiclass", "real"}
     assert constructor.citation
-    assert constructor.assumptions
-    assert isinstance(constructor.randomized, bool)
     assert replace(constructor) == constructor == pickle.loads(pickle.dumps(constructor))
     with pytest.raises(AttributeError):
         constructor.anything = 1
@@ -176,7 +172,7 @@ def test_every_point_is_fitted(name, problem) -> None:
     np.testing.assert_array_equal(made.network.decide(X), y)
     assert made.network.n_features == X.shape[1]
     hidden = {layer.activation.name for layer in made.network.layers if layer.activation is not None}
-    assert hidden <= {CONSTRUCTORS[name].activation}
+    assert hidden in ({"threshold"}, {"relu"})
     for rows in (made.trace.anchors, made.trace.witnesses):
         assert set(rows) <= set(range(len(X)))
 
@@ -206,7 +202,7 @@ def test_a_seed_decides_everything(name) -> None:
     assert constructor.construct(np.asfortranarray(X), y.astype(np.int8), random_state=0).network.digest == digest
     others = {constructor.construct(X, y, random_state=seed).network.digest for seed in range(1, 4)}
     if name != "ball-cover-greedy":  # random only where memory for coverage rows is short
-        assert (others == {digest}) == (not constructor.randomized)
+        assert (others == {digest}) == (name == "caps")
     if "n_jobs" in {field.name for field in fields(constructor)}:
         assert replace(constructor, n_jobs=2).construct(X, y, random_state=0).network.digest == digest
 

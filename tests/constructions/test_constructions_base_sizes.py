@@ -70,9 +70,7 @@ def test_every_float64_evaluation_is_right(constructor, k) -> None:
     [
         lambda: BallCover("best"),
         lambda: PolytopeCover("sigmoid"),
-        lambda: Huang(tries=0),
-        lambda: Zhang(tries=1.5),
-        lambda: Zhang(tries=None),
+        lambda: PolytopeCover(memory_limit=0),
         lambda: CondensedNeighbour(memory_limit=-1),
         lambda: AdaptiveWidth(detectors="best"),
         lambda: FixedWidth(10, activation="cubic"),

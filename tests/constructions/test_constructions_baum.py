@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_wine
 from exactfit import AssumptionError, ParameterError, certify
 from exactfit.constructions import Baum, Bubeck
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.slabs import ScaledPoints, class_slabs
+from exactfit.constructions.slabs import class_slabs
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -40,13 +40,12 @@ def test_baum_is_exact_where_general_position_fails(case, mode) -> None:
 
 def test_slabs_may_overlap_unless_they_are_summed() -> None:
     X, y = grid()
-    points, cloud = distinct_points(X, y), ScaledPoints.of(X)
     base = int(np.bincount(y).argmax())
     caught = {}
     for exclusive in (False, True):
-        root = np.random.SeedSequence(0)
-        slabs, _ = class_slabs(cloud, points, base, None, exclusive=exclusive, root=root)
-        caught[exclusive] = np.bincount(np.concatenate([slab.inside for slab in slabs]), minlength=len(X))
+        edges, *_ = class_slabs(distinct_points(X, y), base, np.random.SeedSequence(0), exclusive=exclusive)
+        lower, upper = edges(X).to_bool()[:, ::2], edges(X).to_bool()[:, 1::2]
+        caught[exclusive] = (lower & ~upper).sum(axis=1)
         assert (caught[exclusive][y == base] == 0).all()
         assert (caught[exclusive][y != base] >= 1).all()
     assert caught[False].max() > 1  # a sum would count these twice
@@ -123,9 +122,9 @@ def test_bubeck_has_the_labels_at_all_points_in_exact_arithmetic(case) -> None:
 
 
 def test_groups_of_several_labels_carry_an_affine_function() -> None:
-    """All ten points in one group, of ten labels: the slope cannot be zero."""
+    """Nine of ten points in one group, of nine labels: the slope cannot be zero."""
     X, y = np.random.default_rng(0).standard_normal((10, 12)), np.arange(10)
-    network = Bubeck(group_size=5).construct(X, y, random_state=0).network
+    network = Bubeck().construct(X, y, random_state=0).network
     assert network.widths == (8, 1)
     tilted, plain = network.layers[0].weights.values[:2]
     assert np.abs(tilted - plain).max() > 0
@@ -139,8 +138,3 @@ def test_bubeck_on_all_digits() -> None:
     assert certificate.holds
     assert certificate.float64_safe
     assert np.abs(network(X)[:, 0] - spaced_levels(10)[y]).max() < 1e-6
-
-
-def test_bubeck_refuses_wrong_options() -> None:
-    with pytest.raises(ParameterError, match="group_size"):
-        Bubeck(group_size=0)

@@ -15,7 +15,6 @@ from exactfit.constructions.base import distinct_points
 from exactfit.constructions.deep_narrow import (
     Sum,
     Tape,
-    distant_keys,
     hat,
     integer_keys,
     pack,
@@ -27,6 +26,7 @@ from exactfit.constructions.deep_narrow import (
 from exactfit.network import Decoder
 
 REAL = Decoder("nearest", (0, 1), (0.0, 1.0))
+ROOT = np.random.SeedSequence(0)
 
 
 def evaluate(tape, total, values):
@@ -75,11 +75,11 @@ def test_a_gate_lets_a_number_through_or_nothing(number, bit):
     assert evaluate(tape, live["passed"], [bit]) == [number * bit]
 
 
-@pytest.mark.parametrize(("find", "gap"), [(integer_keys, 1), (distant_keys, 2)])
+@pytest.mark.parametrize("gap", [1, 2])
 @given(data=problems(), seed=st.integers(0, 2))
-def test_keys_are_exact_and_apart(find, gap, data, seed):
+def test_keys_are_exact_and_apart(gap, data, seed):
     points = distinct_points(*data)
-    found = find(points, seed)
+    found = integer_keys(points, np.random.SeedSequence(seed), gap)
     values = [
         sum(w * Fraction(v) for w, v in zip(found.weights, x, strict=True)) + found.bias for x in points.X.tolist()
     ]
@@ -93,5 +93,5 @@ def test_keys_are_hardly_longer_than_a_random_direction_asks_for():
     """Gaps of N values on a line are about 1 / N^2 of their range: some 2 log2 N bits, and a few."""
     for whole in (False, True):
         points = distinct_points(*random_problem(1000, 10, 2, whole=whole))
-        assert distant_keys(points, 0).n_bits <= 2 * np.log2(1000) + 6
-    assert integer_keys(points, 0).n_bits <= 2 * np.log2(1000) + 5
+        assert integer_keys(points, ROOT, gap=2).n_bits <= 2 * np.log2(1000) + 6
+    assert integer_keys(points, ROOT).n_bits <= 2 * np.log2(1000) + 5

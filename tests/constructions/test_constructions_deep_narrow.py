@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from exactfit import ParameterError, certify
 from exactfit.constructions import Park, Vardi
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.deep_narrow import best_layout, compress_keys, distant_keys, fold, integer_keys, label_bits
+from exactfit.constructions.deep_narrow import best_layout, compress_keys, fold, integer_keys, label_bits
 
 
 def vardi_size(n_groups, group, key_bits, label_bits):
@@ -40,7 +40,7 @@ def park_size(n_folds, n_segments, n_cells, cell, label_bits):
 def test_vardi_has_the_size_that_it_says(n, n_classes, group):
     X, y = random_problem(n, 4, n_classes)
     network = Vardi(group).construct(X, y, random_state=1).network
-    found, c = distant_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    found, c = integer_keys(distinct_points(X, y), np.random.SeedSequence(1), gap=2), label_bits(n_classes)
     sizes = [group] if group else range(1, n + 1)
     predicted = {k: vardi_size(-(-n // k), k, found.n_bits, c) for k in sizes}
     k = min(predicted, key=predicted.get)  # the shallowest is taken
@@ -54,7 +54,7 @@ def test_vardi_has_the_size_that_it_says(n, n_classes, group):
 def test_vardi_counts_a_padded_key_once(group):
     """The last group repeats its last key; were its label repeated, too, the output would be a multiple of it."""
     X, y = random_problem(9, 2, 4)
-    found = distant_keys(distinct_points(X, y), 0)
+    found = integer_keys(distinct_points(X, y), np.random.SeedSequence(0), gap=2)
     y[found.order[-1]] = 3
     y[found.order[:4]] = range(4)
     network = Vardi(group).construct(X, y, random_state=0).network
@@ -64,7 +64,7 @@ def test_vardi_counts_a_padded_key_once(group):
 def test_vardi_hits_a_key_and_nothing_beside_it():
     """A point belongs to a key on [key, key + 1] and no longer from a distance of one on, whatever the label."""
     X, y = np.array([[0.0], [4.0], [11.0], [30.0]]), np.array([2, 1, 3, 0])
-    found = distant_keys(distinct_points(X, y), 0)
+    found = integer_keys(distinct_points(X, y), np.random.SeedSequence(0), gap=2)
     (weight,), bias = found.weights, found.bias
     network = Vardi(2).construct(X, y, random_state=0).network
     label = dict(zip(found.keys, y[found.order].tolist(), strict=True))
@@ -160,7 +160,7 @@ def test_segments_are_pushed_together_without_meeting(keys, length):
 def test_park_has_the_size_that_it_says(n, n_classes, cell, whole):
     X, y = random_problem(n, 4, n_classes, whole=whole)
     network = Park(cell).construct(X, y, random_state=1).network
-    found, c = integer_keys(distinct_points(X, y), 1), label_bits(n_classes)
+    found, c = integer_keys(distinct_points(X, y), np.random.SeedSequence(1)), label_bits(n_classes)
     borders, folded = fold(found.keys)
     layout = best_layout(folded, c, cell)
     size = park_size(len(borders), len(layout.starts), len(layout.cells), layout.cell, c)

@@ -10,11 +10,10 @@ from helpers import certificate_twins as naive_certificate
 from helpers.problems import chain_size, size, spaced_levels
 from sklearn.datasets import load_digits
 
-from exactfit import AssumptionError, ParameterError, certify
-from exactfit.constructions import Yun, yun
+from exactfit import AssumptionError, certify
+from exactfit.constructions import Yun
 from exactfit.constructions.base import distinct_points
-from exactfit.constructions.line import lines
-from exactfit.constructions.yun import _Cells, _shape, _Zigzags
+from exactfit.constructions.line import Zigzags, lines, served_places
 
 
 def random_labels(n, d=5, k=3, seed=0):
@@ -28,7 +27,8 @@ def test_every_number_of_points_is_fitted_at_the_size_of_the_formula(n) -> None:
     X, y = random_labels(n)
     network = Yun().construct(X, y, random_state=n).network
     np.testing.assert_allclose(network(X)[:, 0], spaced_levels(3)[y], atol=1e-8)
-    groups, places = _shape(n)
+    places = 2 * max(1, round(np.sqrt(n) / 2))
+    groups = -(-n // places)
     assert size(network) == chain_size(5, groups + 1, 2 * places, 1)
     assert network.n_neurons <= 4 * np.sqrt(n) + 6
 
@@ -55,44 +55,35 @@ def test_second_layer_units_saturate_at_all_points_but_one_of_each_group() -> No
 
 
 @pytest.mark.parametrize(("groups", "places"), [(7, 6), (5, 2), (1, 4)])
-def test_places_alternate_between_even_and_odd(groups, places, monkeypatch) -> None:
-    monkeypatch.setattr(yun, "_shape", lambda _: (groups, places))
-    values = np.sort(np.random.default_rng(0).standard_normal(groups * places))
-    served = _Cells.of(values, np.zeros(len(values))).places()
+def test_places_alternate_between_even_and_odd(groups, places) -> None:
+    before, after = np.sort(np.random.default_rng(0).random((2, groups, places)), axis=2)
+    served = served_places(before, after[:, ::-1])
     np.testing.assert_array_equal(np.sort(served, axis=1), np.tile(np.arange(places), (groups, 1)))
     assert ((served[1:] + served[:-1]) % 2 == 1).all()
 
 
-def snake(cells):
-    """Every other group served backwards: good for any number of places, if only the others cancelled."""
-    groups, places = cells.values.shape
-    return np.where(np.arange(groups)[:, None] % 2, np.arange(places)[::-1], np.arange(places))
-
-
-def test_an_odd_number_of_places_would_not_do(monkeypatch) -> None:
-    X, y = random_labels(25)
-    monkeypatch.setattr(_Cells, "places", snake)
-    monkeypatch.setattr(yun, "_shape", lambda _: (7, 4))
-    Yun().construct(X, y, random_state=0)
-    monkeypatch.setattr(yun, "_shape", lambda _: (5, 5))
-    with pytest.raises(AssumptionError):
-        Yun().construct(X, y, random_state=0)
-
-
 def test_matching_places_by_height_keeps_weights_smaller(monkeypatch) -> None:
     X, y = random_labels(2500, d=10)
-    targets, found = spaced_levels(3)[y], lines(distinct_points(X, y), 0, apart="points", tries=16)
-    matched = np.array([_Zigzags.along(line, targets).size for line in found])
-    monkeypatch.setattr(_Cells, "places", snake)
-    mirrored = np.array([_Zigzags.along(line, targets).size for line in found])
-    assert np.median(mirrored / matched) > 1
+    targets, found = spaced_levels(3)[y], lines(distinct_points(X, y), np.random.SeedSequence(0), "points")
+
+    def sizes():
+        return np.array([Zigzags.through(line.values[line.order], targets[line.order]).size for line in found])
+
+    def snake(before, after):
+        """Every other group served backwards."""
+        groups, places = before.shape
+        return np.where(np.arange(groups)[:, None] % 2, np.arange(places)[::-1], np.arange(places))
+
+    matched = sizes()
+    monkeypatch.setattr("exactfit.constructions.line.served_places", snake)
+    assert np.median(sizes() / matched) > 1
 
 
 def test_the_line_of_the_smallest_zigzags_is_taken() -> None:
     X, y = random_labels(400)
-    found = lines(distinct_points(X, y), 3, apart="points", tries=8)
-    sizes = [_Zigzags.along(line, spaced_levels(3)[y]).size for line in found]
-    direction = Yun(tries=8).construct(X, y, random_state=3).network.layers[0].weights.values[0]
+    found = lines(distinct_points(X, y), np.random.SeedSequence(3), "points")
+    sizes = [Zigzags.through(line.values[line.order], spaced_levels(3)[y[line.order]]).size for line in found]
+    direction = Yun().construct(X, y, random_state=3).network.layers[0].weights.values[0]
     np.testing.assert_array_equal(direction, found[int(np.argmin(sizes))].direction)
 
 
@@ -110,8 +101,3 @@ def test_points_that_float64_cannot_order_are_named() -> None:
         Yun().construct(X, np.array([0, 1, 1, 0, 1]), random_state=0)
     assert set(refusal.value.rows) <= set(range(5))
     assert refusal.value.rows
-
-
-def test_yun_refuses_wrong_options() -> None:
-    with pytest.raises(ParameterError, match="tries"):
-        Yun(tries=0)

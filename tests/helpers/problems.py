@@ -687,10 +687,6 @@ class Base:
 
     name: ClassVar[str] = "base"
     citation: ClassVar[str] = "this file"
-    labels: ClassVar[tuple[str, ...]] = ("binary", "multiclass")
-    activation: ClassVar[str] = "threshold"
-    assumptions: ClassVar[str] = "none"
-    randomized: ClassVar[bool] = True
 
     def construct(self, X: Any, y: Any, random_state: Any = None) -> Any:
         return fixed_width(X, y, WIDTH, random_state=random_state)

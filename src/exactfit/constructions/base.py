@@ -1,21 +1,17 @@
-"""The protocol that every construction meets, the steps that constructions share, and the paper's own behind it.
-
-The paper's Algorithm 1 (adaptive width) and Algorithm 2 (fixed width) have n hyperplanes, m detectors and o outputs (1
-for two classes unless ``target="all"``, else K). Float64: always; sides are exact and counts are integers (for ReLU,
-see ``construct/values.py``).
-"""
+"""The protocol of constructions, the steps that they share, and the paper's two algorithms behind it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._support.parameters import Seed, check_integer, seed_sequence
+from .._support.parameters import Seed, seed_sequence
+from .._support.threads import single_threaded_blas
 from ..construct import Construction, Options, Trace, adaptive_width, fixed_width
 from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import Hyperplanes
@@ -25,13 +21,14 @@ from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..outcome import Outcome
 
-APART = "points of different labels are farther apart than squared norms are rounded"
+APART = "that points of different labels are farther apart than squared norms are rounded"
 REMEDY = "Centre the data, scale the features, or use a construction that needs less precision."
+PAPER = "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
 
 
 @runtime_checkable
 class Constructor(Protocol):
-    """A way to build a network that fits labelled points: a frozen dataclass whose fields are its options.
+    """Interface of constructions: frozen dataclasses whose fields are their options.
 
     Attributes
     ----------
@@ -39,14 +36,6 @@ class Constructor(Protocol):
         Short and lower case, as ``compare`` and the command line write it.
     citation : str
         Authors, title, where and when.
-    activation : {"threshold", "relu"}
-    labels : tuple of {"binary", "multiclass", "real"}
-        What the published recipe fits. Here y always holds class indices 0..K-1; with more than
-        two classes, a recipe for two is used once for each class against the rest.
-    assumptions : str
-        What must be true of the points, beyond equal points having equal labels.
-    randomized : bool
-        Whether another seed may give another network.
 
     Examples
     --------
@@ -61,14 +50,6 @@ class Constructor(Protocol):
 
     name: ClassVar[str]
     citation: ClassVar[str]
-    labels: ClassVar[tuple[Literal["binary", "multiclass", "real"], ...]]
-    assumptions: ClassVar[str]
-    randomized: ClassVar[bool]
-
-    @property
-    def activation(self) -> Any:
-        """Activation of the hidden layers; an option for some."""
-        ...
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """Return a network that fits every point.
@@ -96,17 +77,7 @@ class Constructor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DistinctPoints:
-    """Distinct points with their class indices, and the rows of the data that they came from.
-
-    Attributes
-    ----------
-    X : ndarray of float64, shape (n_points, n_features)
-        Every point once, in the order of first appearance.
-    y : ndarray of int64
-    rows : ndarray of int64
-        The first row of the data that holds each point.
-    n_classes : int
-    """
+    """Distinct points in the order of first appearance, with class indices, and the rows of the data they came from."""
 
     X: Floats
     y: Codes
@@ -117,29 +88,20 @@ class DistinctPoints:
         return len(self.y)
 
     def of_class(self, code: int) -> Rows:
-        """Positions of the points of a class."""
+        """Return the positions of the points of a class."""
         return np.flatnonzero(self.y == code).astype(np.int64)
 
     def largest_class(self) -> int:
-        """Class with the most points, the lowest of several: no unit needs to claim it."""
+        """Return the class with the most points, the lowest of several: no unit needs to claim it."""
         return int(np.bincount(self.y).argmax())
 
     def classes_but(self, base: int) -> list[int]:
-        """All classes but one."""
+        """Return all classes but one."""
         return [code for code in range(self.n_classes) if code != base]
 
 
 def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
-    """Check the data and keep each point once.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    y : array of class indices 0..K-1
-
-    Returns
-    -------
-    DistinctPoints
+    """Check points and class indices 0..K-1, and keep each point once.
 
     Examples
     --------
@@ -153,6 +115,38 @@ def distinct_points(X: Matrix, y: Any) -> DistinctPoints:
     refuse_conflicts(data.X, data.codes)
     rows, _ = distinct_rows(data.X, data.codes)
     return DistinctPoints(dense_rows(data.X, rows), data.codes[rows], rows, len(data.classes))
+
+
+class Published(Constructor):
+    """Base of the published constructions, which build from distinct points and a seed, with one BLAS thread."""
+
+    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
+        """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
+        points = distinct_points(X, y)
+        # The last bits of a product depend on the number of BLAS threads, and networks must not.
+        with single_threaded_blas():
+            network, trace = self._build(points, seed_sequence(random_state))
+        return Construction(network, Outcome.INTERPOLATES, trace)
+
+    @abstractmethod
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]: ...
+
+
+def verified(network: Network, points: DistinctPoints) -> Network:
+    """Return the network if it gives every point its class, else raise with the rows."""
+    # Recipes leave a margin for rounding, so this is the last line of defence, for numbers near the ends of float64.
+    wrong = network.decide(points.X, checked=True) != points.y
+    if wrong.any():
+        raise AssumptionError("that float64 is fine enough for the recipe's numbers", points.rows[wrong], REMEDY)
+    return network
+
+
+def refuse_large_norms(points: DistinctPoints) -> None:
+    """Raise :class:`AssumptionError` where squared norms overflow."""
+    with np.errstate(over="ignore"):
+        wrong = ~np.isfinite(4 * (points.X * points.X).sum(axis=1))
+    if wrong.any():
+        raise AssumptionError("that squared norms are finite in float64", points.rows[wrong], REMEDY)
 
 
 def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tuple[Layer, Decoder]:
@@ -173,27 +167,6 @@ def nearest_level(levels: Sequence[float] | Floats) -> Decoder:
     return Decoder("nearest", tuple(range(len(levels))), tuple(float(level) for level in levels))
 
 
-def verified(network: Network, points: DistinctPoints, trace: Trace) -> Construction:
-    """Return the construction if its network gives every point its class, else raise with the rows."""
-    # Recipes leave a margin for rounding, so this is the last line of defence, for numbers near the ends of float64.
-    wrong = network.decide(points.X, checked=True) != points.y
-    if wrong.any():
-        raise AssumptionError(
-            "that float64 is fine enough for the recipe's numbers",
-            points.rows[wrong],
-            "Centre and scale the data, or use a construction that needs less precision.",
-        )
-    return Construction(network, Outcome.INTERPOLATES, trace)
-
-
-def refuse_large_norms(points: DistinctPoints) -> None:
-    """Raise :class:`AssumptionError` where squared norms overflow."""
-    with np.errstate(over="ignore"):
-        wrong = ~np.isfinite(4 * (points.X * points.X).sum(axis=1))
-    if wrong.any():
-        raise AssumptionError("that squared norms are finite in float64", points.rows[wrong], REMEDY)
-
-
 def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike = np.float64) -> Hyperplanes:
     """Cuts along features that separate pairs of points: the first of each pair off, the second on."""
     cuts = coordinate_cuts(X, pairs)
@@ -202,35 +175,8 @@ def cut_planes(X: Floats, pairs: Iterable[tuple[Rows, Rows]], dtype: DTypeLike =
     return Hyperplanes(weights, -cuts.sign * cuts.threshold)
 
 
-class Published(Constructor):
-    """Base of the published constructions, which build from distinct points and one random root."""
-
-    randomized = True
-    counts: ClassVar[tuple[str, ...]] = ()  # options that are integers of at least one, or None by default
-
-    def __post_init__(self) -> None:
-        for name in self.counts:
-            if getattr(self, name) is not getattr(type(self), name):
-                check_integer(name, getattr(self, name), at_least=1)
-
-    def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
-        """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
-        return self._build(distinct_points(X, y), seed_sequence(random_state))
-
-    @abstractmethod
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction: ...
-
-
-class _OfThePaper(Constructor):
-    citation = (
-        "S. Dirksen, P. Finke, M. Genzel, Memorization With Neural Nets: Going Beyond the Worst Case, JMLR 25 (2024)"
-    )
-    labels = ("binary", "multiclass")
-    randomized = True
-
-
 @dataclass(frozen=True)
-class AdaptiveWidth(Options, _OfThePaper):
+class AdaptiveWidth(Options, Constructor):
     """Algorithm 1: hyperplanes until every pair of different labels is separated, then detectors.
 
     Its options are those of :class:`~exactfit.Options`, all but ``width``.
@@ -245,7 +191,7 @@ class AdaptiveWidth(Options, _OfThePaper):
     """
 
     name = "adaptive-width"
-    assumptions = "none"
+    citation = PAPER
 
     def construct(self, X: Matrix, y: Codes, random_state: Seed = None) -> Construction:
         """Return a network that fits every point; see :class:`~exactfit.constructions.Constructor`."""
@@ -253,7 +199,7 @@ class AdaptiveWidth(Options, _OfThePaper):
 
 
 @dataclass(frozen=True)
-class FixedWidth(Options, _OfThePaper):
+class FixedWidth(Options, Constructor):
     """Algorithm 2: a given number of hyperplanes, then detectors for as many points as they allow.
 
     Its options are those of :class:`~exactfit.Options`. Unlike all others it may miss points;
@@ -269,7 +215,7 @@ class FixedWidth(Options, _OfThePaper):
     """
 
     name = "fixed-width"
-    assumptions = "the width is large enough"
+    citation = PAPER
 
     def __post_init__(self) -> None:
         super().__post_init__()

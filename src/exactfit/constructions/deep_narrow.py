@@ -56,16 +56,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.rounding import EXACT_INTEGERS
-from .._support.parameters import Seed, seed_sequence
-from .._support.threads import single_threaded_blas
-from ..construct import Construction, Trace
+from .._support.parameters import check_integer
+from ..construct import Trace
 from ..construct.hyperplanes import stream
 from ..data import Floats, Rows
 from ..data.matrices import row_tiles
 from ..network import Decoder, Integers, Layer, Network
 from ..network.activations import RELU, Activation
 from ..network.weights import DIGITS, Dyadic, object_array, odd_parts
-from ..outcome import Outcome
 from .base import DistinctPoints, Published, nearest_level
 
 KEYS = 3  # the random stream of directions
@@ -89,28 +87,13 @@ class Keys(NamedTuple):
         return max(1, self.keys[-1].bit_length())
 
 
-def integer_keys(points: DistinctPoints, random_state: Seed) -> Keys:
-    """Keys that differ, with weights for which <weights, x> itself is an integer at every point."""
-    return _search(points.X, _places(points.X), 1, random_state)
-
-
-def distant_keys(points: DistinctPoints, random_state: Seed) -> Keys:
-    """Keys that differ by at least 2; <weights, x> may have a fractional part."""
-    return _search(points.X, 0, 2, random_state)
-
-
-def _places(X: Floats) -> int:
-    """Binary places after the point that the numbers have."""
-    return max(0 if _is_integral(X[tile]) else -int(odd_parts(X[tile])[1].min()) for tile in row_tiles(X))
-
-
-def _is_integral(values: Floats) -> bool:
-    return bool((values == np.floor(values)).all())
-
-
-def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
-    """Keys <w 2^shift, x>, ``gap`` apart, with w from the shortest that separate; ends with probability 1."""
-    root, places = seed_sequence(random_state), _places(X)
+def integer_keys(points: DistinctPoints, root: np.random.SeedSequence, gap: int = 1) -> Keys:
+    """Keys at least ``gap`` apart; <weights, x> itself is an integer if the gap is 1, and may have a fraction if 2."""
+    X = points.X
+    # Binary places after the point that the numbers have.
+    places = max(0 if _is_integral(X[tile]) else -int(odd_parts(X[tile])[1].min()) for tile in row_tiles(X))
+    shift = places if gap == 1 else 0
+    # Keys <w 2^shift, x>, with w from the shortest that separate; ends with probability 1.
     for attempt in count():
         directions = stream(root, KEYS, attempt).standard_normal((DIRECTIONS, X.shape[1]))
         direction, scale = _widest_gap(X, directions, np.ldexp(1.0, -min(shift, 1000)) * gap)
@@ -130,11 +113,14 @@ def _search(X: Floats, shift: int, gap: int, random_state: Seed) -> Keys:
     raise AssertionError("unreachable")
 
 
+def _is_integral(values: Floats) -> bool:
+    return bool((values == np.floor(values)).all())
+
+
 def _widest_gap(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]:
     """Choose the direction whose closest values are farthest apart, and a scale just too small to spread them."""
     size = int(np.frexp(np.abs(X).max())[1])
-    with single_threaded_blas():
-        values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
+    values = np.sort(np.ldexp(X, -size) @ directions.T, axis=0)
     gaps = np.diff(values, axis=0).min(axis=0)
     best = int(np.argmax(gaps))
     widest = max(float(gaps[best]), float(np.abs(values[:, best]).max()) / EXACT_INTEGERS, 5e-324)
@@ -144,8 +130,7 @@ def _widest_gap(X: Floats, directions: Floats, gap: float) -> tuple[Floats, int]
 def _floors(tile: Floats, weights: list[int]) -> NDArray[np.generic]:
     """Floors of <weights, x>, in int64 where float64 provably does not round."""
     if _is_integral(tile) and float(np.abs(tile).max(initial=0)) * float(sum(map(abs, weights))) < EXACT_INTEGERS:
-        with single_threaded_blas():
-            return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
+        return np.asarray((tile @ np.array(weights, dtype=np.float64)).astype(np.int64))
     row = object_array(weights, (1, len(weights)))
     sums = Dyadic.of(tile).affine(row, object_array([0], (1,)))
     return np.asarray(sums.numerators[:, 0] >> sums.shift)
@@ -273,7 +258,7 @@ def pack(numbers: Sequence[int], n_bits: int) -> int:
 
 @dataclass(frozen=True)
 class Vardi(Published):
-    """A deep, narrow ReLU network that reads keys and labels out of long integers.
+    """A deep, narrow ReLU network that reads keys and labels out of long integers; any number of classes.
 
     Parameters
     ----------
@@ -283,7 +268,7 @@ class Vardi(Published):
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.deep_narrow import Vardi
+    >>> from exactfit.constructions import Vardi
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
     >>> network = Vardi(group_size=2).construct(X, y, random_state=0).network
     >>> network.decide(X), max(network.widths)
@@ -296,59 +281,51 @@ class Vardi(Published):
     citation = (
         "Gal Vardi, Gilad Yehudai, Ohad Shamir: On the Optimal Memorization Power of ReLU Neural Networks, ICLR 2022"
     )
-    activation = "relu"
-    labels = ("binary", "multiclass")
-    assumptions = "distinct points"
-    counts = ("group_size",)
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        found = distant_keys(points, root)
-        size = self.group_size or _best_group(len(points), found.n_bits)
+    def __post_init__(self) -> None:
+        if self.group_size is not None:
+            check_integer("group_size", self.group_size, at_least=1)
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
+        found, n_bits = integer_keys(points, root, gap=2), label_bits(points.n_classes)
+        key_bits = found.n_bits
+        # By default as many keys to a code as make lookup and extraction together take the fewest layers.
+        near = math.isqrt(2 * len(points) // (2 * key_bits + 3))
+        sizes = range(max(1, near - 2), near + 3)
+        best = min(sizes, key=lambda k: 2 * -(-len(points) // k) + k * (2 * key_bits + 3))
+        size = self.group_size or best
         missing = -len(points) % size
         keys = [*found.keys, *found.keys[-1:] * missing]
         labels = [*points.y[found.order].tolist(), *[0] * missing]  # a padded key must not count twice
-        n_bits = label_bits(points.n_classes)
         starts = range(0, len(keys), size)
         tables = {
-            "keys": [pack(keys[at : at + size], found.n_bits) for at in starts],
+            "keys": [pack(keys[at : at + size], key_bits) for at in starts],
             "labels": [pack(labels[at : at + size], n_bits) for at in starts],
         }
         tape = Tape(found.weights, found.bias)
         live = tape.look_up({"key": tape.key}, "key", keys[::size], tables)
-        output = _read_group(tape, live, size, found.n_bits, n_bits)
-        return Construction(tape.finish(output, nearest_level(range(points.n_classes))), Outcome.INTERPOLATES, Trace())
-
-
-def _best_group(n: int, key_bits: int) -> int:
-    """Keys to a code such that lookup and extraction together take the fewest layers."""
-    near = math.isqrt(2 * n // (2 * key_bits + 3))
-    return min(range(max(1, near - 2), near + 3), key=lambda k: 2 * -(-n // k) + k * (2 * key_bits + 3))
-
-
-def _read_group(tape: Tape, live: Registers, size: int, key_bits: int, n_label_bits: int) -> Sum:
-    """Compare the key with every key of its group's code; the output is the label of the one that it equals."""
-    for k in reversed(range(size)):
-        for bit in range(key_bits):
-            # The next bit of a key and, as long as there are any, of its label; keys have at least as many.
-            place, label_place = (k + 1) * key_bits - 1 - bit, (k + 1) * n_label_bits - 1 - bit
-            bumps = {"key bit": step(live["keys"], 1 << place)}
-            if bit < n_label_bits:
-                bumps["label bit"] = step(live["labels"], 1 << label_place)
-            live = tape.advance(live, bumps)
-            take_bit(live, "key bit", "keys", place, "found")
-            if bit < n_label_bits:
-                take_bit(live, "label bit", "labels", label_place, "label")
-        found = live.pop("found")
-        live = tape.advance(live, {"hit": plateau(live["key"], found)})
-        live["claim"] = pass_if_on(live, "label", "hit", n_label_bits)
-        live = tape.carry(live)
-        live["out"] = live.pop("claim") + live.pop("out", Sum({}))
-    return live["out"]
+        # The key is compared with every key of its group's code; the output is the label of the one that it equals.
+        for k in reversed(range(size)):
+            for bit in range(key_bits):
+                # The next bit of a key and, as long as there are any, of its label; keys have at least as many.
+                place, label_place = (k + 1) * key_bits - 1 - bit, (k + 1) * n_bits - 1 - bit
+                bumps = {"key bit": step(live["keys"], 1 << place)}
+                if bit < n_bits:
+                    bumps["label bit"] = step(live["labels"], 1 << label_place)
+                live = tape.advance(live, bumps)
+                take_bit(live, "key bit", "keys", place, "found")
+                if bit < n_bits:
+                    take_bit(live, "label bit", "labels", label_place, "label")
+            live = tape.advance(live, {"hit": plateau(live["key"], live.pop("found"))})
+            live["claim"] = pass_if_on(live, "label", "hit", n_bits)
+            live = tape.carry(live)
+            live["out"] = live.pop("claim") + live.pop("out", Sum({}))
+        return tape.finish(live["out"], nearest_level(range(points.n_classes))), Trace()
 
 
 @dataclass(frozen=True)
 class Park(Published):
-    """A deep, narrow ReLU network that reads labels, coded by place, out of long integers.
+    """A deep, narrow ReLU network that reads labels, coded by place, out of long integers; any number of classes.
 
     Parameters
     ----------
@@ -358,7 +335,7 @@ class Park(Published):
     Examples
     --------
     >>> import numpy as np
-    >>> from exactfit.constructions.deep_narrow import Park
+    >>> from exactfit.constructions import Park
     >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
     >>> network = Park().construct(X, y, random_state=0).network
     >>> network.decide(X)
@@ -372,78 +349,35 @@ class Park(Published):
         "Sejun Park, Jaeho Lee, Chulhee Yun, Jinwoo Shin: Provable Memorization via Deep Neural Networks using "
         "Sub-linear Parameters, COLT 2021"
     )
-    activation = "relu"
-    labels = ("binary", "multiclass")
-    assumptions = "distinct points"
-    counts = ("cell",)
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        found = integer_keys(points, root)
-        borders, folded = fold(found.keys)
-        layout = best_layout(folded, label_bits(points.n_classes), self.cell)
-        labels = dict(zip(layout.places.tolist(), points.y[found.order].tolist(), strict=True))
+    def __post_init__(self) -> None:
+        if self.cell is not None:
+            check_integer("cell", self.cell, at_least=1)
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
+        found, n_bits = integer_keys(points, root), label_bits(points.n_classes)
         tape = Tape(found.weights, found.bias)
         live: Registers = {"key": tape.key}
+        borders, folded = fold(found.keys)
         for border in borders:
             live = tape.advance(live, {"over": step(live["key"], border)})
             live["key"] = live["key"] - border * live.pop("over")
-        output = layout.read(tape, live, labels)
-        return Construction(tape.finish(output, nearest_level(range(points.n_classes))), Outcome.INTERPOLATES, Trace())
-
-
-def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
-    """Fold a line as long as no two keys on it need to meet; return the borders, and the keys' new places."""
-    # Keys from a border on are moved by it towards zero, border after border.
-    folded = np.array(keys, dtype=object)
-    borders: list[int] = []
-    while (border := _border(folded)) is not None:
-        borders.append(border)
-        folded = np.where(folded >= border, folded - border, folded)
-    return borders, folded
-
-
-def _border(keys: NDArray[np.object_]) -> int | None:
-    """Find the first number past the middle at which the line can be folded; None if it would not get shorter."""
-    length = int(keys.max()) + 1
-    small = keys.astype(np.int64) if length < 2**62 else keys
-    first = -(-length // 2)
-    for border in range(first, min(first + MISSES, length)):
-        low, high = small[small < border], small[small >= border] - border
-        if len(np.intersect1d(low, high)) == 0:
-            return border if len(low) < len(keys) else None
-    return None
-
-
-class _Layout(NamedTuple):
-    """Starts of the line's segments and of the cells of places, with the shift of each segment."""
-
-    starts: list[int]
-    shifts: list[int]
-    places: Rows
-    cells: list[int]
-    cell: int
-    label_bits: int
-
-    @property
-    def depth(self) -> int:
-        """Half the layers that reading it takes, but for those that all layouts have."""
-        return len(self.starts) + len(self.cells) + self.cell * self.label_bits
-
-    def read(self, tape: Tape, live: Registers, labels: dict[int, int]) -> Sum:
-        """Write the layers from a key to its place, to its cell, and through all places of the cell."""
-        n_bits = self.label_bits
+        # From a key to its place, and to its cell's code.
+        layout = best_layout(folded, n_bits, self.cell)
         live["place"] = live["key"]
-        live = tape.look_up(live, "key", self.starts, {"place": self.shifts})
+        live = tape.look_up(live, "key", layout.starts, {"place": layout.shifts})
         live = {"place": live["place"], "offset": live["place"]}
-        codes = [pack([labels.get(start + i, 0) for i in range(self.cell)], n_bits) for start in self.cells]
-        live = tape.look_up(live, "place", self.cells, {"offset": [-start for start in self.cells], "code": codes})
+        labels = dict(zip(layout.places.tolist(), points.y[found.order].tolist(), strict=True))
+        codes = [pack([labels.get(start + i, 0) for i in range(layout.cell)], n_bits) for start in layout.cells]
+        starts = [-start for start in layout.cells]
+        live = tape.look_up(live, "place", layout.cells, {"offset": starts, "code": codes})
         del live["place"]
-        for i in range(self.cell):
+        for i in range(layout.cell):
             # The label of the next place, and whether it is the key's; meanwhile, the claim of the place before.
             if i:
                 live["claim"] = pass_if_on(live, "label", "hit", n_bits)
             for bit in range(n_bits):
-                place = (self.cell - i) * n_bits - 1 - bit
+                place = (layout.cell - i) * n_bits - 1 - bit
                 bumps = {"bit": step(live["code"], 1 << place)}
                 if bit == n_bits - 1:
                     bumps["hit"] = hat(live["offset"], i)
@@ -453,33 +387,60 @@ class _Layout(NamedTuple):
                     live["out"] = live.pop("claim") + live.pop("out", Sum({}))
         live["claim"] = pass_if_on(live, "label", "hit", n_bits)
         live = tape.carry({name: live[name] for name in ("claim", "out") if name in live})
-        return live["claim"] + live.get("out", Sum({}))
+        output = live["claim"] + live.get("out", Sum({}))
+        return tape.finish(output, nearest_level(range(points.n_classes))), Trace()
 
 
-def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> _Layout:
+def fold(keys: Sequence[int]) -> tuple[list[int], NDArray[np.object_]]:
+    """Fold a line as long as no two keys on it need to meet; return the borders, and the keys' new places."""
+    # Keys from a border on are moved by it towards zero, border after border: the first one past the middle that fits.
+    folded, borders = np.array(keys, dtype=object), list[int]()
+    while True:
+        length = int(folded.max()) + 1
+        small = folded.astype(np.int64) if length < 2**62 else folded
+        first = -(-length // 2)
+        for border in range(first, min(first + MISSES, length)):
+            low, high = small[small < border], small[small >= border] - border
+            if not len(np.intersect1d(low, high)):
+                break
+        else:
+            return borders, folded
+        if not len(high):  # it would not get shorter
+            return borders, folded
+        borders.append(border)
+        folded = np.where(folded >= border, folded - border, folded)
+
+
+class Layout(NamedTuple):
+    """Starts of the line's segments and of the cells of places, with the shift of each segment."""
+
+    starts: list[int]
+    shifts: list[int]
+    places: Rows
+    cells: list[int]
+    cell: int
+
+
+def best_layout(keys: NDArray[np.object_], n_bits: int, cell: int | None) -> Layout:
     """Choose the layout with the fewest layers, of several lengths of segments and cells."""
-    length, layouts = int(keys.max()) + 1, []
+    length, layouts = int(keys.max()) + 1, list[Layout]()
     for factor in SEGMENTS:
         segment = factor * len(keys)
-        layout = compress_keys(keys, segment, n_bits)
+        layout = compress_keys(keys, segment)
         near, ordered = math.sqrt((int(layout.places.max()) + 1) / n_bits), np.sort(layout.places)
         for size in [cell] if cell else sorted({max(1, round(near * factor / 8)) for factor in range(4, 13)}):
-            layouts.append(layout._replace(cell=size, cells=_cells(ordered, size)))
+            # Cells begin at the first place, and then always at the first one beyond the last cell.
+            cells, i = list[int](), 0
+            while i < len(ordered):
+                cells.append(int(ordered[i]))
+                i = int(np.searchsorted(ordered, cells[-1] + size))
+            layouts.append(layout._replace(cell=size, cells=cells))
         if segment >= length:
             break
-    return min(layouts, key=lambda layout: layout.depth)
+    return min(layouts, key=lambda each: len(each.starts) + len(each.cells) + each.cell * n_bits)
 
 
-def _cells(places: Rows, length: int) -> list[int]:
-    """Where cells begin: at the first place, and then always at the first one beyond the last cell."""
-    starts, i = [], 0
-    while i < len(places):
-        starts.append(int(places[i]))
-        i = int(np.searchsorted(places, starts[-1] + length))
-    return starts
-
-
-def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -> _Layout:
+def compress_keys(keys: NDArray[np.object_], length: int) -> Layout:
     """Cut the line into segments and push them together, by first fit, the fullest segment first."""
     segments, members = np.unique(keys // length, return_inverse=True)
     starts = [int(segment) * length for segment in segments]
@@ -495,7 +456,7 @@ def compress_keys(keys: NDArray[np.object_], length: int, label_bits: int = 1) -
         taken = np.pad(taken, (0, max(0, offset + int(profile.max()) + 1 - len(taken))))
         taken[profile + offset] = True
         shifts[j] = offset - int(row.min()) - starts[j]
-    return _Layout(starts, shifts, places, [], 1, label_bits)
+    return Layout(starts, shifts, places, [], 1)
 
 
 def _first_fit(taken: NDArray[np.bool_], profile: Rows) -> int:

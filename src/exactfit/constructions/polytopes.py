@@ -13,22 +13,21 @@ left. Faces that others make superfluous are dropped. Each polytope holds at lea
 first point would. No holes are used. With ``activation="threshold"`` a polytope holds a point if no face is crossed.
 
 Size, with f faces and p polytopes: f, p, o, most weights of the second layer being zero. A face is needed for every few
-points of the rest in high dimensions: ``memory_limit`` says when to stop.
-
-Float64: every face keeps four times the largest rounding error from all points that it decides about. Points of
-different labels must be farther apart than about d 10^-14 of their norm.
+points of the rest in high dimensions: ``memory_limit`` says when to stop. Float64: every face keeps four times the
+largest rounding error from all points that it decides about. Points of different labels must be farther apart than
+about d 10^-14 of their norm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from .._support.parameters import check_choice
-from .._support.threads import single_threaded_blas
-from ..construct import Construction, Trace
+from .._support.parameters import check_choice, check_integer
+from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64
@@ -38,15 +37,24 @@ from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
 from ..network.detector_network import output_layer
-from ..outcome import Outcome
-from .base import REMEDY, DistinctPoints, Published, refuse_large_norms
+from .base import APART, REMEDY, DistinctPoints, Published, refuse_large_norms
 
 BATCH, TILE_ROWS = 32, 512
 
 
+class Polytope(NamedTuple):
+    """Points x with <normals, x> < offsets; scaled such that a face is crossed by more than 1 at points outside."""
+
+    code: int
+    normals: Floats
+    offsets: Floats
+    anchor: int
+    coverage: int
+
+
 @dataclass(frozen=True)
 class PolytopeCover(Published):
-    """Polytopes that hold points of one class only, found one by one.
+    """Polytopes that hold points of one class only, found one by one; two classes, or each against the rest.
 
     Parameters
     ----------
@@ -72,40 +80,39 @@ class PolytopeCover(Published):
         "after S. Lee, A. Mammadov, J. C. Ye, Defining neural network architecture through polytope structures of "
         "datasets, ICML 2024"
     )
-    labels = ("binary",)
-    assumptions = "points of different labels are farther apart than products are rounded"
-    counts = ("memory_limit",)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_choice("activation", self.activation, ("relu", "threshold"))
+        check_integer("memory_limit", self.memory_limit, at_least=1)
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
         refuse_large_norms(points)
-        found: list[Polytope] = []
-        with single_threaded_blas():
-            for code in choose_targets(points.y, None):
-                search = _Search(points, code)
-                for polytope in search.cover(stream(root, ORDER, code).permutation(len(search.inside))):
-                    found.append(polytope)
-                    needed = sum(polytope.normals.nbytes for polytope in found)
-                    if needed > self.memory_limit:
-                        raise TooLargeError(
-                            f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held "
-                            f"yet: raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
-                        )
-        return _assemble(points, found, self.activation)
-
-
-@dataclass(frozen=True, eq=False)
-class Polytope:
-    """Points x with <normals, x> < offsets; scaled such that a face is crossed by more than 1 at points outside."""
-
-    code: int
-    normals: Floats
-    offsets: Floats
-    anchor: int
-    coverage: int
+        found, needed, targets = list[Polytope](), 0, choose_targets(points.y, None)
+        for code in targets:
+            search = _Search(points, code)
+            for polytope in search.cover(stream(root, ORDER, code).permutation(len(search.inside))):
+                found.append(polytope)
+                needed += polytope.normals.nbytes
+                if needed > self.memory_limit:
+                    raise TooLargeError(
+                        f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held "
+                        f"yet: raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
+                    )
+        # Faces, then a detector of limit 1 (ReLU: 1/2) for each polytope.
+        s = as_activation(self.activation)
+        codes, normals, offsets, anchors, coverage = zip(*found, strict=True)
+        classes = np.array(codes, dtype=np.int64)
+        owners = np.repeat(np.arange(len(found)), [len(each) for each in offsets])
+        masks = BitMatrix.from_bool(owners[None, :] == np.arange(len(found))[:, None])
+        limits = np.ones(len(found), dtype=np.int64) if s.is_threshold else np.full(len(found), 0.5)
+        faces = Layer(Dense(np.concatenate(normals)), -np.concatenate(offsets), s)
+        output, decoder = output_layer(classes, targets, points.n_classes)
+        trace = Trace(
+            anchors=points.rows[list(anchors)],
+            coverage=np.array(coverage, dtype=np.int64),
+            detector_classes=classes,
+        )
+        return Network((faces, Layer(Masks(masks, -1), limits, s), output), decoder), trace
 
 
 class _Search:
@@ -146,7 +153,7 @@ class _Search:
         order = np.argsort(distances, kind="stable")
         if not distances[order[0]] > 24 * self.error:
             rows = np.sort(self.points.rows[[self.places[place], self.rest_places[order[0]]]])
-            raise AssumptionError(f"that {PolytopeCover.assumptions}", rows, REMEDY)
+            raise AssumptionError(APART.replace("squared norms", "products"), rows, REMEDY)
         inside, others, distances = self.inside, self.rest[order], distances[order]
         normals: list[Floats] = []
         offsets: list[float] = []
@@ -180,23 +187,3 @@ class _Search:
         """Distances of the rest beyond each face, a tile of points at a time."""
         for tile in row_tiles(self.rest, TILE_ROWS):
             yield tile, self.rest[tile] @ normals.T - offsets
-
-
-def _assemble(points: DistinctPoints, found: list[Polytope], activation: str) -> Construction:
-    """Network of faces, then of a detector of limit 1 (ReLU: 1/2) for each polytope."""
-    s = as_activation(activation)
-    classes = np.array([polytope.code for polytope in found], dtype=np.int64)
-    owners = np.repeat(np.arange(len(found)), [len(polytope.offsets) for polytope in found])
-    masks = BitMatrix.from_bool(owners[None, :] == np.arange(len(found))[:, None])
-    limits = np.ones(len(found), dtype=np.int64) if s.is_threshold else np.full(len(found), 0.5)
-    normals = np.concatenate([polytope.normals for polytope in found])
-    faces = Layer(Dense(normals), -np.concatenate([polytope.offsets for polytope in found]), s)
-    targets = choose_targets(points.y, None)
-    output, decoder = output_layer(classes, targets, points.n_classes)
-    trace = Trace(
-        anchors=points.rows[[polytope.anchor for polytope in found]],
-        coverage=np.array([polytope.coverage for polytope in found], dtype=np.int64),
-        detector_classes=classes,
-    )
-    network = Network((faces, Layer(Masks(masks, -1), limits, s), output), decoder)
-    return Construction(network, Outcome.INTERPOLATES, trace)

@@ -13,11 +13,9 @@ Ours: as classifiers, both compare distances to balls of all classes. Here a poi
 around it; of two classes only the rarer one has balls. A ball's radius is stored halfway between the farthest point of
 its class inside and the nearest of another class.
 
-Size, with m balls: m, o, over d + 1 inputs.
-
-Float64: a point is covered only if the ball's edge is farther away, in squares, than twice all roundings can reach:
-about 5 d 10^-15 (|centre|^2 + radius^2). So points of different labels must be farther apart than about
-10^-7 sqrt(d) of their norm. Centre the data if they are not.
+Size, with m balls: m, o, over d + 1 inputs. Float64: a point is covered only if the ball's edge is farther away, in
+squares, than twice all roundings can reach: about 5 d 10^-15 (|centre|^2 + radius^2). So points of different labels
+must be farther apart than about 10^-7 sqrt(d) of their norm. Centre the data if they are not.
 
 **Prototypes**: the nearest of few points decides; two hidden layers. Faithful: points are visited in turn, again and
 again, and a point that is not nearest to a prototype of its class becomes a prototype, until all points are right.
@@ -27,15 +25,13 @@ unit for every prototype (of all classes but the one with most) fires where it i
 classes. The order of visits is random, and "nearest" means by more than roundings can reach.
 
 Size, with p_k prototypes of class k: the sum of p_k p_l over k < l bisectors, all prototypes but those of the class
-with most, o.
-
-Float64: points of different labels must be farther apart than about 10^-7 sqrt(d) of the largest norm. The number of
-bisectors is quadratic in the number of prototypes: ``memory_limit`` says when to stop.
+with most, o. The number of bisectors is quadratic in that of prototypes: ``memory_limit`` says when to stop. Float64:
+points of different labels must be farther apart than about 10^-7 sqrt(d) of the largest norm.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -43,9 +39,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._kernels.distances import pair_squares
-from .._support.parameters import check_choice
-from .._support.threads import Threads, open_executor, single_threaded_blas
-from ..construct import Construction, Trace
+from .._support.parameters import check_choice, check_integer
+from .._support.threads import Threads, open_executor
+from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Rows, choose_targets
@@ -57,7 +53,6 @@ from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.detector_network import output_layer
-from ..outcome import Outcome
 from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
@@ -66,7 +61,7 @@ GREEDY_MEMORY = 2**28  # bytes for the coverage rows of a class; of a larger one
 
 @dataclass(frozen=True)
 class BallCover(Published):
-    """Balls of each class that reach to the nearest point of another class.
+    """Balls of each class that reach to the nearest point of another class; any number of classes.
 
     Parameters
     ----------
@@ -94,24 +89,19 @@ class BallCover(Published):
         "digraphs, Journal of Classification 20 (2003), 3-23; R. Younsi, A. Bagnall, Ensembles of random sphere cover "
         "classifiers, Pattern Recognition 49 (2016), 213-225"
     )
-    activation = "threshold"
-    labels = ("binary", "multiclass")
-    assumptions = APART
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_choice("selection", self.selection, ("random", "greedy"))
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
         refuse_large_norms(points)
-        classes = ClassOrder.of(points.y)
-        targets = choose_targets(points.y, None)
+        classes, targets = ClassOrder.of(points.y), choose_targets(points.y, None)
         with open_executor(self.n_jobs, False) as work:
             nearest = nearest_other(points.X, points.y, work)
             balls = ClearBalls(*reaching(points.X, classes, nearest), work.threads)
             covers = cover_by_balls(balls, classes, targets, self.selection, GREEDY_MEMORY, root)
             if len(uncovered := np.concatenate([cover.uncovered for cover in covers])):
-                raise AssumptionError(f"that {APART}", np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
+                raise AssumptionError(APART, np.sort(points.rows[classes.rows[uncovered]]), REMEDY)
             squares = [balls.stored_squares(cover, classes.target(k)) for k, cover in zip(targets, covers, strict=True)]
         centres = classes.rows[np.concatenate([cover.centres for cover in covers])]
         trace = Trace(
@@ -125,7 +115,7 @@ class BallCover(Published):
         weights = np.column_stack([2 * X, np.full(len(X), -1.0)])
         first = Layer(Dense(weights), np.concatenate(squares) - (X * X).sum(axis=1), THRESHOLD)
         output, decoder = output_layer(points.y[centres], targets, points.n_classes)
-        return Construction(Network((first, output), decoder, "append_squared_norm"), Outcome.INTERPOLATES, trace)
+        return Network((first, output), decoder, "append_squared_norm"), trace
 
 
 class ClearBalls(Balls):
@@ -169,7 +159,7 @@ class ClearBalls(Balls):
 
 @dataclass(frozen=True)
 class CondensedNeighbour(Published):
-    """Hart's condensed nearest neighbour rule as a network of bisectors.
+    """Hart's condensed nearest neighbour rule as a network of bisectors; any number of classes.
 
     Parameters
     ----------
@@ -192,80 +182,53 @@ class CondensedNeighbour(Published):
     citation = (
         "P. E. Hart, The condensed nearest neighbor rule, IEEE Transactions on Information Theory 14 (1968), 515-516"
     )
-    activation = "threshold"
-    labels = ("binary", "multiclass")
-    assumptions = APART
-    counts = ("memory_limit",)
-
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        refuse_large_norms(points)
-        with single_threaded_blas():
-            condensing = _Condensing(points, self.memory_limit)
-            condensing.visit(stream(root, ORDER).permutation(len(points)))
-        chosen = np.array(condensing.prototypes, dtype=np.int64)
-        trace = Trace(anchors=points.rows[chosen], detector_classes=points.y[chosen])
-        return Construction(_prototype_network(points, chosen), Outcome.INTERPOLATES, trace)
-
-
-@dataclass(eq=False)
-class _Condensing:
-    """Prototypes so far, and every point's squared distance to the nearest of its class and of the others."""
-
-    points: DistinctPoints
-    memory_limit: int
-    prototypes: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        X = self.points.X
-        self.norms = (X * X).sum(axis=1)
+        check_integer("memory_limit", self.memory_limit, at_least=1)
+
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
+        refuse_large_norms(points)
+        X, y = points.X, points.y
+        norms = (X * X).sum(axis=1)
         # Both the squares compared here and a bisector's value, which is their difference, are off by at most
         # g = 8.08 (d + 6) u R^2, with R the largest norm: a difference of more than 3 g is certain.
-        self.margin = 24.24 * (X.shape[1] + 6) * U64 * float(self.norms.max()) + X.shape[1] * 1e-320
-        self.own, self.other = np.full(len(X), np.inf), np.full(len(X), np.inf)
-        self.counts = np.zeros(self.points.n_classes, dtype=np.int64)
+        margin = 24.24 * (X.shape[1] + 6) * U64 * float(norms.max()) + X.shape[1] * 1e-320
+        # Every point's squared distance to the nearest prototype of its own class, and of the others.
+        own, other = np.full(len(X), np.inf), np.full(len(X), np.inf)
+        order, prototypes, at = stream(root, ORDER).permutation(len(points)), list[int](), 0
+        while (wrong := ~(own + margin < other)[order]).any():
+            if not wrong[at:].any():
+                at = 0  # the next round begins
+            at += int(wrong[at:].argmax())
+            point = int(order[at])
+            same = y == y[point]
+            if point in prototypes:
+                others = [each for each in prototypes if not same[each]]
+                nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
+                raise AssumptionError(APART, np.sort(points.rows[[point, nearest]]), REMEDY)
+            prototypes.append(point)
+            if len(prototypes) % 16 == 0:
+                self._refuse_too_large(points, prototypes)
+            squares = norms - 2 * (X @ X[point]) + norms[point]
+            squares[point] = 0.0
+            own = np.where(same, np.minimum(own, squares), own)
+            other = np.where(same, other, np.minimum(other, squares))
+        chosen = np.array(prototypes, dtype=np.int64)
+        return _bisectors(points, chosen), Trace(anchors=points.rows[chosen], detector_classes=y[chosen])
 
-    def visit(self, order: Rows) -> None:
-        """Visit points in turn, again and again, until none is wrong."""
-        at = 0
-        wrong = np.ones(len(order), dtype=bool)
-        while wrong.any():
-            ahead = wrong[at:]
-            if not ahead.any():
-                at = 0
-                continue
-            at += int(ahead.argmax())
-            self._add(int(order[at]))
-            wrong = ~(self.own + self.margin < self.other)[order]
-
-    def _add(self, point: int) -> None:
-        X, y = self.points.X, self.points.y
-        same = y == y[point]
-        if point in self.prototypes:
-            others = [other for other in self.prototypes if not same[other]]
-            nearest = others[int(((X[others] - X[point]) ** 2).sum(axis=1).argmin())]
-            raise AssumptionError(f"that {APART}", np.sort(self.points.rows[[point, nearest]]), REMEDY)
-        self.prototypes.append(point)
-        self.counts[y[point]] += 1
-        if len(self.prototypes) % 16 == 0:
-            self._refuse_too_large()
-        squares = self.norms - 2 * (X @ X[point]) + self.norms[point]
-        squares[point] = 0.0
-        self.own = np.where(same, np.minimum(self.own, squares), self.own)
-        self.other = np.where(same, self.other, np.minimum(self.other, squares))
-
-    def _refuse_too_large(self) -> None:
-        counts, outputs = self.counts.tolist(), 1 if len(self.counts) == 2 else len(self.counts)
+    def _refuse_too_large(self, points: DistinctPoints, prototypes: list[int]) -> None:
+        counts = np.bincount(points.y[prototypes]).tolist()
         bisectors, inner = sum(a * b for a, b in combinations(counts, 2)), sum(counts) - max(counts)
-        parameters = bisectors * (self.points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1)
-        needed = 8 * int(parameters)
+        outputs = 1 if points.n_classes == 2 else points.n_classes
+        needed = 8 * (bisectors * (points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1))
         if needed > self.memory_limit:
             raise TooLargeError(
-                f"{len(self.prototypes)} prototypes need {needed:,} bytes of weights: raise "
+                f"{len(prototypes)} prototypes need {needed:,} bytes of weights: raise "
                 f"memory_limit={self.memory_limit:,}, or use a construction that grows less than quadratically"
             )
 
 
-def _prototype_network(points: DistinctPoints, chosen: Rows) -> Network:
+def _bisectors(points: DistinctPoints, chosen: Rows) -> Network:
     """Network of bisectors, then of a unit for each prototype but those of the class with most."""
     classes = points.y[chosen]
     base = int(np.bincount(classes).argmax())

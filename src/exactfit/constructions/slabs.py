@@ -15,11 +15,8 @@ the largest have slabs, and
   lay in two slabs would be counted twice, so slabs avoid the points that are already caught as well.
 
 Size, with g slabs: 2 g, o (o = 1 for sums). In general position g is at most the sum of ceil(N_k / d) over all classes
-but the largest.
-
-Float64: a slab is accepted only if every point keeps four times the largest possible rounding error from its edges,
-so a running error bound proves the network. Slabs are thin when many points share them: smaller groups have wider
-slabs; ``group_size`` traces the trade.
+but the largest. Float64: a running error bound proves the network (see Numerics). Slabs are thin when many points share
+them: smaller groups have wider slabs; ``group_size`` traces the trade.
 
 **Bubeck, Eldan, Lee, Mikulincer**: the ReLU network that extends Baum's, with four times as many units, to any real
 labels. Faithful: all points, in groups of d, each on a hyperplane <u, x> = b of its own with no other point on it; an
@@ -36,11 +33,9 @@ Ours: the labels are evenly spaced levels from -1 to 1, one for each class. Any 
 by class, so that most groups have one label, for which v = 0 and t may be large; such a group also takes in further
 points of its class that lie in its slab. t is the largest power of two that is at most half of what is allowed.
 
-Size, with g groups: 4 g, 1; g is ceil(N / d) in general position.
-
-Float64: an output's error is at most about (number of groups) d 2^-53 max|x| / t. While margins stay above 1e-6 that is
-far below half the distance of two levels for thousands of points. With more points margins shrink: right as computed,
-but a proof may need more than float64.
+Size, with g groups: 4 g, 1; g is ceil(N / d) in general position. Float64: an output's error is at most about (number
+of groups) d 2^-53 max|x| / t, far below half the distance of two levels for thousands of points. With more points
+margins shrink: right as computed, but a proof may need more than float64.
 
 **General position.** Real data break it (constant or repeated columns, grids, points in a subspace). What the proofs
 need, that no point to be avoided lies in the slab, is measured for every slab, and where it fails the group shrinks:
@@ -51,8 +46,8 @@ need, that no point to be avoided lies in the slab, is measured for every slab, 
 3. The normal is drawn at random from all that are orthogonal to the group's differences; the best of eight.
 4. If no draw is clear of the points to be avoided, the group keeps 0.85 of its points, and so on down to one.
 
-Numerics. Let w be a normal, c the slab's centre, E = gamma_{d+3} (sum_j |w_j| max_i |x_ij| + |c|). In float64, in any
-order of summation, <w, x> - c is wrong by less than E. An edge of a slab is accepted only if every point's computed
+**Numerics.** Let w be a normal, c the slab's centre, E = gamma_{d+3} (sum_j |w_j| max_i |x_ij| + |c|). In float64, in
+any order of summation, <w, x> - c is wrong by less than E. An edge of a slab is accepted only if every point's computed
 distance from it is at least 4 E; so every point is truly on the side where it was found, and every float64 evaluation
 of <w, x> + b with the stored numbers finds it there, with a distance of more than 2 E. Points so close together that
 even a group of one has no such slab end in an :class:`~exactfit.AssumptionError`.
@@ -68,9 +63,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from .._support.parameters import check_choice
-from .._support.threads import single_threaded_blas
-from ..construct import Construction, Trace
+from .._support.parameters import check_choice, check_integer
+from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Rows
 from ..data.cloud import U64
@@ -136,6 +130,24 @@ class Slab:
     clearance: float  # the least distance between a point and an edge
 
 
+def next_slab(
+    scaled: ScaledPoints, points: DistinctPoints, todo: Rows, most: int, free: Rows, rng: np.random.Generator
+) -> tuple[Slab, Rows]:
+    """Slab through the first points of those left to do, at most ``most``, and the points that are left after it."""
+    may = np.isin(np.arange(len(points)), free)
+    slab = slab_through(scaled, todo[:most], may, rng)
+    if slab is not None:
+        return slab, todo[np.isin(todo, slab.inside, invert=True)]
+    # No slab sets even the first point apart from those that are not free: name it and the nearest of them.
+    gaps = np.abs(scaled.X - scaled.X[todo[0]]).max(axis=1)
+    gaps[may] = gaps[todo[0]] = np.inf
+    raise AssumptionError(
+        "that float64 can tell the points apart by a hyperplane",
+        sorted((int(points.rows[todo[0]]), int(points.rows[gaps.argmin()]))),
+        "They are too close together for their size: centre the data, or drop one of the rows.",
+    )
+
+
 def slab_through(scaled: ScaledPoints, group: Rows, free: Mask, rng: np.random.Generator) -> Slab | None:
     """Slab around a hyperplane through as many first points of a group as possible, clear of all that are not free."""
     group, basis = _independent(scaled.X, group)
@@ -156,18 +168,16 @@ def slab_through(scaled: ScaledPoints, group: Rows, free: Mask, rng: np.random.G
 
 def _independent(X: Floats, group: Rows) -> tuple[Rows, Floats]:
     """Affinely independent points of a group, and an orthonormal basis of their differences, in their order."""
-
-    def differences() -> Floats:
-        return np.asarray((X[group[1:]] - X[group[0]]).T)
-
-    basis, triangle = np.linalg.qr(differences())
+    differences = (X[group[1:]] - X[group[0]]).T
+    basis, triangle = np.linalg.qr(differences)
     sizes = np.abs(triangle.diagonal())
     if len(group) > len(X.T) or (sizes <= DEPENDENT * sizes.max(initial=0.0)).any():
-        _, pivoted, order = scipy.linalg.qr(differences(), mode="economic", pivoting=True)
+        # Pivoting finds which points depend on others; those that are left keep their order.
+        _, pivoted, order = scipy.linalg.qr(differences, mode="economic", pivoting=True)
         sizes = np.abs(pivoted.diagonal())
         rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
         group = group[np.concatenate([[0], 1 + np.sort(order[:rank])]).astype(np.int64)][: X.shape[1]]
-        basis, _ = np.linalg.qr(differences())
+        basis, _ = np.linalg.qr((X[group[1:]] - X[group[0]]).T)
     return group, basis
 
 
@@ -206,27 +216,9 @@ def _widest_gap(loose: Floats, least: float, nearest: float) -> tuple[float, flo
     return float(stops[widest]), float(stops[widest + 1])
 
 
-def next_slab(
-    scaled: ScaledPoints, points: DistinctPoints, todo: Rows, most: int, free: Rows, rng: np.random.Generator
-) -> tuple[Slab, Rows]:
-    """Slab through the first points of those left to do, at most ``most``, and the points that are left after it."""
-    may = np.isin(np.arange(len(points)), free)
-    slab = slab_through(scaled, todo[:most], may, rng)
-    if slab is not None:
-        return slab, todo[np.isin(todo, slab.inside, invert=True)]
-    # No slab sets even the first point apart from those that are not free: name it and the nearest of them.
-    gaps = np.abs(scaled.X - scaled.X[todo[0]]).max(axis=1)
-    gaps[may] = gaps[todo[0]] = np.inf
-    raise AssumptionError(
-        "that float64 can tell the points apart by a hyperplane",
-        sorted((int(points.rows[todo[0]]), int(points.rows[gaps.argmin()]))),
-        "They are too close together for their size: centre the data, or drop one of the rows.",
-    )
-
-
 @dataclass(frozen=True)
 class Baum(Published):
-    """Slabs around hyperplanes through groups of points of one class.
+    """Slabs around hyperplanes through groups of points of one class; two classes, or each but one against the rest.
 
     Parameters
     ----------
@@ -251,43 +243,39 @@ class Baum(Published):
 
     name = "baum"
     citation = "E. B. Baum, On the capabilities of multilayer perceptrons, Journal of Complexity 4 (1988), 193-215"
-    activation = "threshold"
-    labels = ("binary",)
-    assumptions = "general position (repaired where it fails)"
-    counts = ("group_size",)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_choice("mode", self.mode, ("or", "sum"))
+        if self.group_size is not None:
+            check_integer("group_size", self.group_size, at_least=1)
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        base = points.largest_class()
-        with single_threaded_blas():
-            scaled = ScaledPoints.of(points.X)
-            slabs, trace = class_slabs(scaled, points, base, self.group_size, exclusive=self.mode == "sum", root=root)
-        output, decoder = slab_claims(trace.detector_classes, base, points.n_classes)
-        if self.mode == "sum":
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
+        base, is_sum = points.largest_class(), self.mode == "sum"
+        slabs, output, decoder, trace = class_slabs(points, base, root, self.group_size, exclusive=is_sum)
+        if is_sum:
             steps = (trace.detector_classes - base).astype(np.float64)
             weights = np.stack([steps, -steps], axis=1).reshape(1, -1)
             output = Layer(Dense(weights), np.array([float(base)]), None)
             decoder = nearest_level(range(points.n_classes))
-        return verified(Network((slab_layer(scaled, slabs), output), decoder), points, trace)
+        return verified(Network((slabs, output), decoder), points), trace
 
 
 def class_slabs(
-    scaled: ScaledPoints,
     points: DistinctPoints,
     base: int,
-    group_size: int | None,
-    *,
-    exclusive: bool,
     root: np.random.SeedSequence,
-) -> tuple[list[Slab], Trace]:
-    """Slabs that catch every point of every class but ``base``; exclusive, if a point may lie in one slab only."""
+    group_size: int | None = None,
+    *,
+    exclusive: bool = False,
+) -> tuple[Layer, Layer, Decoder, Trace]:
+    """Slabs that catch every point of every class but ``base``, and the output that gives these points their class.
+
+    Two threshold units for each slab: beyond its lower edge, beyond its upper edge. Exclusive: a point may lie in one
+    slab only.
+    """
+    scaled = ScaledPoints.of(points.X)
     most = min(scaled.rank, group_size or scaled.rank)
-    slabs: list[Slab] = []
-    classes: list[int] = []
-    coverage: list[int] = []
+    slabs, classes, coverage = list[Slab](), list[int](), list[int]()
     for code in points.classes_but(base):
         # In random order, since neighbours in a sorted table often depend on each other.
         todo = stream(root, ORDER, code).permutation(points.of_class(code))
@@ -298,29 +286,17 @@ def class_slabs(
             classes.append(code)
             coverage.append(len(todo) - len(left))
             todo = left
-    return slabs, Trace(coverage=np.array(coverage, dtype=np.int64), detector_classes=np.array(classes, dtype=np.int64))
-
-
-def slab_layer(scaled: ScaledPoints, slabs: list[Slab]) -> Layer:
-    """Two threshold units for each slab: beyond its lower edge, beyond its upper edge."""
     weights = np.repeat(scaled.weights(np.array([slab.normal for slab in slabs])), 2, axis=0)
     edges = [[slab.center - slab.half_width, slab.center + slab.half_width] for slab in slabs]
-    return Layer(Dense(weights), -np.array(edges).ravel(), THRESHOLD)
-
-
-def slab_claims(classes: Codes, base: int, n_classes: int) -> tuple[Layer, Decoder]:
-    """Output layer for slabs that claim points for their classes."""
-    return claim_output(np.repeat(classes, 2), np.tile([1.0, -1.0], len(classes)), base, n_classes)
+    codes: Codes = np.array(classes, dtype=np.int64)
+    output, decoder = claim_output(np.repeat(codes, 2), np.tile([1.0, -1.0], len(codes)), base, points.n_classes)
+    trace = Trace(coverage=np.array(coverage, dtype=np.int64), detector_classes=codes)
+    return Layer(Dense(weights), -np.array(edges).ravel(), THRESHOLD), output, decoder, trace
 
 
 @dataclass(frozen=True)
 class Bubeck(Published):
-    """Four ReLUs for each group of points on a hyperplane.
-
-    Parameters
-    ----------
-    group_size : int, optional
-        The most points to put on one hyperplane; by default as many as the points' affine span has dimensions.
+    """Four ReLUs for each group of points on a hyperplane; any labels.
 
     Examples
     --------
@@ -333,60 +309,38 @@ class Bubeck(Published):
     (True, (40, 1))
     """
 
-    group_size: int | None = None
-
     name = "bubeck"
     citation = (
         "S. Bubeck, R. Eldan, Y. T. Lee, D. Mikulincer, Network size and weights size for memorization with two-layers "
         "neural networks, NeurIPS 2020, arXiv:2006.02855"
     )
-    activation = "relu"
-    labels = ("binary", "multiclass", "real")
-    assumptions = "general position (repaired where it fails)"
-    counts = ("group_size",)
 
-    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> Construction:
-        levels = np.linspace(-1.0, 1.0, points.n_classes)
-        with single_threaded_blas():
-            scaled = ScaledPoints.of(points.X)
-            slabs = self._slabs(scaled, points, root)
-            hidden, output = _derivatives(scaled, slabs, levels[points.y])
-        trace = Trace(coverage=np.array([len(slab.inside) for slab in slabs]))
-        return verified(Network((hidden, output), nearest_level(levels)), points, trace)
-
-    def _slabs(self, scaled: ScaledPoints, points: DistinctPoints, root: np.random.SeedSequence) -> list[Slab]:
-        """Slabs such that every point lies in exactly one."""
-        most = min(scaled.rank, self.group_size or scaled.rank)
+    def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
+        levels, scaled = np.linspace(-1.0, 1.0, points.n_classes), ScaledPoints.of(points.X)
         shuffled = stream(root, ORDER).permutation(len(points))
         todo: Rows = shuffled[np.argsort(points.y[shuffled], kind="stable")]
-        slabs: list[Slab] = []
+        normals, biases, outputs, coverage = list[Floats](), list[float](), list[float](), list[int]()
         while len(todo):
             # A group of one label has v = 0, so further points of that label may lie in its slab for free.
-            labels = points.y[todo[:most]]
-            same = todo[points.y[todo] == labels[0]] if (labels == labels[0]).all() else todo[:0]
-            slab, todo = next_slab(scaled, points, todo, most, same, stream(root, NORMALS, len(slabs)))
-            slabs.append(slab)
-        return slabs
-
-
-def _derivatives(scaled: ScaledPoints, slabs: list[Slab], targets: Floats) -> tuple[Layer, Layer]:
-    """Four ReLUs for each slab, and the output that adds up the functions f_G of the module's docstring."""
-    normals, biases, outputs = [], [], []
-    for slab in slabs:
-        # The affine function of smallest slope that has the group's labels.
-        X, labels = scaled.X[slab.inside], targets[slab.inside]
-        slope, offset = np.zeros(X.shape[1]), float(labels[0])
-        if not (labels == labels[0]).all():
-            slope = np.linalg.lstsq(X[1:] - X[0], labels[1:] - labels[0], rcond=None)[0]
-            offset = float(np.mean(labels - X @ slope))
-        distance = np.abs(np.abs(scaled.X @ slab.normal - slab.center) - slab.half_width)
-        value = np.abs(scaled.X @ slope + offset)
-        allowed = np.min(distance[value > 0] / value[value > 0], initial=1.0)
-        step = float(2.0 ** np.floor(np.log2(allowed / 2)))
-        tilted, lift = slab.normal + step * slope, step * offset
-        low, high = slab.center - slab.half_width, slab.center + slab.half_width
-        normals += [tilted, slab.normal, tilted, slab.normal]
-        biases += [lift - low, -low, lift - high, -high]
-        outputs += [1.0 / step, -1.0 / step, -1.0 / step, 1.0 / step]
-    hidden = Layer(Dense(scaled.weights(np.array(normals))), np.array(biases), RELU)
-    return hidden, Layer(Dense(np.array([outputs])), np.zeros(1), None)
+            codes = points.y[todo[: scaled.rank]]
+            same = todo[points.y[todo] == codes[0]] if (codes == codes[0]).all() else todo[:0]
+            slab, todo = next_slab(scaled, points, todo, scaled.rank, same, stream(root, NORMALS, len(coverage)))
+            # The affine function of smallest slope that has the group's labels.
+            X, labels = scaled.X[slab.inside], levels[points.y[slab.inside]]
+            slope, offset = np.zeros(X.shape[1]), float(labels[0])
+            if not (labels == labels[0]).all():
+                slope = np.linalg.lstsq(X[1:] - X[0], labels[1:] - labels[0], rcond=None)[0]
+                offset = float(np.mean(labels - X @ slope))
+            distance = np.abs(np.abs(scaled.X @ slab.normal - slab.center) - slab.half_width)
+            value = np.abs(scaled.X @ slope + offset)
+            allowed = np.min(distance[value > 0] / value[value > 0], initial=1.0)
+            step = float(2.0 ** np.floor(np.log2(allowed / 2)))
+            tilted, lift = slab.normal + step * slope, step * offset
+            low, high = slab.center - slab.half_width, slab.center + slab.half_width
+            normals += [tilted, slab.normal, tilted, slab.normal]
+            biases += [lift - low, -low, lift - high, -high]
+            outputs += [1.0 / step, -1.0 / step, -1.0 / step, 1.0 / step]
+            coverage.append(len(slab.inside))
+        hidden = Layer(Dense(scaled.weights(np.array(normals))), np.array(biases), RELU)
+        output = Layer(Dense(np.array([outputs])), np.zeros(1), None)
+        return verified(Network((hidden, output), nearest_level(levels)), points), Trace(coverage=np.array(coverage))
