@@ -21,7 +21,7 @@ from exactfit import InterpolatingClassifier, TableModel, read_table, repair, sa
 from exactfit.cli import main
 from exactfit.exceptions import InterpolationWarning
 from exactfit.network import Network
-from exactfit.persistence.packing import unpacked
+from exactfit.persistence.container import unpacked
 
 
 def check(*arguments: object) -> tuple[int, str]:

@@ -24,7 +24,7 @@ from exactfit.construct import adaptive_width
 from exactfit.lab import read_trials
 from exactfit.lab.experiment import load_experiment
 from exactfit.persistence import container
-from exactfit.persistence.packing import packed, unpacked
+from exactfit.persistence.container import packed, unpacked
 from exactfit.repairs.graphs import Graph
 
 WILD: list[Any] = [

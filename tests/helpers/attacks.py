@@ -18,7 +18,7 @@ from exactfit.network import Network, Sparse, WeightedMasks
 from exactfit.network.detector_network import DetectorNetwork
 from exactfit.network.network import SwitchedNetwork
 from exactfit.persistence import container
-from exactfit.persistence.packing import packed, unpacked
+from exactfit.persistence.container import packed, unpacked
 from exactfit.persistence.saving import STANDARD
 from helpers.networks import fitted_model
 from helpers.problems import OWN

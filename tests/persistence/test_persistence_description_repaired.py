@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from exactfit import ModelFileError, ParameterError, RepairedClassifier, certify, load, repair, save
 from exactfit.network.network import SwitchedNetwork
 from exactfit.persistence import container
-from exactfit.persistence.packing import packed, unpacked
+from exactfit.persistence.container import packed, unpacked
 
 KINDS = ["ball", "mask", "weighted"]
 

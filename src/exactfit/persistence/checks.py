@@ -1,11 +1,12 @@
-"""Checks of loaded models: one table of what every field and array may hold, then what has to fit together."""
+"""Checks of loaded models: fields are of the types that their records declare, arrays as tables here say, parts fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, fields
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 from .._support.parameters import check_random_state
 from ..certificate import Certificate
 from ..certificate.chains import answers_digest
-from ..certificate.record import STREAM_ALONE, Arithmetic, Method, Proof, RadiusMethod
-from ..construct import Construction, Trace
+from ..certificate.record import STREAM_ALONE
+from ..construct import Construction
 from ..construct.importances import FULL
 from ..data import target_code
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ModelFileError
-from ..network import Decoder, Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
-from ..network.activations import RELU, THRESHOLD, DecoderKind
+from ..network import Dense, InputMap, Integers, Layer, Masks, Network, Sparse, WeightedMasks
+from ..network.activations import RELU, THRESHOLD
 from ..network.detector_network import LARGEST_LIMIT
 from ..network.network import SwitchedNetwork
 from ..options import SAMPLERS, Options
@@ -31,7 +32,6 @@ from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless
 
 Sizes = Mapping[str, int]
-Check = Callable[[Any], bool]
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 NUMBERS = (*FLOATS, np.dtype(np.int64))
@@ -43,7 +43,7 @@ LARGEST_WEIGHTED = 2**23  # inputs of weighted masks: 128 times as many stay wit
 REMOVED_SAMPLERS = ("near-bisector", "local")  # of hyperplanes, which older versions drew
 
 
-# ---- The table ---------------------------------------------------------------------------------------------
+# ---- Fields and arrays -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -57,112 +57,43 @@ class Vector:
     dtype: type = np.int64
     may_be_empty: bool = False  # instead of having its length
 
-    def fits(self, value: Any, sizes: Sizes) -> bool:
-        """Return whether an array is as it may be."""
-        if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.ndim != 1:
-            return False
-        if not len(value):
-            return self.length is None or self.may_be_empty or sizes[self.length] == 0
+    def check(self, name: str, value: Any, sizes: Sizes) -> None:
+        """Refuse an array that is not as it may be."""
         stop = sizes[self.below] if isinstance(self.below, str) else self.below
-        long_enough = self.length is None or len(value) == sizes[self.length]
-        # Of numbers with a NaN the least is NaN, which no comparison holds for.
-        within = bool(value.min() >= self.least and (stop is None or value.max() < stop))
-        return long_enough and within and (self.step is None or bool((np.diff(value) >= self.step).all()))
-
-    def wanted(self, sizes: Sizes) -> str:
-        """Return in words what the array has to be."""
-        stop = sizes[self.below] if isinstance(self.below, str) else self.below
-        count = "" if self.length is None else f"{sizes[self.length]:,} "
+        length = None if self.length is None else sizes[self.length]
+        if isinstance(value, np.ndarray) and value.dtype == self.dtype and value.ndim == 1:
+            long_enough = length in (None, len(value)) or (self.may_be_empty and not len(value))
+            # Of numbers with a NaN the least is NaN, which no comparison holds for.
+            within = not len(value) or bool(value.min() >= self.least and (stop is None or value.max() < stop))
+            if long_enough and within and (self.step is None or bool((np.diff(value) >= self.step).all())):
+                return
+        count = "" if length is None else f"{length:,} "
         low = f" from {self.least:g} on" if self.least > -LARGEST else ""
         high = "" if stop is None else ", finite" if stop == np.inf else f", below {stop:,}"
         order = "" if self.step is None else ", in ascending order"
-        return f"{count}numbers of type {np.dtype(self.dtype)}{low}{high}{order}"
+        raise ModelFileError(f"its {name} has to be {count}numbers of type {np.dtype(self.dtype)}{low}{high}{order}")
 
 
-def _is(*kinds: type, least: float = -np.inf) -> Check:
-    # Exact types: a bool is no count, and a NumPy number would not survive JSON.
-    return lambda value: type(value) in kinds and (least == -np.inf or value >= least)
-
-
-def _one_of(literal: Any) -> Check:
-    return lambda value: type(value) is str and value in get_args(literal)
-
-
-def _tuple_of(kind: type) -> Check:
-    return lambda value: type(value) is tuple and all(type(element) is kind for element in value)
-
-
-def _optional(check: Check) -> Check:
-    return lambda value: value is None or check(value)
-
-
-FLAG, INTEGER, FLOAT, TEXT, COUNT = _is(bool), _is(int), _is(float), _is(str), _is(int, least=0)
-INTEGERS, TEXTS, NOTHING = _tuple_of(int), _tuple_of(str), _optional(_is())
 ROWS = Vector(below="rows", step=1)
+OF_DETECTORS = Vector("detectors", may_be_empty=True)
 OF_FEATURES = Vector("features", np.inf, dtype=np.float32, may_be_empty=True)
-
-# What every field of the records in a file may hold. The trace of a construction other than the paper's has what
-# applies to it; what a classifier's has to have, ``check_classifier`` asks for.
-RECORDS: dict[type, dict[str, Vector | Check]] = {
-    Decoder: {"kind": _one_of(DecoderKind), "classes": INTEGERS, "levels": _tuple_of(float)},
-    Trace: {
-        "anchors": Vector("detectors", "rows", may_be_empty=True),
-        "witnesses": Vector("detectors", "rows", -1, may_be_empty=True),  # -1 stands for a point of a stream
-        "coverage": Vector("detectors", may_be_empty=True),
-        "detector_classes": Vector("detectors", may_be_empty=True),
-        "uncovered": Vector(below="rows"),
-        "support": Vector("support", "rows"),
-        "dual_coef": Vector("support", least=-np.inf),
-        "support_starts": Vector("detectors + 1", step=0, may_be_empty=True),
-        "without_margin": Vector(below="rows"),
-        "importances": OF_FEATURES,
-        "spreads": OF_FEATURES,
-        "on_counts": Vector("hyperplanes", FULL + 1, may_be_empty=True),
-        "margin": _is(float, least=0),
-        "n_rejected": COUNT,
-        "n_drawn": COUNT,
-        "n_fallback_cuts": COUNT,
-    },
-    Certificate: {
-        "holds": FLAG,
-        "n_samples": COUNT,
-        "n_errors": COUNT,
-        "errors": ROWS,
-        "slack": FLOAT,
-        "robust_radius": _optional(FLOAT),
-        "arithmetic": _one_of(Arithmetic),
-        "proof": _one_of(Proof),
-        "method": _optional(_one_of(Method)),
-        "radius_method": _optional(_one_of(RadiusMethod)),
-        "float64_safe": _optional(FLAG),
-        "float32_safe": _optional(FLAG),
-        "data_digest": TEXT,
-        "network_digest": TEXT,
-        "note": TEXT,
-        "given_up": ROWS,
-        "overruled": ROWS,
-        "mispredicted": _optional(lambda value: Vector().fits(value, {})),
-        "radii": NOTHING,  # one number per row would make the file as large as the data
-        "radius_row": _optional(INTEGER),
-        "radius_detector": _optional(INTEGER),
-        "radius_upper": _optional(FLOAT),
-        "margin": _optional(FLOAT),
-        "narrow": ROWS,
-        "answers_digest": _optional(TEXT),
-    },
-    Field: {
-        "name": TEXT,
-        "position": INTEGER,
-        "categories": _optional(TEXTS),
-        "dates": _optional(TEXT),
-        "parts": TEXTS,
-        "fill": _optional(_is(float, str)),
-        "indicator": FLAG,
-    },
-    Change: {"first_row": INTEGER, "n_rows": INTEGER, "added": INTEGERS, "lowered": INTEGERS, "dropped": INTEGERS},
+# The trace of a construction other than the paper's has what applies to it; what a classifier's has to have,
+# ``check_classifier`` asks for.
+TRACE = {
+    "anchors": Vector("detectors", "rows", may_be_empty=True),
+    "witnesses": Vector("detectors", "rows", -1, may_be_empty=True),  # -1 stands for a point of a stream
+    "coverage": OF_DETECTORS,
+    "detector_classes": OF_DETECTORS,
+    "uncovered": Vector(below="rows"),
+    "support": Vector("support", "rows"),
+    "dual_coef": Vector("support", least=-np.inf),
+    "support_starts": Vector("detectors + 1", step=0, may_be_empty=True),
+    "without_margin": Vector(below="rows"),
+    "importances": OF_FEATURES,
+    "spreads": OF_FEATURES,
+    "on_counts": Vector("hyperplanes", FULL + 1, may_be_empty=True),
 }
-
-# What the vectors of a repair may hold.
+CERTIFICATE = {"errors": ROWS, "given_up": ROWS, "overruled": ROWS, "narrow": ROWS, "mispredicted": Vector()}
 REPAIR = {
     "answers": Vector("rows", "classes"),
     "targets": ROWS,
@@ -176,20 +107,29 @@ REPAIR = {
 }
 
 
-def check_record(record: Any, **sizes: int) -> None:
-    """Refuse a record with a value that ``RECORDS`` does not allow."""
-    kind = type(record)
-    for name, rule in RECORDS[kind].items():
-        if isinstance(rule, Vector):
-            check_vector(f"{kind.__name__}.{name}", getattr(record, name), rule, sizes)
+def check_fields(record: Any, arrays: Mapping[str, Vector] | None = None, **sizes: int) -> None:
+    """Refuse a record whose arrays are not as a table says, or other fields not of the type that they declare."""
+    kind, hints = type(record), get_type_hints(type(record))
+    for name, value in ((field.name, getattr(record, field.name)) for field in fields(record)):
+        rule = (arrays or {}).get(name)
+        if rule is None or value is None:
+            fine = _is_of_type(value, hints[name])
+            refuse_unless(fine, f"{kind.__name__}.{name} has the wrong type or value")
         else:
-            refuse_unless(rule(getattr(record, name)), f"{kind.__name__}.{name} has the wrong type or value")
+            rule.check(f"{kind.__name__}.{name}", value, sizes)
 
 
-def check_vector(name: str, value: Any, rule: Vector, sizes: Sizes) -> None:
-    """Refuse an array that is not as its rule says."""
-    if not rule.fits(value, sizes):
-        raise ModelFileError(f"its {name} has to be {rule.wanted(sizes)}")
+def _is_of_type(value: Any, hint: Any) -> bool:
+    """Return whether a value is of exactly a type."""
+    # Not an instance: a bool is no count, and a NumPy number would not survive JSON.
+    kind, arguments = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return type(value) is str and value in arguments
+    if kind in (Union, UnionType):
+        return any(_is_of_type(value, argument) for argument in arguments)
+    if kind is tuple:
+        return type(value) is tuple and all(_is_of_type(element, arguments[0]) for element in value)
+    return type(value) is hint
 
 
 # ---- Networks and constructions ----------------------------------------------------------------------------
@@ -203,7 +143,7 @@ def check_network(network: Network) -> None:
     for index, layer in enumerate(network.layers):
         refuse_unless(_is_sound(layer), f"layer {index} of its network holds what no layer can")
     decoder = network.decoder
-    check_record(decoder)
+    check_fields(decoder)
     n_classes, codes = len(decoder.classes), decoder.classes
     each = (n_classes, n_classes, 0)
     expected = {"sign": (1, 2, 0), "one_hot": each, "argmax": each, "nearest": (1, n_classes, n_classes)}[decoder.kind]
@@ -240,19 +180,20 @@ def _are_finite(values: NDArray[Any], ndim: int, dtypes: tuple[np.dtype[Any], ..
 def check_construction(made: Construction) -> None:
     """Refuse a trace, and errors, that cannot be those of a network."""
     trace, network = made.trace, made.network
-    n_detectors = max(
-        np.size(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes)
-    )
-    sizes = {"rows": LARGEST_ROWS, "detectors": n_detectors, "detectors + 1": n_detectors + 1}
-    sizes |= {"features": network.n_features, "hyperplanes": network.widths[0], "support": np.size(trace.support)}
-    check_record(trace, **sizes)
+    # Detectors are counted by whichever array names them: check_classifier compares with the network.
+    n = max(np.size(part) for part in (trace.anchors, trace.witnesses, trace.coverage, trace.detector_classes))
+    sizes = {"rows": LARGEST_ROWS, "detectors": n, "detectors + 1": n + 1, "support": np.size(trace.support)}
+    sizes |= {"features": network.n_features, "hyperplanes": network.widths[0]}
+    check_fields(trace, TRACE, **sizes)
+    counts = trace.margin, trace.n_rejected, trace.n_drawn, trace.n_fallback_cuts
+    refuse_unless(all(count >= 0 for count in counts), "its trace holds negative numbers")
     starts = trace.support_starts if len(trace.support_starts) else np.zeros(1, dtype=np.int64)
     ends = starts[0] == 0 and starts[-1] == len(trace.support)
     refuse_unless(bool(ends), "its trace does not name the rows that each detector rests on")
     known = np.isin(trace.detector_classes, network.decoder.classes).all()
     refuse_unless(bool(known), "its trace has detectors for a class that its network does not know")
     for name in ("errors", "given_up", "overruled"):
-        check_vector(f"construction.{name}", getattr(made, name), ROWS, sizes)
+        ROWS.check(f"construction.{name}", getattr(made, name), sizes)
 
 
 # ---- Classifiers -------------------------------------------------------------------------------------------
@@ -305,13 +246,14 @@ def check_feature_names(model: Any) -> None:
 
 def check_certificate(certificate: Certificate, network: Network | SwitchedNetwork) -> None:
     """Refuse a certificate that contradicts itself, or is about another network."""
-    check_record(certificate, rows=certificate.n_samples)
-    refuse_unless(certificate.n_samples <= LARGEST_ROWS, "its certificate is about more points than there can be")
+    check_fields(certificate, CERTIFICATE, rows=certificate.n_samples)
+    refuse_unless(0 <= certificate.n_samples <= LARGEST_ROWS, "its certificate is about more points than there can be")
     errors, given_up, mispredicted = certificate.errors, certificate.given_up, certificate.mispredicted
     count = certificate.n_errors == len(errors) and certificate.holds == (len(errors) == 0)
     apart = not len(np.intersect1d(errors, given_up)) and bool(np.isin(certificate.overruled, given_up).all())
     known = mispredicted is None or bool(np.isin(mispredicted, errors).all())
-    refuse_unless(count and apart and known, "its certificate contradicts itself")
+    # Radii of rows are in no file: they would make it as large as the data.
+    refuse_unless(count and apart and known and certificate.radii is None, "its certificate contradicts itself")
     refuse_unless(certificate.network_digest == network.digest, "its certificate is about another network")
 
 
@@ -339,18 +281,17 @@ def check_encoding(encoding: Encoding, scaling: Any, n_features: int, n_samples:
     refuse_unless(fits, "its labels have no column of their own")
     refuse_unless(len(encoding.features) == n_features, "its columns do not make the features of its network")
     for numbers, least in ((encoding.mean, -LARGEST), (encoding.scale, np.finfo(float).smallest_subnormal)):
-        rule = Vector("features", np.inf, least, dtype=np.float64)
-        check_vector("scaling", numbers, rule, {"features": n_features})
+        Vector("features", np.inf, least, dtype=np.float64).check("scaling", numbers, {"features": n_features})
     free = np.array([scaled and scaling == "standard" for column in columns for scaled in column.scaled])
     left = bool((encoding.mean[~free] == 0).all() and (encoding.scale[~free] == 1).all())
     refuse_unless(scaling in SCALINGS and left, "it scales what is not to be scaled")
     if encoding.rows is not None:
-        check_vector("table.rows", encoding.rows, Vector("rows", step=1), {"rows": n_samples})
+        Vector("rows", step=1).check("table.rows", encoding.rows, {"rows": n_samples})
 
 
 def _check_column(column: Field) -> None:
     """Refuse categories, dates and fillings that a column cannot have."""
-    check_record(column)
+    check_fields(column)
     categories = column.categories
     in_order = categories is None or (bool(categories) and list(categories) == sorted(set(categories)))
     refuse_unless(in_order, f"the categories of its column {column.name!r} are not in order")
@@ -391,14 +332,14 @@ def check_repair(history: tuple[Change, ...], numbers: dict[str, Any], n_patches
     """Refuse changes that do not follow each other, and arrays of what cannot be."""
     n_given = 0
     for change in history:
-        check_record(change)
+        check_fields(change)
         refuse_unless(change.first_row == n_given and change.n_rows > 0, "its history does not follow its rows")
         n_given += change.n_rows
     sizes = {"rows": n_given, "patches": n_patches, "classes": n_classes, "changes": len(history)}
     sizes |= {"claims": len(numbers["claim_rows"]), "probes": len(numbers.get("probe_rows", ()))}
     for name, rule in REPAIR.items():
         if name != "probe_rows" or "probes" in numbers:
-            check_vector(f"repair.{name}", numbers[name], rule, sizes)
+            rule.check(f"repair.{name}", numbers[name], sizes)
     if "probes" in numbers:
         fine = _are_finite(numbers["probes"], 2, FLOATS[1:]) and len(numbers["probes"]) == sizes["probes"]
         refuse_unless(fine, "its probes are no points")

@@ -37,66 +37,40 @@ from .checks import (
     check_repaired,
     check_repaired_networks,
 )
-from .container import (
-    FORMAT,
-    Header,
-    Tensors,
-    canonical,
-    is_generator,
-    little_endian,
-    refuse_unless,
-    tensor_facts,
-    under,
-)
-from .packing import packed, unpacked
+from .container import FORMAT, Header, Tensors, canonical, little_endian, packed, refuse_unless, tensor_facts, unpacked
 
 Lookup = Callable[[str], Activation]
+Parts = tuple[Header, Tensors]
 
 # Options and facts that older versions did not have, as they would have said them.
 LATER: dict[str, Header] = {
     "certificate": dict.fromkeys(("method", "margin", "mispredicted", "answers_digest"))
     | dict.fromkeys(("radius_method", "radii", "radius_row", "radius_detector", "radius_upper")),
     "trace": {"margin": 0.0},
-    "parameters": {
-        "exact_in": None,
-        "noise": 0.0,
-        "detectors": "mask",
-        "image_shape": None,
-        "max_features": 4,
-        "margin": 0.0,
-    },
+    "parameters": {"exact_in": None, "image_shape": None, "noise": 0.0, "margin": 0.0}
+    | {"detectors": "mask", "max_features": 4},
 }
 # Options that older versions had. A file that names them is read without them: they say how its network came about,
 # which is done, and nothing that it answers or proves depends on them.
 REMOVED = ("selection", "greedy_memory", "n_networks")
-LEFT_OUT = (
-    "without_margin",
-    "importances",
-    "spreads",
-    "on_counts",
-)  # arrays of a trace that a file lacks if they are empty
-# Of a trace and of options, by the names that files have for them: what is renamed here keeps its name there.
+# Arrays that a file lacks if they are empty: files of models without them are as older versions wrote them.
+LEFT_OUT = ("without_margin", "importances", "spreads", "on_counts")  # of a trace
+GIVEN_UP = ("given_up", "overruled")  # of a construction
+# Of a trace, of options and of an encoding, by the names that files have for them, which stay when ours change.
 IN_FILES = {"dual_coef": "shares", "without_margin": "narrow", "n_fallback_cuts": "n_rescued"}
 OPTIONS_IN_FILES = {"fallback_cuts": "rescue"}
-GIVEN_UP = ("given_up", "overruled")  # of a construction, likewise
-MODELS = ("chain", "graph", "reference")  # where the model behind patches is: in the file, or with its user
-REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
-KINDS = ("network", "construction", "classifier", "table", "repaired")
-# Of an encoding, by the names that files have for it: the column of labels was once called target.
 TABLE = {"header": "header", "n_columns": "n_columns", "target": "label", "target_position": "label_position"}
+REPAIR_OPTIONS = ("patches", "reach", "exact_in", "n_jobs", "random_state")
 SIZES = ("image_shape", "max_features")  # options that may be tuples
-PACKED = 3  # the first format whose tensors are packed
 LABEL_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,5}|O)")
 LABEL_TYPES: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 LARGEST_LABELS = 2**28  # bytes of all labels, so that a small file cannot ask for more memory than there is
 
 
-def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
+def to_parts(model: Any, form: int = FORMAT) -> Parts:
     """Return what a model holds: a header that JSON can hold, and tensors as a file of a format has them."""
     header, tensors = _encode(model)
-    tensors = {name: little_endian(tensor) for name, tensor in tensors.items()}
-    if form >= PACKED:
-        tensors = {name: packed(name, tensor, form) for name, tensor in tensors.items()}
+    tensors = {name: packed(name, little_endian(tensor), form) for name, tensor in tensors.items()}
     header["tensors"] = {name: tensor_facts(tensor) for name, tensor in tensors.items()}
     # JSON joins two halves of a character into one, so that such a text would come back as another.
     plain: Header = json.loads(canonical(header))
@@ -107,10 +81,12 @@ def to_parts(model: Any, form: int = FORMAT) -> tuple[Header, Tensors]:
 
 def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
     """Return the model of a description, if its own is the same; ``behind`` is the model that was repaired."""
-    form, header = header["format"], _completed(header)
-    if form >= PACKED:
-        tensors = {name: unpacked(name, tensor, form) for name, tensor in tensors.items()}
-    model = _decode(header, tensors, look_up, behind)
+    form, header = header["format"], header | {"format": FORMAT}
+    for name in LATER.keys() & header.keys():
+        if (name, header["kind"]) != ("parameters", "repaired"):
+            gone = REMOVED if name == "parameters" else ()
+            header[name] = {**LATER[name], **{key: value for key, value in header[name].items() if key not in gone}}
+    model = _decode(header, {name: unpacked(name, one, form) for name, one in tensors.items()}, look_up, behind)
     # What the model says of itself is compared with the file: nothing in it is passed over, nothing made up.
     again, _ = to_parts(model, form)
     for name in sorted((header.keys() | again.keys()) - {"saved_with"}):
@@ -119,17 +95,7 @@ def from_parts(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = 
     return model
 
 
-def _completed(header: Header) -> Header:
-    """Return the header with what older versions did not have yet, and without options that are gone."""
-    full = header | {"format": FORMAT}
-    for name in LATER.keys() & header.keys():
-        if (name, header["kind"]) != ("parameters", "repaired"):
-            gone = REMOVED if name == "parameters" else ()
-            full[name] = {**LATER[name], **{key: value for key, value in header[name].items() if key not in gone}}
-    return full
-
-
-def _encode(model: Any) -> tuple[Header, Tensors]:
+def _encode(model: Any) -> Parts:
     if isinstance(model, Network):
         return _encode_network(model)
     if isinstance(model, Construction):
@@ -141,6 +107,7 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
     if type(model) is TableModel:
         return _encode_table(model)
     if type(model) is RepairedClassifier:
+        check_is_fitted(model, "network_")
         return _encode_repaired(model)
     raise ParameterError(
         "save takes an InterpolatingClassifier, RepairedClassifier, TableModel, Construction or Network, "
@@ -148,15 +115,56 @@ def _encode(model: Any) -> tuple[Header, Tensors]:
     )
 
 
-def _encode_network(network: Network | SwitchedNetwork) -> tuple[Header, Tensors]:
+def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
+    kind = header["kind"]
+    known = kind in ("network", "construction", "classifier", "table", "repaired")
+    refuse_unless(known, f"it holds a model of a kind that is not known here: {kind!r}")
+    if kind == "repaired":
+        return _decode_repaired(header, tensors, behind)
+    refuse_unless(behind is None, "it holds no repaired model: load it without model=...")
+    network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
+    check_network(network)
+    # What the constructions make is read back here, once.
+    if network.detectors is not None and network.detectors.speak_once:
+        network = network.detectors
+    if kind == "network":
+        return network
+    made = _decode_construction(header, tensors, network)
+    if kind == "construction":
+        return made
+    classifier = _decode_classifier(header, tensors, made, look_up)
+    return classifier if kind == "classifier" else _decode_table(header["table"], tensors, classifier)
+
+
+def _under(prefix: str, tensors: Tensors) -> dict[str, Any]:
+    """Return the tensors whose names begin with a prefix, by what follows it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _renamed(named: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Return the same values by other names."""
+    return {names.get(name, name): value for name, value in named.items()}
+
+
+def _reversed(names: dict[str, str]) -> dict[str, str]:
+    return {there: here for here, there in names.items()}
+
+
+def _as_tuple(plain: Any) -> Any:
+    return tuple(plain) if isinstance(plain, list) else plain
+
+
+# ---- Networks and constructions ----------------------------------------------------------------------------
+
+
+def _encode_network(network: Network | SwitchedNetwork) -> Parts:
     header = {"format": FORMAT, "kind": "network", "network": network.header(), "network_digest": network.digest}
     return header, {f"network.{name}": tensor for name, tensor in network.tensors().items()}
 
 
-def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
+def _encode_construction(made: Construction) -> Parts:
     header, tensors = _encode_network(made.network)
     trace = vars(made.trace)
-    # Arrays that would be empty are left out, so that files of models without them are as older versions wrote them.
     left_out = {name for name in LEFT_OUT if not len(trace[name])}
     if not len(made.trace.support_starts):  # masks rest on their anchors alone
         left_out |= {"support", "dual_coef", "support_starts"}
@@ -170,7 +178,23 @@ def _encode_construction(made: Construction) -> tuple[Header, Tensors]:
     return header, tensors
 
 
-def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]:
+def _decode_construction(header: Header, tensors: Tensors, network: Network) -> Construction:
+    refuse_unless(
+        "trace.detector_starts" not in tensors,
+        "it holds several networks that answer by the mean of their scores (n_networks of exactfit 0.2), "
+        "and a model is one network now: fit it again",
+    )
+    trace = Trace(**_renamed(_under("trace.", tensors) | header["trace"], _reversed(IN_FILES)))
+    rows = {"errors": trace.uncovered} | _under("construction.", tensors)
+    made = Construction(network, Outcome(header["outcome"]), trace, **rows)
+    check_construction(made)
+    return made
+
+
+# ---- Classifiers -------------------------------------------------------------------------------------------
+
+
+def _encode_classifier(model: InterpolatingClassifier) -> Parts:
     made = Construction(model.network_, model.outcome_, model.trace_, errors=model.trace_.uncovered)
     (header, tensors), (fitted, rows) = _encode_construction(made), _encode_fitted(model)
     parameters: Header = model.get_params(deep=False)
@@ -178,82 +202,8 @@ def _encode_classifier(model: InterpolatingClassifier) -> tuple[Header, Tensors]
     for name in SIZES:
         if np.ndim(parameters[name]):
             parameters[name] = list(map(int, parameters[name]))
-    return header | fitted | {
-        "kind": "classifier",
-        "parameters": _renamed(parameters, OPTIONS_IN_FILES),
-    }, tensors | rows
-
-
-def _encode_fitted(model: Any) -> tuple[Header, Tensors]:
-    """Return what every fitted classifier has beside its network."""
-    # Without radii: a number per row would be as large as the data.
-    certificate, tensors = {**model.certificate_.to_dict(), "radii": None}, {}
-    for name in ROW_LISTS:
-        rows = np.asarray(certificate.pop(name), dtype=np.int64)
-        if name == "errors" or len(rows):  # a file without the others is one where there are none
-            tensors[f"certificate.{name}"] = rows
-    names = getattr(model, "feature_names_in_", None)
-    header = {
-        "certificate": certificate,
-        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
-        "feature_names": None if names is None else list(names),
-    }
-    return header, tensors
-
-
-def _encode_table(model: TableModel) -> tuple[Header, Tensors]:
-    """Return a classifier as any other, and in a section of its own how rows become points."""
-    header, tensors = _encode(classifier_in(model))
-    encoding = model.encoding_
-    named = {saved: getattr(encoding, name) for saved, name in TABLE.items()}
-    named |= {"columns": encoding.to_dict()["columns"], "scale": model.scale}
-    if encoding.missing != "error":  # a file without it is one where empty cells are an error
-        named["missing"] = encoding.missing
-    numbers: Tensors = {"table.mean": encoding.mean, "table.scale": encoding.scale}
-    if encoding.rows is not None:  # a file without them is one where no row was left out
-        numbers["table.rows"] = encoding.rows
-    return header | {"kind": "table", "table": named}, tensors | numbers
-
-
-def _renamed(named: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Return the same values by other names."""
-    return {names.get(name, name): value for name, value in named.items()}
-
-
-def _reversed(names: dict[str, str]) -> dict[str, str]:
-    return {there: here for here, there in names.items()}
-
-
-def _seed(model: Any) -> Any:
-    return None if is_generator(model.random_state) else model.random_state
-
-
-def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = None) -> Any:
-    kind = header["kind"]
-    refuse_unless(kind in KINDS, f"it holds a model of a kind that is not known here: {kind!r}")
-    if kind == "repaired":
-        return _decode_repaired(header, tensors, behind)
-    refuse_unless(behind is None, "it holds no repaired model: load it without model=...")
-    if kind == "table":
-        classifier = _decode({**header, "kind": "classifier"}, tensors, look_up)
-        return _decode_table(classifier, header["table"], under("table.", tensors))
-    network = Network.from_parts(header["network"], under("network.", tensors), look_up)
-    check_network(network)
-    # What the constructions make is read back here, once.
-    if network.detectors is not None and network.detectors.speak_once:
-        network = network.detectors
-    if kind == "network":
-        return network
-    refuse_unless(
-        "trace.detector_starts" not in tensors,
-        "it holds several networks that answer by the mean of their scores (n_networks of exactfit 0.2), "
-        "and a model is one network now: fit it again",
-    )
-    trace = Trace(**_renamed(under("trace.", tensors) | header["trace"], _reversed(IN_FILES)))
-    rows = {"errors": trace.uncovered} | under("construction.", tensors)
-    made = Construction(network, Outcome(header["outcome"]), trace, **rows)
-    check_construction(made)
-    return made if kind == "construction" else _decode_classifier(header, tensors, made, look_up)
+    parameters = _renamed(parameters, OPTIONS_IN_FILES)
+    return header | fitted | {"kind": "classifier", "parameters": parameters}, tensors | rows
 
 
 def _decode_classifier(header: Header, tensors: Tensors, made: Construction, look_up: Lookup) -> Any:
@@ -272,9 +222,26 @@ def _decode_classifier(header: Header, tensors: Tensors, made: Construction, loo
     return model
 
 
+def _encode_fitted(model: Any) -> Parts:
+    """Return what every fitted classifier has beside its network."""
+    # Without radii: a number per row would be as large as the data.
+    certificate, tensors = {**model.certificate_.to_dict(), "radii": None}, {}
+    for name in ROW_LISTS:
+        rows = np.asarray(certificate.pop(name), dtype=np.int64)
+        if name == "errors" or len(rows):  # a file without the others is one where there are none
+            tensors[f"certificate.{name}"] = rows
+    names = getattr(model, "feature_names_in_", None)
+    header = {
+        "certificate": certificate,
+        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
+        "feature_names": None if names is None else list(names),
+    }
+    return header, tensors
+
+
 def _decode_fitted(model: Any, header: Header, tensors: Tensors) -> None:
     """Add what ``_encode_fitted`` returned."""
-    model.certificate_ = Certificate.from_dict({**header["certificate"], **under("certificate.", tensors)})
+    model.certificate_ = Certificate.from_dict({**header["certificate"], **_under("certificate.", tensors)})
     model.n_features_in_ = model.network_.n_features
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -290,17 +257,16 @@ def _decode_labels(dtype: str, values: list[Any]) -> NDArray[Any]:
     return np.array(values, dtype=dtype)
 
 
-def _decode_table(classifier: InterpolatingClassifier, section: Header, tensors: Tensors) -> TableModel:
-    columns = tuple(Field(**{name: _as_tuple(one) for name, one in plain.items()}) for plain in section["columns"])
-    rest = {name: section[saved] for saved, name in TABLE.items()}
-    later = {"missing": section.get("missing", "error"), "rows": tensors.get("rows")}
-    encoding = Encoding(fields=columns, mean=tensors["mean"], scale=tensors["scale"], **rest, **later)
-    check_encoding(encoding, section["scale"], classifier.n_features_in_, classifier.certificate_.n_samples)
-    return TableModel.of(classifier, encoding, section["scale"])
+def is_generator(random_state: Any) -> bool:
+    """Return whether a random_state is a running generator, whose state is no option that a file could keep."""
+    return isinstance(random_state, np.random.RandomState | np.random.Generator)
 
 
-def _as_tuple(plain: Any) -> Any:
-    return tuple(plain) if isinstance(plain, list) else plain
+def _seed(model: Any) -> Any:
+    return None if is_generator(model.random_state) else model.random_state
+
+
+# ---- Tables ------------------------------------------------------------------------------------------------
 
 
 def classifier_in(model: Any) -> Any:
@@ -311,12 +277,34 @@ def classifier_in(model: Any) -> Any:
     return model.classifier_
 
 
-# ---- Repaired models ------------------------------------------------------------------------------------
+def _encode_table(model: TableModel) -> Parts:
+    """Return a classifier as any other, and in a section of its own how rows become points."""
+    header, tensors = _encode(classifier_in(model))
+    encoding = model.encoding_
+    named = {saved: getattr(encoding, name) for saved, name in TABLE.items()}
+    named |= {"columns": encoding.to_dict()["columns"], "scale": model.scale}
+    if encoding.missing != "error":  # a file without it is one where empty cells are an error
+        named["missing"] = encoding.missing
+    numbers: Tensors = {"table.mean": encoding.mean, "table.scale": encoding.scale}
+    if encoding.rows is not None:  # a file without them is one where no row was left out
+        numbers["table.rows"] = encoding.rows
+    return header | {"kind": "table", "table": named}, tensors | numbers
 
 
-def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
+def _decode_table(section: Header, tensors: Tensors, classifier: InterpolatingClassifier) -> TableModel:
+    columns = tuple(Field(**{name: _as_tuple(one) for name, one in plain.items()}) for plain in section["columns"])
+    numbers = {"rows": None} | _under("table.", tensors)
+    rest = {name: section[saved] for saved, name in TABLE.items()} | {"missing": section.get("missing", "error")}
+    encoding = Encoding(fields=columns, **numbers, **rest)
+    check_encoding(encoding, section["scale"], classifier.n_features_in_, classifier.certificate_.n_samples)
+    return TableModel.of(classifier, encoding, section["scale"])
+
+
+# ---- Repaired models ---------------------------------------------------------------------------------------
+
+
+def _encode_repaired(model: RepairedClassifier) -> Parts:
     """Return everything but the given points."""
-    check_is_fitted(model, "network_")
     made = model.repair_
     (header, tensors), (fitted, rows) = _encode_network(made.network), _encode_fitted(model)
     parameters = {name: getattr(model, name) for name in REPAIR_OPTIONS} | {"random_state": _seed(model)}
@@ -340,11 +328,17 @@ def _encode_repaired(model: RepairedClassifier) -> tuple[Header, Tensors]:
 
 def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedClassifier:
     """Make a repaired model, one by reference with the model that a user brings."""
-    network = SwitchedNetwork.from_parts(header["network"], under("network.", tensors))
+    network = SwitchedNetwork.from_parts(header["network"], _under("network.", tensors))
     classes = _decode_labels(**header["classes"])
     check_repaired_networks(network, len(classes))
     model = _decode_model(header["model"], network, classes, tensors, behind)
-    made = _decode_repair(header, network, model, under("repair.", tensors))
+    numbers = _under("repair.", tensors)
+    history = tuple(Change(**{name: _as_tuple(part) for name, part in change.items()}) for change in header["history"])
+    check_repair(history, numbers, network.patches.layers[-1].weights.shape[1], len(classes))
+    patches = Patches(network.patches, *(numbers[name] for name in ("anchors", "fires_within", "silent_beyond")))
+    probes = SpotChecks(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
+    refuse_unless((probes is not None) == (model.kind == "reference"), "its probes do not belong to its model")
+    refuse_unless(isinstance(header["data_digest"], str), "it does not name its data")
     options = header["parameters"]
     refuse_unless(options["classes"] in (None, classes.tolist()), "its classes are given twice")
     repaired = RepairedClassifier(
@@ -354,6 +348,10 @@ def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedC
     )
     # The options are validated as by ``fit``, before anything is taken over.
     repaired._recipe()
+    made = Repair(
+        model, patches, numbers["changes"], history, numbers["answers"], numbers["targets"],
+        (numbers["claim_rows"], numbers["claim_patches"]), header["data_digest"], probes,
+    )  # fmt: skip
     repaired._take(made, None)
     _decode_fitted(repaired, header, tensors)
     check_repaired(repaired)
@@ -361,7 +359,9 @@ def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedC
 
 
 def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], tensors: Tensors, behind: Any) -> Model:
-    refuse_unless(kind in MODELS, f"its model is of a kind that is not known here: {kind!r}")
+    """Return the model behind patches: in the file as a chain or an ONNX graph, or with its user."""
+    known = kind in ("chain", "graph", "reference")
+    refuse_unless(known, f"its model is of a kind that is not known here: {kind!r}")
     if kind == "reference":
         if behind is None:
             raise ModelFileError("it holds patches and the answers of a model, not the model itself: pass model=...")
@@ -377,17 +377,3 @@ def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], te
     same = [None if chain is None else chain.digest for chain in (graph.chain, network.model)]
     refuse_unless(same[0] == same[1], "its network is not the one of its ONNX graph")
     return Model(classes, None, graph.chain, graph)
-
-
-def _decode_repair(header: Header, network: SwitchedNetwork, model: Model, numbers: dict[str, Any]) -> Repair:
-    plain: list[Header] = header["history"]
-    history = tuple(Change(**{name: _as_tuple(part) for name, part in change.items()}) for change in plain)
-    check_repair(history, numbers, network.patches.layers[-1].weights.shape[1], len(model.classes))
-    patches = Patches(network.patches, *(numbers[name] for name in ("anchors", "fires_within", "silent_beyond")))
-    probes = SpotChecks(numbers["probe_rows"], numbers["probes"]) if "probes" in numbers else None
-    refuse_unless((probes is not None) == (model.kind == "reference"), "its probes do not belong to its model")
-    refuse_unless(isinstance(header["data_digest"], str), "it does not name its data")
-    return Repair(
-        model, patches, numbers["changes"], history, numbers["answers"], numbers["targets"],
-        (numbers["claim_rows"], numbers["claim_patches"]), header["data_digest"], probes,
-    )  # fmt: skip

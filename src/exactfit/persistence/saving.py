@@ -19,8 +19,8 @@ from ..exceptions import ModelFileError, ParameterError
 from ..network import Network
 from ..network.activations import RELU, THRESHOLD, Activation, as_activation
 from ..repairs import RepairedClassifier
-from .container import MISFITS, Header, is_generator, read_container, refuse_unless, write_container
-from .description import Lookup, classifier_in, from_parts, to_parts
+from .container import MISFITS, read_container, refuse_unless, write_container
+from .description import classifier_in, from_parts, is_generator, to_parts
 
 Given = Mapping[str, Any] | Iterable[Any]
 
@@ -68,9 +68,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         header, tensors = to_parts(model)
         by_reference = isinstance(model, RepairedClassifier) and model.repair_.model.kind == "reference"
+        known = activations_in(model)
         # Whatever would not load is refused here, before anything is written.
-        from_parts(header, tensors, lookup_in(own_activations(model)), model.model if by_reference else None)
-        header["saved_with"] = _circumstances(model)
+        from_parts(header, tensors, known.__getitem__, model.model if by_reference else None)
+        random_state = getattr(classifier_in(model), "random_state", None)
+        header["saved_with"] = {
+            "versions": {
+                "exactfit": __version__,
+                "numba": version("numba"),
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+                "scikit-learn": sklearn.__version__,
+            },
+            "random_state": type(random_state).__name__ if is_generator(random_state) else None,
+            "activations": known.samples(),
+        }
     except (NotFittedError, ParameterError):
         raise
     except MISFITS as error:
@@ -122,10 +134,18 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
     >>> again.network_.digest == model.network_.digest
     True
     """
-    look_up = lookup_in(read_given(activations))
+    if isinstance(activations, Mapping):
+        functions = {
+            name: part.function if isinstance(part, Activation) else part for name, part in activations.items()
+        }
+        known = KnownActivations(Activation(name, function) for name, function in functions.items())
+    elif activations is None or (isinstance(activations, Iterable) and not isinstance(activations, str)):
+        known = KnownActivations(as_activation(part) for part in activations or ())
+    else:
+        raise ParameterError(f"activations must be a dict or a list of Activation, got {type(activations).__name__}")
     try:
         header, tensors = read_container(Path(path))
-        loaded = from_parts(header, tensors, look_up, model)
+        loaded = from_parts(header, tensors, known.__getitem__, model)
         _check_circumstances(loaded, **header["saved_with"])
     except ModelFileError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
@@ -135,26 +155,10 @@ def load(path: str | os.PathLike[str], *, activations: Given | None = None, mode
     return loaded
 
 
-def _circumstances(model: Any) -> Header:
-    """Return versions, and what else the model itself does not show."""
-    random_state = getattr(classifier_in(model), "random_state", None)
-    return {
-        "versions": {
-            "exactfit": __version__,
-            "numba": version("numba"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "scikit-learn": sklearn.__version__,
-        },
-        "random_state": type(random_state).__name__ if is_generator(random_state) else None,
-        "activations": sample(model),
-    }
-
-
 def _check_circumstances(model: Any, versions: Any, random_state: Any, activations: Any) -> None:
     texts = [*versions.keys(), *versions.values(), random_state or ""]
     refuse_unless(all(isinstance(text, str) for text in texts), "it does not say which versions wrote it")
-    now = sample(model)
+    now = activations_in(model).samples()
     refuse_unless(now.keys() == activations.keys(), "it does not describe the activations that it names")
     for name, values in now.items():
         for probe, value, before in zip(PROBES.tolist(), values, activations[name], strict=True):
@@ -165,55 +169,33 @@ def _check_circumstances(model: Any, versions: Any, random_state: Any, activatio
             )
 
 
-def lookup_in(named: Mapping[str, Activation]) -> Lookup:
-    """Return a function from name to activation, among the standard ones and these."""
+class KnownActivations(dict[str, Activation]):
+    """Activations by name: the standard ones, and a user's own."""
 
-    def look_up(name: str) -> Activation:
-        known = STANDARD | dict(named)
-        if name not in known:
-            raise ModelFileError(
-                f"it needs the activation {name!r}, of which it holds the name only: "
-                f"pass activations={{{name!r}: function}}"
-            )
-        return known[name]
+    def __init__(self, own: Iterable[Activation]) -> None:
+        super().__init__(STANDARD)
+        for activation in own:
+            if self.setdefault(activation.name, activation) != activation:
+                raise ParameterError(f"two activations have the name {activation.name!r}: rename one of them")
 
-    return look_up
+    def __missing__(self, name: str) -> Activation:
+        raise ModelFileError(
+            f"it needs the activation {name!r}, of which it holds the name only: "
+            f"pass activations={{{name!r}: function}}"
+        )
 
-
-def read_given(given: Given | None) -> dict[str, Activation]:
-    """Return the activations that a user gives to ``load``, by name."""
-    if isinstance(given, Mapping):
-        functions = {name: part.function if isinstance(part, Activation) else part for name, part in given.items()}
-        parts = [Activation(name, function) for name, function in functions.items()]
-    elif given is None or (isinstance(given, Iterable) and not isinstance(given, str)):
-        parts = [as_activation(part) for part in given or ()]
-    else:
-        raise ParameterError(f"activations must be a dict or a list of Activation, got {type(given).__name__}")
-    return by_name(parts)
+    def samples(self) -> dict[str, list[float]]:
+        """Return some values of each that is not a standard one, to recognise it by."""
+        return {name: activation(PROBES).tolist() for name, activation in self.items() if name not in STANDARD}
 
 
-def by_name(activations: Iterable[Activation]) -> dict[str, Activation]:
-    """Return the activations that are not standard ones, by name; refuse two of the same name."""
-    named = dict(STANDARD)
-    for activation in activations:
-        if named.setdefault(activation.name, activation) != activation:
-            raise ParameterError(f"two activations have the name {activation.name!r}: rename one of them")
-    return {name: activation for name, activation in named.items() if name not in STANDARD}
-
-
-def own_activations(model: Any) -> dict[str, Activation]:
-    """Return the activations in a model that are not standard ones, by name."""
+def activations_in(model: Any) -> KnownActivations:
+    """Return the activations of a model."""
     model = classifier_in(model)
     if isinstance(model, RepairedClassifier):
-        return {}  # neither patches nor chains that were read have any
-    if isinstance(model, Network | Construction):
-        network = model if isinstance(model, Network) else model.network
-        used = [layer.activation for layer in network.layers]
-    else:
-        used = [layer.activation for layer in model.network_.layers] + [as_activation(model.activation)]
-    return by_name(activation for activation in used if activation is not None)
-
-
-def sample(model: Any) -> dict[str, list[float]]:
-    """Return some values of every activation that is not a standard one, to recognise it by."""
-    return {name: activation(PROBES).tolist() for name, activation in own_activations(model).items()}
+        return KnownActivations(())  # neither patches nor chains that were read have any of a user's own
+    network = model if isinstance(model, Network) else model.network if isinstance(model, Construction) else None
+    own = [layer.activation for layer in (network or model.network_).layers]
+    if network is None:
+        own.append(as_activation(model.activation))
+    return KnownActivations(activation for activation in own if activation is not None)

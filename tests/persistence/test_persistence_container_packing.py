@@ -21,8 +21,8 @@ from exactfit.network.activations import THRESHOLD
 from exactfit.network.bits import BitMatrix
 from exactfit.outcome import Outcome
 from exactfit.persistence import container
+from exactfit.persistence.container import packed, unpacked
 from exactfit.persistence.description import to_parts
-from exactfit.persistence.packing import packed, unpacked
 
 LISTS = ["trace.anchors", "certificate.errors", "table.rows", "repair.changes", "construction.errors"]
 INDICES = ["network.layers.0.weights.indices", "network.patches.layers.3.weights.indptr", "trace.support"]
