@@ -117,10 +117,9 @@ def test_bad_input_of_a_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("activation", ["threshold", "relu"])
-@pytest.mark.parametrize("spread", [0.0, 0.3])
-def test_an_alternating_line_needs_a_detector_for_every_centre(activation: str, spread: float) -> None:
-    X, y = make_alternating_line(6, points_per_center=3, spread=spread, dimension=4)
-    assert X.shape == (33, 4)
+def test_an_alternating_line_needs_a_detector_for_every_centre(activation: str) -> None:
+    X, y = make_alternating_line(6, dimension=4)
+    assert X.shape == (11, 4)
     assert not X[:, 1:].any()
     assert limit_cover(X, y, target=1).n_detectors >= 6
     for seed in range(3):
@@ -133,8 +132,6 @@ def test_the_alternating_line_is_the_published_one() -> None:
     X, y = make_alternating_line(5)
     assert X[y == 1].ravel().tolist() == [(k - 1) / 4 for k in range(1, 6)]
     assert X[y == 0].ravel().tolist() == [(j - 0.5) / 4 for j in range(1, 5)]
-    X, y = make_alternating_line(5, points_per_center=20, spread=0.49)
-    assert separation(X, y).value >= 0.02 * 0.125 - 1e-15
 
 
 def test_parallel_lines_make_every_target_point_an_anchor() -> None:
@@ -157,8 +154,6 @@ def test_disc_moons_are_apart_as_promised() -> None:
     ("make", "options"),
     [
         (make_alternating_line, {"n_centers": 1}),
-        (make_alternating_line, {"n_centers": 3, "spread": 0.5}),
-        (make_alternating_line, {"n_centers": 3, "points_per_center": 0}),
         (make_alternating_line, {"n_centers": 3, "dimension": 0}),
         (make_parallel_lines, {"n_points": 1}),
         (make_parallel_lines, {"distance": 0.0}),

@@ -1,4 +1,4 @@
-"""Predictions of sizes from a few actual networks, and the theorems' constants for these data.
+"""Predictions of sizes from a few actual networks.
 
 At great width the second layer tends to the limit's (see ``covering``), and the excess
 over that falls like a power of the width: detectors(n) = a + b / n^c. The curve is fitted to the
@@ -15,21 +15,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.parameters import Seed, check_integer, check_number, seed_sequence, shown
 from .._support.threads import Executor, open_executor
 from ..construct import Construction, Options
 from ..construct.build import build
 from ..construct.memory import Memory
-from ..data import Labelled, refuse_conflicts
-from ..data.cloud import Floats
+from ..data import Floats, Labelled, refuse_conflicts
 from ..data.pairs import nearest_other
 from ..exceptions import DataError, ParameterError
 from .ball_covers import cover_in_the_limit
-from .covering import MutualCovering
-from .neighbours import radius, shared_words
-from .theorem import Constants, n_pairs, termination_scale, theorem_terms
+from .neighbours import shared_words
 
 Curve = tuple[float, float, float]
 
@@ -78,14 +74,12 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fitted curve of detectors against width, the width that interpolates, and fitted constants.
+    """A fitted curve of detectors against width, and the widths at which networks interpolated.
 
     Attributes
     ----------
-    fits : tuple of Fit
-        The networks of fixed width.
-    adaptive : tuple of Fit
-        The networks of adaptive width.
+    fits, adaptive : tuple of Fit
+        The networks of fixed width, and those of adaptive width.
     curve : tuple of float
         a, b and c of detectors(n) = a + b / n^c.
     spread, misfit : float
@@ -95,10 +89,6 @@ class Calibration:
         Detectors of ``limit_cover``; with weights one for each target class, since with many hyperplanes patterns
         become linearly independent.
     confidence : float
-    constants : Constants
-        Fitted to these data, for ``bounds``.
-    notes : tuple of str
-        Constants that could not be fitted, and why.
 
     Examples
     --------
@@ -116,8 +106,6 @@ class Calibration:
     misfit: float
     forecast: int
     confidence: float
-    constants: Constants
-    notes: tuple[str, ...] = ()
 
     def detectors(self, width: int) -> Prediction:
         """Detectors of one further network of this width."""
@@ -126,46 +114,42 @@ class Calibration:
         seen = [fit.width for fit in self.fits]
         beyond = max(0.0, math.log2(width / max(seen)), math.log2(min(seen) / width))
         error = math.hypot(self.spread, self.misfit * (1.0 + beyond))
-        return _interval(math.log(_detectors(self.curve, width)), error, len(seen) - 1, self.confidence, beyond > 0)
+        return self._prediction(math.log(_detectors(self.curve, width)), error, len(seen) - 1, beyond > 0)
 
     def width(self) -> Prediction:
         """Width at which one further network of adaptive width will interpolate."""
         # The spread of one further draw: that of the draws seen, and the uncertainty of their mean.
         logs = np.log([fit.width for fit in self.adaptive])
         error = float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(logs))
-        return _interval(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, self.confidence, False)
+        return self._prediction(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, False)
+
+    def _prediction(self, mean: float, error: float, freedom: int, extrapolated: bool) -> Prediction:
+        from scipy.stats import t
+
+        half = float(t.ppf(0.5 + self.confidence / 2, freedom)) * error
+        low, high = math.floor(math.exp(mean - half)), math.ceil(math.exp(min(mean + half, 40.0)))
+        return Prediction(math.exp(mean), max(low, 1), high, extrapolated)
 
     def __repr__(self) -> str:
         return f"<Calibration: {len(self.fits)} networks, width that interpolates {self.width()}>"
 
     def __str__(self) -> str:
-        a, b, c = self.curve
-        lines = [
-            f"detectors(n) = {a:.3g} + {b:.3g} / n^{c:.2f}, from {len(self.fits)} networks "
-            f"of width {min(fit.width for fit in self.fits):,} to {max(fit.width for fit in self.fits):,}",
-            f"width that interpolates: {self.width()}",
-            f"limit forecast: {self.forecast:,} detectors",
-        ]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        (a, b, c), widths = self.curve, [fit.width for fit in self.fits]
+        return (
+            f"detectors(n) = {a:.3g} + {b:.3g} / n^{c:.2f}, from {len(widths)} networks "
+            f"of width {min(widths):,} to {max(widths):,}\n"
+            f"width that interpolates: {self.width()}\nlimit forecast: {self.forecast:,} detectors"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON can hold them."""
         return asdict(self)
 
 
-def _interval(log_mean: float, error: float, freedom: int, confidence: float, extrapolated: bool) -> Prediction:
-    from scipy.stats import t
-
-    half = float(t.ppf(0.5 + confidence / 2, max(freedom, 1))) * error
-    low, high = math.floor(math.exp(log_mean - half)), math.ceil(math.exp(min(log_mean + half, 40.0)))
-    return Prediction(math.exp(log_mean), max(low, 1), high, extrapolated)
-
-
 @shared_words
 def calibrate(
     X: Any, y: Any, widths: Any = None, *, n_repeats: int = 4, options: Options | None = None, target: Any = None,
-    covering: MutualCovering | None = None, confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None,
-    verbose: bool = False,
+    confidence: float = 0.9, random_state: Seed = 0, n_jobs: int | None = None, verbose: bool = False,
 ) -> Calibration:  # fmt: skip
     """Build a few networks on the data, and predict the sizes of others.
 
@@ -177,12 +161,10 @@ def calibrate(
         Networks of each width, at least 2.
     options : Options, optional
         Options of the networks.
-    target : label, "all" or None
-    covering : MutualCovering, optional
-        With one, the main theorem's constant is fitted too.
+    {target}
     confidence : float
         Of the intervals.
-    random_state : int, Generator, SeedSequence or None
+    {random_state}
     {work}
 
     Returns
@@ -206,78 +188,75 @@ def calibrate(
         if len(widths) < 2:
             raise ParameterError(f"widths must hold at least two different widths, got {shown(list(given))}")
     refuse_conflicts(problem.X, problem.codes)
+    targets, root = targets_of_networks(problem, target), seed_sequence(random_state)
     with open_executor(n_jobs, verbose) as work:
-        root = seed_sequence(random_state)
-        calibrator = Calibrator(problem, options or Options(), target, root, work, n_repeats, confidence)
-        return calibrator.calibrate(widths, covering)
+        calibrator = Calibrator(problem, options or Options(), targets, root, work, n_repeats, confidence)
+        return calibrator.calibrate(widths)
+
+
+def targets_of_networks(problem: Labelled, target: Any) -> tuple[int, ...]:
+    """Return the target classes, as networks can have them: with more than two classes, all."""
+    targets = problem.targets(target, one_of_many=True)
+    if len(problem.classes) > 2 and len(targets) == 1:
+        raise ParameterError(
+            f"target={shown(target)} needs a problem of two classes, this one has {len(problem.classes)}"
+        )
+    return targets
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrator:
-    """Builds networks with the same options for given data, several of each width, and fits curves to their sizes."""
+    """Builder of networks with the same options for given data, several of each width."""
 
     problem: Labelled
     options: Options
-    target: Any
+    targets: tuple[int, ...]
     root: np.random.SeedSequence
     work: Executor
     n_repeats: int = 4
     confidence: float = 0.9
 
-    def calibrate(self, widths: list[int] | None, covering: MutualCovering | None) -> Calibration:
-        """Build the networks, then fit curve and constants."""
-        problem = self.problem
-        built = [self._built("adaptive", ADAPTIVE, k).network.widths for k in range(self.n_repeats)]
-        adaptive = [Fit(width, detectors, 0) for width, detectors, *_ in built]
+    def calibrate(self, widths: list[int] | None = None) -> Calibration:
+        """Build the networks, then fit the curve."""
+        built = [self._build("adaptive", ADAPTIVE, k).network.widths for k in range(self.n_repeats)]
+        adaptive = tuple(Fit(width, detectors, 0) for width, detectors, *_ in built)
         if widths is None:
             # From the width that just interpolates, doubled as far as memory allows.
             first = math.ceil(np.median([fit.width for fit in adaptive]))
-            most = Memory.for_layer(problem.X).largest_width()
+            most = Memory.for_layer(self.problem.X).largest_width()
             widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
-        fits = self._fits(widths)
-        nearest = nearest_other(problem.X, problem.codes, Executor(self.work.threads))
+        fits, work = self._fits(widths), Executor(self.work.threads)
         # Detectors at great width: those of the limit, or with weights one for each target class.
         forecast = len(self.targets)
         if not self.options.is_weighted:
-            work = Executor(self.work.threads)
-            forecast = cover_in_the_limit(problem, self.targets, nearest, self.root, work).n_detectors
-        spread, misfit, curve = _fit_curve(fits, forecast)
-        constants, notes = self._constants(float(nearest.distances.min()), adaptive, curve, fits, covering)
-        return Calibration(
-            tuple(fits), tuple(adaptive), curve, spread, misfit, forecast, self.confidence, constants, notes
-        )
+            nearest = nearest_other(self.problem.X, self.problem.codes, work)
+            forecast = cover_in_the_limit(self.problem, self.targets, nearest, self.root, work).n_detectors
+        spread, misfit, curve = fit_curve(fits, forecast)
+        return Calibration(tuple(fits), adaptive, curve, spread, misfit, forecast, self.confidence)
 
     def calibrate_weights(self, known: Calibration) -> Calibration:
         """Calibrate weighted detectors at the widths of masks: they interpolate where masks do."""
         weighted = replace(self, options=replace(self.options, detectors="weighted"))
         fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
-        spread, misfit, curve = _fit_curve(fits, forecast)
+        spread, misfit, curve = fit_curve(fits, forecast)
         return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=forecast)
 
-    @property
-    def targets(self) -> tuple[int, ...]:
-        """Indices of the target classes."""
-        targets = self.problem.targets(self.target, one_of_many=True)
-        if len(self.problem.classes) > 2 and len(targets) == 1:
-            raise ParameterError(f"target={shown(self.target)} needs a problem of two classes, this one has more")
-        return targets
-
-    def _built(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
+    def _build(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
         # Only problems of two classes have one target or "all"; with more, every class has detectors anyway.
-        targets, label = self.targets, None
+        label = None
         if len(self.problem.classes) == 2:
-            label = "all" if len(targets) > 1 else self.problem.classes[targets[0]]
+            label = "all" if len(self.targets) > 1 else self.problem.classes[self.targets[0]]
         options = replace(self.options, width=width, target=label, n_jobs=self.work.threads.count)
         root = np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
         return build(self.problem, options, root)
 
     def _fits(self, widths: list[int]) -> list[Fit]:
-        """Networks of every width, without those that miss too many points to be of the same kind."""
+        """Build networks of every width, without those that miss too many points to be of the same kind."""
         fits: list[Fit] = []
         for at, width in enumerate(widths):
             for k in range(self.n_repeats):
                 self.work.progress("networks", len(fits), len(widths) * self.n_repeats)
-                made = self._built(width, FIXED, at, k)
+                made = self._build(width, FIXED, at, k)
                 fits.append(Fit(width, made.network.widths[1], len(made.trace.uncovered)))
         kept = [fit for fit in fits if fit.missed <= MOST_MISSED * len(self.problem.codes)]
         if len({fit.width for fit in kept}) < 2:
@@ -287,39 +266,27 @@ class Calibrator:
             )
         return kept
 
-    def _constants(
-        self, separation: float, adaptive: list[Fit], curve: Curve, fits: list[Fit], covering: MutualCovering | None
-    ) -> tuple[Constants, tuple[str, ...]]:
-        """Constants that make the bounds, at eta = 1/2, equal to the median of the sizes seen."""
-        problem, options = self.problem, self.options
-        reach = (
-            radius(problem.X, center=options.center) if isinstance(options.max_bias, str) else float(options.max_bias)
-        )
-        pairs = n_pairs(problem, [problem.classes[k] for k in self.targets])
-        if reach <= 0:
-            return Constants(), ("max_bias is 0: the theorems do not apply",)
-        scale = termination_scale(reach, separation, pairs, 0.5)
-        known = Constants(termination=float(np.median([fit.width for fit in adaptive])) / scale)
-        if covering is None:
-            return known, ("no covering was given: the main theorem's constant is not fitted",)
-        # The width at which the curve falls to the covering's number, or the least width seen if it is below there.
-        a, b, c = curve
-        width, detectors = float(min(fit.width for fit in fits)), covering.n_target
-        if _detectors(curve, width) > detectors:
-            if detectors <= a:
-                note = (
-                    f"detectors stay above the covering's {detectors}, so the main theorem's constant is not fitted: "
-                    "cover with a smaller constant"
-                )
-                return known, (note,)
-            width = float((b / (detectors - a)) ** (1 / c))
-        scale = max(first + second for first, second in theorem_terms(covering, 0.5))
-        return replace(known, width=width / scale, complexity=width / scale), ()
 
-
-def _detectors(curve: Curve, width: Any) -> Any:
+def _detectors(curve: Curve, width: float) -> float:
     a, b, c = curve
-    return a + b * np.asarray(width, dtype=np.float64) ** -c
+    return a + b / math.pow(width, c)
+
+
+def fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
+    """Fit the spread between networks of one width, the error at widths left out, and the curve."""
+    widths = np.array([fit.width for fit in fits], dtype=np.float64)
+    logs = np.log([max(fit.detectors, 1) for fit in fits])
+    groups = np.unique(widths)
+    within = sum(((logs[widths == n] - logs[widths == n].mean()) ** 2).sum() for n in groups)
+    spread = max(math.sqrt(within / max(len(fits) - len(groups), 1)), LEAST_SPREAD)
+    # Each width in turn is predicted from the others.
+    errors = []
+    for left_out in groups if len(groups) > 2 else []:
+        others = widths != left_out
+        curve = _least_squares(widths[others], logs[others], forecast, spread)
+        errors.append(float(logs[~others].mean()) - math.log(_detectors(curve, float(left_out))))
+    misfit = math.sqrt(float(np.mean(np.square(errors)))) if errors else spread
+    return spread, misfit, _least_squares(widths, logs, forecast, spread)
 
 
 def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -> Curve:
@@ -328,7 +295,7 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
 
     middle = float(np.exp(np.log(widths).mean()))  # b is counted from here, for numbers of ordinary size
 
-    def residuals(p: Floats) -> NDArray[np.float64]:
+    def residuals(p: Floats) -> Floats:
         fitted = np.log(np.exp(p[0]) + np.exp(p[1]) * (widths / middle) ** -np.exp(p[2]))
         return np.append((fitted - logs) / spread, (p[0] - math.log(forecast)) / SOFT)
 
@@ -338,20 +305,3 @@ def _least_squares(widths: Floats, logs: Floats, forecast: int, spread: float) -
     found = least_squares(residuals, [math.log(forecast), math.log(excess), 0.0], bounds=(low, high)).x
     c = math.exp(found[2])
     return math.exp(found[0]), math.exp(found[1]) * middle**c, c
-
-
-def _fit_curve(fits: list[Fit], forecast: int) -> tuple[float, float, Curve]:
-    """Spread between networks of one width, error at widths left out, and the curve."""
-    widths = np.array([fit.width for fit in fits], dtype=np.float64)
-    logs = np.log([max(fit.detectors, 1) for fit in fits])
-    groups = np.unique(widths)
-    within = sum(float(((logs[widths == n] - logs[widths == n].mean()) ** 2).sum()) for n in groups)
-    spread = max(math.sqrt(within / max(len(fits) - len(groups), 1)), LEAST_SPREAD)
-    # Each width in turn is predicted from the others.
-    errors = []
-    for left_out in groups if len(groups) > 2 else []:
-        others = widths != left_out
-        curve = _least_squares(widths[others], logs[others], forecast, spread)
-        errors.append(float(logs[~others].mean() - math.log(_detectors(curve, left_out))))
-    misfit = math.sqrt(float(np.mean(np.square(errors)))) if errors else spread
-    return spread, misfit, _least_squares(widths, logs, forecast, spread)

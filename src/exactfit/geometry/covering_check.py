@@ -176,28 +176,25 @@ def is_mutual_covering(
     if max_bias < least:
         detail = f"{shown(max_bias)} is below the radius of the data, {shown(least)}"
         failures.append(Failure("max_bias", None, "both", -1, detail))
-    for label, sides, claimed in proposals:
-        failures += [
-            Failure(condition, label, side, row, detail)
-            for condition, side, row, detail in _broken(problem, label, sides, claimed, max_bias, constant)
-        ]
+    for proposal in proposals:
+        failures += _failures(problem, *proposal, max_bias, constant)
     return CoveringCheck(tuple(failures))
 
 
-def _broken(
+def _failures(
     problem: Labelled, label: Any, sides: dict[str, _Side], separation: float | None, max_bias: float, constant: float
-) -> Iterator[tuple[str, str, int, str]]:
-    """Yield every condition that does not hold for one target: its name, the side, the row and what is wrong."""
+) -> Iterator[Failure]:
+    """Yield every condition that does not hold for one target."""
     (code,) = problem.targets(label, one_of_many=True)
     codes, n = (problem.codes == code).astype(np.int64), len(problem.codes)
     centers = np.concatenate([side.centers for side in sides.values()])
     if centers.min() < 0 or centers.max() >= n:
         raise DataError(f"a center is no row of the data: rows go from 0 to {n - 1}")
-    cloud = Cloud(problem.X, np.arange(n))
+    cloud, label = Cloud(problem.X, np.arange(n)), problem.classes.tolist()[code]
     # Covers and radii are checked even where centres belong to the wrong class: every failure is reported.
     for name, side in sides.items():
         for row in side.centers[codes[side.centers] != SIDES[name]].tolist():
-            yield "class", name, row, f"center {row} does not belong to it"
+            yield Failure("class", label, name, row, f"center {row} does not belong to it")
     for name, side in sides.items():
         points = np.flatnonzero(codes == SIDES[name])
         # A row may be given as a centre twice: the larger of its balls counts.
@@ -211,9 +208,11 @@ def _broken(
             for index, inside in enumerate(table, start):
                 if side.components and not np.array_equal(np.sort(side.components.component(index)), points[inside]):
                     row = int(side.centers[index])
-                    yield "component", name, row, f"component of center {row} is not what its ball holds"
+                    yield Failure(
+                        "component", label, name, row, f"component of center {row} is not what its ball holds"
+                    )
         for row in points[~covered].tolist():
-            yield "cover", name, row, f"row {row} lies in no ball"
+            yield Failure("cover", label, name, row, f"row {row} lies in no ball")
     of_centers = np.repeat([SIDES[name] for name in sides], [len(side.centers) for side in sides.values()])
     nearest = nearest_other(problem.X[centers], of_centers, Executor(SERIAL))
     radii = np.concatenate([side.radii for side in sides.values()])
@@ -223,11 +222,12 @@ def _broken(
         x, y = dense_rows(problem.X, np.array([row, partner]))
         if not _is_admissible(radius, x, y, max_bias, constant):
             detail = f"radius {shown(radius)} of center {row} is too large for its distance to center {partner}"
-            yield "radius", name, row, detail
+            yield Failure("radius", label, name, row, detail)
     gap, pair = nearest.closest()
     if separation is not None and gap < separation:
         a, b = centers[list(pair)].tolist()
-        yield "separation", "both", a, f"centers {a} and {b} are {shown(gap)} apart, not {shown(separation)}"
+        detail = f"centers {a} and {b} are {shown(gap)} apart, not {shown(separation)}"
+        yield Failure("separation", label, "both", a, detail)
 
 
 def _is_admissible(radius: float, x: Floats, y: Floats, max_bias: float, constant: float) -> bool:

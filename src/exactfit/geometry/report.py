@@ -5,27 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .._support.html import facts
-from .._support.parameters import Seed, check_number, seed_sequence, shown
+from .._support.parameters import Seed, check_number, seed_sequence
 from .._support.threads import Executor, open_executor
 from ..construct import Options
-from ..data import Labelled, Rows, refuse_conflicts
-from ..data.cloud import Floats
+from ..data import Floats, Labelled, Rows, refuse_conflicts
 from ..data.pairs import nearest_other
-from ..exceptions import ParameterError
 from .ball_covers import LimitCover, cover_in_the_limit
-from .calibration import Calibration, Calibrator
+from .calibration import Calibration, Calibrator, targets_of_networks
 from .covering import CoverOptions, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import ClosestPair, labelled_pair, narrowest_pair, radius_of, shared_words
 from .theorem import Bounds, Constants, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+COVERING_NUMBERS = (
+    "n_target", "n_rest", "separation", "omega_target", "omega_rest", "omega_interval", "max_bias", "constant",
+)  # fmt: skip
 PARTS = ("distances", "limit forecast", "mean widths", "angles", "covering", "calibration", "weighted detectors")
 
 
@@ -103,33 +104,27 @@ class Description:
         return f"{self.n_samples:,} points, {self.n_features:,} features, {len(self.sizes)} labels"
 
     def _lines(self) -> dict[str, str]:
-        """Lines of the report, by their names."""
-        lines = {"points per label": ", ".join(f"{label}: {size:,}" for label, size in self.sizes.items())}
-        lines["radius"] = f"{self.radius:.6g} (max_bias {self.max_bias:.6g})"
-        if self.separation is not None:
-            lines["separation"] = _pair_text(self.separation)
-        if self.distances is not None:
-            middle = np.median(self.distances)
-            lines["to another label"] = f"median {middle:.4g}, largest {self.distances.max():.4g}"
-        if self.angle is not None:
-            lines["angle"] = _pair_text(self.angle)
-        if self.angle_any is not None:
-            lines["angle of any two"] = _pair_text(self.angle_any)
+        """Return the lines of the report, by their names."""
+        lines = {
+            "points per label": ", ".join(f"{label}: {size:,}" for label, size in self.sizes.items()),
+            "radius": f"{self.radius:.6g} (max_bias {self.max_bias:.6g})",
+        }
+        pairs = {"separation": self.separation, "angle": self.angle, "angle of any two": self.angle_any}
+        for name, pair in pairs.items():
+            if pair is not None:
+                labels = f", labels {pair.labels[0]} and {pair.labels[1]}" if pair.labels else ""
+                lines[name] = f"{pair.value:.6g} (rows {pair.rows[0]} and {pair.rows[1]}{labels})"
+            if name == "separation" and self.distances is not None:
+                middle = np.median(self.distances)
+                lines["to another label"] = f"median {middle:.4g}, largest {self.distances.max():.4g}"
         if self.mean_widths is not None:
-            lines["mean widths"] = ", ".join(
-                f"{label}: {value:.4g}" for label, value in zip(self.sizes, self.mean_widths.value, strict=True)
-            )
+            named = zip(self.sizes, self.mean_widths.value, strict=True)
+            lines["mean widths"] = ", ".join(f"{label}: {value:.4g}" for label, value in named)
         if self.limit is not None:
             lines["limit forecast"] = f"{self.limit.n_detectors:,} detectors at great width and max_bias"
-        if self.covering is not None:
-            low, high = self.covering.omega_interval
-            lines["covering"] = (
-                f"{self.covering.n_target:,} balls (M-), {self.covering.n_rest:,} for the rest (M+), "
-                f"centers {self.covering.separation:.4g} apart, "
-                f"omega {self.covering.omega:.4g} ({low:.4g} to {high:.4g})"
-            )
-        if self.bounds is not None:
+        if self.covering is not None and self.bounds is not None:
             given = self.bounds.constants
+            lines["covering"] = str(self.covering)
             lines["theorem"] = (
                 f"width {self.bounds.width:,}, at most {self.bounds.detectors:,} detectors "
                 f"(if its unknown constants were {given.width:.3g} and {given.complexity:.3g})"
@@ -144,33 +139,20 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON can hold them: quantiles in place of all distances, balls counted."""
-        pairs = ("separation", "angle", "angle_any")
-        plain: dict[str, Any] = {name: _plain_pair(getattr(self, name)) for name in pairs}
-        plain |= {name: getattr(self, name) for name in ("n_samples", "n_features", "max_bias", "radius")}
-        plain["sizes"] = {str(label): size for label, size in self.sizes.items()}
-        plain["targets"] = [label.item() if isinstance(label, np.generic) else label for label in self.targets]
+        plain = {name: getattr(self, name) for name in ("n_samples", "n_features", "max_bias", "radius")}
+        records = ("separation", "angle", "angle_any", "bounds", "calibration", "weighted")
+        plain |= {name: (one := getattr(self, name)) and asdict(one) for name in records}
         quantiles = None if self.distances is None else np.quantile(self.distances, QUANTILES).tolist()
-        plain["distance_quantiles"] = quantiles and dict(zip(map(str, QUANTILES), quantiles, strict=True))
         widths = self.mean_widths
-        plain["mean_widths"] = widths and {k: getattr(widths, k).tolist() for k in ("value", "low", "high")}
-        plain["limit_detectors"] = self.limit and self.limit.n_detectors
-        plain["covering"] = self.covering and {
-            name: getattr(self.covering, name)
-            for name in ("n_target", "n_rest", "separation", "omega_target", "omega_rest", "max_bias", "constant")
-        } | {"omega_interval": list(self.covering.omega_interval)}
-        plain["bounds"] = self.bounds and self.bounds.to_dict()
-        plain["calibration"] = self.calibration and self.calibration.to_dict()
-        plain["weighted"] = self.weighted and self.weighted.to_dict()
-        return plain | {"left_out": list(self.left_out)}
-
-
-def _plain_pair(pair: ClosestPair | None) -> dict[str, Any] | None:
-    return None if pair is None else {"value": pair.value, "rows": list(pair.rows), "labels": list(pair.labels)}
-
-
-def _pair_text(pair: ClosestPair) -> str:
-    labels = f", labels {pair.labels[0]} and {pair.labels[1]}" if pair.labels else ""
-    return f"{pair.value:.6g} (rows {pair.rows[0]} and {pair.rows[1]}{labels})"
+        return plain | {
+            "sizes": {str(label): size for label, size in self.sizes.items()},
+            "targets": [label.item() if isinstance(label, np.generic) else label for label in self.targets],
+            "distance_quantiles": quantiles and dict(zip(map(str, QUANTILES), quantiles, strict=True)),
+            "mean_widths": widths and {name: getattr(widths, name).tolist() for name in ("value", "low", "high")},
+            "limit_detectors": self.limit and self.limit.n_detectors,
+            "covering": self.covering and {name: getattr(self.covering, name) for name in COVERING_NUMBERS},
+            "left_out": list(self.left_out),
+        }
 
 
 @shared_words
@@ -183,8 +165,7 @@ def describe(
 
     {data}
     {max_bias}
-    target : label, "all" or None
-        The class that gets detectors. None: of two classes the rarer one (the last on a tie), else all.
+    {target}
     center : bool
         Measure the radius of the data from their mean, and centre the networks.
     eta : float
@@ -194,7 +175,7 @@ def describe(
     time_limit : float, optional
         Seconds. Parts are taken up in the order of the report; one that is not done in time is
         left out, as are those after it, and the report says so.
-    random_state : int, Generator, SeedSequence or None
+    {random_state}
     {work}
 
     Returns
@@ -212,21 +193,17 @@ def describe(
       points per label     0: 50, 1: 50, 2: 50
       radius               3.83927 (max_bias 3.83927)
     left out, the time budget was used up: distances, limit forecast, mean widths, angles, covering, calibration,
-    weighted detectors, bounds
+    weighted detectors
     """
     problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
-    reach, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
-    targets = problem.targets(target, one_of_many=True)
-    if len(problem.classes) > 2 and len(targets) == 1:
-        raise ParameterError(
-            f"target={shown(target)} needs a problem of two classes, this one has {len(problem.classes)}"
-        )
+    max_bias, eta = check_max_bias(problem.X, max_bias, center), check_eta(eta)
+    targets = targets_of_networks(problem, target)
     if time_limit is not None:
         time_limit = check_number("time_limit", time_limit, above=0.0)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     # The networks of the calibration are drawn as the bounds assume.
-    options = replace(options or Options(), max_bias=reach, center=center)
+    options = replace(options or Options(), max_bias=max_bias, center=center)
     with open_executor(n_jobs, verbose) as work:
         # Whatever reports progress after the deadline is stopped.
         def watched(what: str, done: int, total: int | None) -> None:
@@ -234,25 +211,21 @@ def describe(
                 raise _OutOfTime
             work.progress(what, done, total)
 
-        calibrator = Calibrator(problem, options, target, seed_sequence(random_state), Executor(work.threads, watched))
+        root, watching = seed_sequence(random_state), Executor(work.threads, watched)
+        parts = _parts(Calibrator(problem, options, targets, root, watching), max_bias, eta)
         found: dict[str, Any] = {}
-        left_out, parts = list(PARTS), _parts(calibrator, reach)
+        left_out = list(PARTS)
         with suppress(_OutOfTime):
             while left_out and time.monotonic() <= deadline:
                 found |= next(parts)
                 del left_out[0]
-    if "covering" in found:
-        constants = found["calibration"].constants if "calibration" in found else Constants()
-        found["bounds"] = theorem_sizes(problem, found["covering"], found["separation"].value, eta, constants)
-    else:
-        left_out.append("bounds")
     labels = problem.classes.tolist()
     return Description(
         n_samples=int(problem.X.shape[0]),
         n_features=int(problem.X.shape[1]),
         sizes=dict(zip(labels, np.bincount(problem.codes).tolist(), strict=True)),
         targets=tuple(labels[k] for k in targets),
-        max_bias=reach,
+        max_bias=max_bias,
         radius=radius_of(problem.X, center),
         left_out=tuple(left_out),
         **found,
@@ -263,28 +236,28 @@ class _OutOfTime(Exception):  # noqa: N818  (a finding, not an error)
     """Time budget used up."""
 
 
-def _parts(calibrator: Calibrator, reach: float) -> Iterator[dict[str, Any]]:
-    """Fields of a description, in the order of ``PARTS``."""
-    problem, options, root, work = calibrator.problem, calibrator.options, calibrator.root, calibrator.work
-    X, codes, targets = problem.X, problem.codes, calibrator.targets
+def _parts(calibrator: Calibrator, max_bias: float, eta: float) -> Iterator[dict[str, Any]]:
+    """Yield fields of a description, in the order of ``PARTS``."""
+    problem, root, work, targets = calibrator.problem, calibrator.root, calibrator.work, calibrator.targets
+    X, codes = problem.X, problem.codes
     # From what is cheap and always wanted to what takes longest: the time budget cuts off the end.
     nearest = nearest_other(X, codes, work)
-    yield {"distances": nearest.distances, "separation": labelled_pair(problem, *nearest.closest())}
+    separation = labelled_pair(problem, *nearest.closest())
+    yield {"distances": nearest.distances, "separation": separation}
     yield {"limit": cover_in_the_limit(problem, targets, nearest, root, work)}
-    sizes = np.bincount(codes)
     # One component for each label, around no centre.
     order: Rows = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    yield {"mean_widths": mean_widths(X, order, starts, np.full(len(sizes), -1), 1000, 0.95, root, work)}
+    starts, origins = np.cumsum([0, *np.bincount(codes)]), np.full(len(problem.classes), -1)
+    yield {"mean_widths": mean_widths(X, order, starts, origins, 1000, 0.95, root, work)}
     different = labelled_pair(problem, *narrowest_pair(X, codes, work))
     yield {"angle": different, "angle_any": ClosestPair(*narrowest_pair(X, np.arange(len(codes)), work))}
-    covering = cover_mutually(problem, targets, CoverOptions(reach, 1.0, random_state=root), work)
-    yield {"covering": covering}
-    calibration = calibrator.calibrate(None, covering)
+    covering = cover_mutually(problem, targets, CoverOptions(max_bias, random_state=root), work)
+    yield {"covering": covering, "bounds": theorem_sizes(problem, covering, separation.value, eta, Constants())}
+    calibration = calibrator.calibrate()
     yield {"calibration": calibration}
-    if not options.s.is_threshold:
+    if not calibrator.options.s.is_threshold:
         yield {"weighted": None}
-    elif options.is_weighted:
+    elif calibrator.options.is_weighted:
         yield {"weighted": calibration}
     else:
         # Numbers of weighted detectors vary less, so half as many networks will do.

@@ -1,7 +1,7 @@
 """Sizes that the paper's theorems promise, and its data for which many detectors are needed.
 
 The constants are absolute and unknown: with their default, 1, these numbers show how the size
-depends on the geometry, not how large it is. ``calibrate`` fits them to actual networks.
+depends on the geometry, not how large it is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import numpy as np
 from .._support.parameters import Seed, check_integer, check_number, seed_sequence, shown
 from .._support.threads import open_executor
 from ..construct.hyperplanes import stream
-from ..data import Labelled, Rows, refuse_conflicts
-from ..data.cloud import Floats
+from ..data import Floats, Labelled, Rows, refuse_conflicts
 from ..data.pairs import closest_pair
 from ..exceptions import ContradictoryLabelsError, ParameterError
-from .covering import CoverOptions, MutualCovering, check_max_bias, cover_mutually
+from .covering import CoverOptions, Estimate, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import shared_words
 
 
@@ -71,10 +70,6 @@ class Bounds:
         Upper bound (M-) of their number at that width.
     neurons, parameters : int
         Of the complete network: hyperplanes, detectors and output.
-    pair_tests : int
-        Run time of Algorithm 1 with the plain test of all pairs, in tests.
-    counts : int
-        Run time of the second layer, in detectors counted on points of the rest.
 
     Examples
     --------
@@ -95,8 +90,6 @@ class Bounds:
     detectors: int
     neurons: int
     parameters: int
-    pair_tests: int
-    counts: int
 
     def __str__(self) -> str:
         given = self.constants
@@ -107,13 +100,12 @@ class Bounds:
                 f"  {self.termination_width:,} hyperplanes separate all pairs",
                 f"  {self.width:,} hyperplanes make at most {self.detectors:,} detectors "
                 f"({self.neurons:,} neurons, {self.parameters:,} parameters)",
-                f"  time: {self.pair_tests:,} pair tests at most, {self.counts:,} counts for the second layer",
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON can hold them."""
-        return asdict(self) | {"width_interval": list(self.width_interval)}
+        return asdict(self)
 
 
 @shared_words
@@ -125,7 +117,7 @@ def bounds(
     """Evaluate the termination bound and the main theorem's sizes for given data, eta and constants.
 
     The paper's constants are unknown. With the default, 1, the numbers are no promise; they
-    show what the size depends on. Fit the constants to your data with ``calibrate``.
+    show what the size depends on. ``calibrate`` predicts sizes from actual networks.
 
     Several classes share one first layer: eta is divided among them.
 
@@ -137,10 +129,10 @@ def bounds(
         Of these data; made here otherwise.
     max_bias : "radius" or float
         Not needed with a covering, which has its own.
-    target : label, "all" or None
+    {target}
     center : bool
         Measure the radius of the data from their mean.
-    random_state : int, Generator, SeedSequence or None
+    {random_state}
     {work}
 
     Returns
@@ -155,14 +147,13 @@ def bounds(
     with probability at least 0.99, if the unknown constants were 1, 1 and 1:
       93 hyperplanes separate all pairs
       100 hyperplanes make at most 10 detectors (111 neurons, 1,321 parameters)
-      time: 9,300 pair tests at most, 100 counts for the second layer
     """
     eta, constants = check_eta(eta), constants or Constants()
     problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
     with open_executor(n_jobs, verbose) as work:
         if covering is None:
-            options = CoverOptions(check_max_bias(problem.X, max_bias, center), 1.0, random_state=random_state)
+            options = CoverOptions(check_max_bias(problem.X, max_bias, center), random_state=random_state)
             covering = cover_mutually(problem, problem.targets(target, one_of_many=True), options, work)
         elif not isinstance(covering, MutualCovering):
             raise ParameterError(f"covering must be a MutualCovering, got {type(covering).__name__}")
@@ -181,83 +172,50 @@ def check_eta(eta: Any) -> float:
     return value
 
 
-def n_pairs(problem: Labelled, labels: list[Any]) -> int:
-    """Pairs of a target point and a point of the rest, over all targets."""
-    codes = [int(np.flatnonzero(problem.classes == label)[0]) for label in labels]
-    sizes = np.bincount(problem.codes).tolist()
-    return sum(sizes[k] * (len(problem.codes) - sizes[k]) for k in codes)
-
-
-def termination_scale(max_bias: float, separation: float, pairs: int, eta: float) -> float:
-    """Width that separates all pairs, up to its constant: (max_bias / separation) log(pairs / eta)."""
-    return max_bias / separation * math.log(pairs / eta)
-
-
-def theorem_terms(
-    covering: MutualCovering, eta: float, which: Literal["value", "low", "high"] = "value"
-) -> list[tuple[float, float]]:
-    """Terms (max_bias / delta) log(2 M- M+ / eta) and max_bias * omega for every target, eta divided among them."""
-    # Each pair may fail with its part of eta, so that together they fail with at most eta.
-    own_eta, reach = eta / len(covering.pairs), covering.max_bias
-    return [
-        (
-            reach / pair.separation * math.log(2 * pair.target.count * pair.rest.count / own_eta),
-            reach * pair.complexity(which),
-        )
-        for pair in covering.pairs
-    ]
-
-
 def theorem_sizes(
     problem: Labelled, covering: MutualCovering, separation: float, eta: float, constants: Constants
 ) -> Bounds:
-    """All bounds from a covering and the separation of the data."""
-    labels = [pair.label for pair in covering.pairs]
-    pairs, outputs = n_pairs(problem, labels), 1 if len(labels) == 1 else len(labels)
-    termination = math.ceil(constants.termination * termination_scale(covering.max_bias, separation, pairs, eta))
+    """Evaluate all bounds from a covering and the separation of the data."""
+    max_bias, pairs, labels = covering.max_bias, covering.pairs, problem.classes.tolist()
+    sizes = [int((problem.codes == labels.index(pair.label)).sum()) for pair in pairs]
+    n_pairs = sum(size * (len(problem.codes) - size) for size in sizes)
+    termination = constants.termination * max_bias / separation * math.log(n_pairs / eta)
 
-    def width(which: Literal["value", "low", "high"]) -> int:
-        terms = theorem_terms(covering, eta, which)
-        return math.ceil(max(constants.width * first + constants.complexity * second for first, second in terms))
+    def width(which: Estimate) -> int:
+        # Each pair may fail with its part of eta, so that together they fail with at most eta.
+        return math.ceil(
+            max(
+                constants.width * (max_bias / pair.separation)
+                * math.log(2 * pair.target.count * pair.rest.count * len(pairs) / eta)
+                + constants.complexity * max_bias * pair.complexity(which)
+                for pair in pairs
+            )
+        )  # fmt: skip
 
-    # Detectors and neurons are counted as in the network that the theorem speaks of: one output for one target.
-    n, detectors, d = width("value"), covering.n_target, int(problem.X.shape[1])
-    sizes = np.bincount(problem.codes)
-    of_label = {label: int(size) for label, size in zip(problem.classes.tolist(), sizes, strict=True)}
+    # Neurons are counted as in the network that the theorem speaks of: one output for one target.
+    n, m, d, outputs = width("value"), covering.n_target, int(problem.X.shape[1]), len(pairs)
     return Bounds(
-        eta=eta, constants=constants, max_bias=covering.max_bias, separation=separation,
-        termination_width=termination, width=n, width_interval=(width("low"), width("high")), detectors=detectors,
-        neurons=n + detectors + outputs,
-        parameters=n * (d + 1) + detectors * (n + 1) + outputs * (detectors + 1),
-        pair_tests=termination * pairs,
-        counts=sum(pair.target.count * (len(problem.codes) - of_label[pair.label]) for pair in covering.pairs),
+        eta, constants, max_bias, separation, math.ceil(termination), n, (width("low"), width("high")), m,
+        neurons=n + m + outputs, parameters=n * (d + 1) + m * (n + 1) + outputs * (m + 1),
     )  # fmt: skip
 
 
-def make_alternating_line(
-    n_centers: int, *, points_per_center: int = 1, spread: float = 0.0, dimension: int = 1, random_state: Seed = 0
-) -> tuple[Floats, Rows]:
-    """Points on a line whose labels alternate: every network of this kind needs a detector for each target centre.
+def make_alternating_line(n_centers: int, *, dimension: int = 1) -> tuple[Floats, Rows]:
+    """Points on a line whose labels alternate: every network of this kind needs a detector for each target point.
 
-    With M = ``n_centers``, target centres are (l - 1) / (M - 1) for l = 1..M and the rest's
+    With M = ``n_centers``, target points are (l - 1) / (M - 1) for l = 1..M and the rest's
     are (j - 1/2) / (M - 1) for j = 1..M - 1, in the first coordinate; the others are zero.
 
     Parameters
     ----------
     n_centers : int
-        Centres of the target, at least 2.
-    points_per_center : int
-        Points at each centre: the centre itself and further ones around it.
-    spread : float
-        How far these may lie from their centre, as a share of the distance between
-        neighbouring centres; below 1/2, so that the classes stay apart.
+        Points of the target, at least 2.
     dimension : int
-    random_state : int, Generator, SeedSequence or None
 
     Returns
     -------
-    X : ndarray of float64, shape (n_samples, dimension)
-    y : ndarray of int64, shape (n_samples,)
+    X : ndarray of float64, shape (2 * n_centers - 1, dimension)
+    y : ndarray of int64, shape (2 * n_centers - 1,)
         1 for the target, 0 for the rest.
 
     Examples
@@ -268,16 +226,8 @@ def make_alternating_line(
     (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([1, 0, 1, 0, 1]))
     """
     n_centers = check_integer("n_centers", n_centers, at_least=2)
-    copies = check_integer("points_per_center", points_per_center, at_least=1)
-    spread = check_number("spread", spread)
-    if not 0 <= spread < 0.5:
-        raise ParameterError(f"spread must be at least 0 and below 0.5, got {shown(spread)}")
-    # Even places are centres of the target, odd ones of the rest; the first point of each is the centre itself.
-    line = np.arange(2 * n_centers - 1) / (2 * n_centers - 2)
-    shifts = stream(seed_sequence(random_state)).uniform(-spread, spread, (len(line), copies)) / (2 * n_centers - 2)
-    shifts[:, 0] = 0.0
-    labels = np.repeat(1 - np.arange(len(line)) % 2, copies)
-    return _embedded((line[:, None] + shifts).reshape(-1, 1), dimension), labels.astype(np.int64)
+    places = np.arange(2 * n_centers - 1)
+    return _embedded((places / (2 * n_centers - 2))[:, None], dimension), 1 - places % 2
 
 
 def make_parallel_lines(n_points: int = 10, *, distance: float = 0.1, dimension: int = 2) -> tuple[Floats, Rows]:
@@ -318,7 +268,7 @@ def make_parallel_lines(n_points: int = 10, *, distance: float = 0.1, dimension:
 
 
 def _embedded(points: Floats, dimension: Any) -> Floats:
-    """Points with zeros appended."""
+    """Append zeros to points."""
     dimension = check_integer("dimension", dimension, at_least=points.shape[1])
     return np.pad(points, ((0, 0), (0, dimension - points.shape[1])))
 

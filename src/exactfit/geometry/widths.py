@@ -12,7 +12,6 @@ whatever A is: the interval given here holds its level for every number of draws
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,19 +73,13 @@ class MeanWidth:
 
 @shared_words
 def mean_width(
-    A: Any, components: Sequence[Any] | None = None, centers: Any = None, *, n_draws: int = 1000,
-    confidence: float = 0.95, random_state: Seed = 0, n_jobs: int | None = None,
-) -> MeanWidth:  # fmt: skip
+    A: Any, *, n_draws: int = 1000, confidence: float = 0.95, random_state: Seed = 0, n_jobs: int | None = None
+) -> MeanWidth:
     """Gaussian mean width of a finite set of points, by seeded Monte Carlo with a confidence interval.
 
     Parameters
     ----------
     A : array, sparse matrix or frame, shape (n_points, n_features)
-    components : sequence of sequences of int, optional
-        Rows of A that make up each component; components may overlap. All are measured with
-        the same draws. Without, A is one set.
-    centers : sequence of int, optional
-        For each component the row to subtract from its points.
     n_draws : int
     confidence : float
     {random_state}
@@ -96,46 +89,31 @@ def mean_width(
     Returns
     -------
     MeanWidth
-        With arrays, one entry per component, if components were given.
 
     Examples
     --------
     >>> import numpy as np
     >>> from exactfit.geometry import mean_width
-    >>> A = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
-    >>> width = mean_width(A, components=[[0, 1], [2]], centers=[0, 2])
-    >>> bool(width.low[0] <= 5 * np.sqrt(2 / np.pi) <= width.high[0]), float(width.value[1])
-    (True, 0.0)
+    >>> width = mean_width([[0.0, 0.0], [3.0, 4.0]])
+    >>> bool(width.low <= 5 * np.sqrt(2 / np.pi) <= width.high)
+    True
     """
     matrix = as_points(A, "A")
-    n = matrix.shape[0]
-    if components is None and centers is not None:
-        raise ParameterError("centers go with components: pass components=[rows] for one centred set")
-    try:
-        sets = [np.arange(n)] if components is None else [np.asarray(rows, np.int64).reshape(-1) for rows in components]
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"components must be sequences of row numbers: {error}") from error
-    if any(not len(rows) or rows.min() < 0 or rows.max() >= n for rows in sets):
-        raise ParameterError(f"every component needs rows, between 0 and {n - 1}")
-    origins = np.full(len(sets), -1) if centers is None else np.asarray(centers)
-    if origins.shape != (len(sets),) or origins.dtype.kind not in "iu":
-        raise ParameterError("centers must hold one row number for each component")
-    if centers is not None and not np.isin(origins, np.arange(n)).all():
-        raise ParameterError(f"centers must be rows, between 0 and {n - 1}")
-    members, starts = np.concatenate([np.empty(0, np.int64), *sets]), np.cumsum([0, *map(len, sets)])
+    n, origin = matrix.shape[0], np.array([-1])
     with open_executor(n_jobs, False) as work:
-        found = mean_widths(matrix, members, starts, origins.astype(np.int64), n_draws, confidence, random_state, work)
-    if components is not None:
-        return found
-    value, low, high, spread = (float(part[0]) for part in (found.value, found.low, found.high, found.standard_error))
-    return MeanWidth(value, low, high, spread, found.confidence, found.n_draws)
+        one = mean_widths(matrix, np.arange(n), np.array([0, n]), origin, n_draws, confidence, random_state, work)
+    value, low, high, spread = (float(part[0]) for part in (one.value, one.low, one.high, one.standard_error))
+    return MeanWidth(value, low, high, spread, one.confidence, one.n_draws)
 
 
 def mean_widths(
     X: Matrix, members: Rows, starts: Rows, centers: Rows, n_draws: int, confidence: float, random_state: Seed,
     work: Executor,
 ) -> MeanWidth:  # fmt: skip
-    """Mean widths of components of the rows of X, from the same draws; a centre of -1 is the origin."""
+    """Mean widths of components of the rows of X from the same draws, around their centres (-1 for the origin).
+
+    Rows of component k are ``members[starts[k]:starts[k + 1]]``.
+    """
     n_draws = check_integer("n_draws", n_draws, at_least=2)
     confidence = check_number("confidence", confidence, above=0.0, at_most=1.0)
     if confidence == 1.0:
