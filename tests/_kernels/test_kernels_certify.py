@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exactfit._kernels import certify
-from exactfit._kernels.enclosures import factors_of, quantum
+from exactfit._kernels.certify import factors_of
+from exactfit._kernels.enclosures import quantum
 from exactfit._kernels.rounding import FLOAT32, gamma
-from exactfit.certificate.layers import facts_of
-from exactfit.certificate.paper_form import FirstLayer
+from exactfit.certificate.layers import as_integers, facts_of, round_down
+from exactfit.certificate.paper_form import FirstLayer, decide_bits
 
 seeds = st.integers(0, 10**6)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -95,17 +96,13 @@ FORMS = [np.array, sp.csr_array]
 def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(form, seed):
     rng = np.random.default_rng(seed)
     X, W, b = problem(rng)
-    planes, found = products(form, X, W, b)
-    bits = certify.TileBits(*(np.zeros((len(X), 3), dtype=np.uint64) for _ in range(3)))
-    gaps = np.empty((len(X), len(b)))
-    certify.examine(found, X, facts_of(X), planes, 1, bits, gaps)
+    bits, gaps = decide_bits(FirstLayer(form(W), b), X, facts_of(X))
     nearest = gaps.min(axis=0)
-    assert not any(words[:, 0].any() for words in bits)
     for j in range(len(b)):
         exact = [affine(W[j], x, b[j]) for x in X]
         assert Fraction(float(nearest[j])) <= min(map(abs, exact))
         for i, x in enumerate(X):
-            on, open64, open32 = (bool(int(words[i, 1 + j // 64]) >> j % 64 & 1) for words in bits)
+            on, open64, open32 = (bool(int(words[i, j // 64]) >> j % 64 & 1) for words in bits)
             assert on == (exact[i] > 0)
             assert open64 or answers(x, W[j], b[j], np.float64, rng) == {on}
             assert open32 or answers(x, W[j], b[j], np.float32, rng) == {on}
@@ -115,9 +112,7 @@ def test_bits_are_exact_and_those_not_open_hold_in_every_evaluation(form, seed):
 def test_plain_bits_are_not_open(form):
     rng = np.random.default_rng(0)
     X, W, b = rng.standard_normal((30, 10)), rng.standard_normal((64, 10)).astype(np.float32), rng.standard_normal(64)
-    bits = certify.TileBits(*(np.zeros((30, 1), dtype=np.uint64) for _ in range(3)))
-    planes, found = products(form, X, W, b)
-    certify.examine(found, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
+    bits, _ = decide_bits(FirstLayer(form(W), b), X, facts_of(X))
     assert not bits.open64.any()
     assert sum(int(word).bit_count() for word in bits.open32.ravel()) < 5
 
@@ -129,9 +124,7 @@ def test_a_sparse_hyperplane_is_only_as_uncertain_as_the_features_that_it_looks_
     W[:, :3] = rng.choice([-2, -1, 0, 1], (64, 3))
     open32 = []
     for form in FORMS:
-        bits = certify.TileBits(*(np.zeros((30, 1), dtype=np.uint64) for _ in range(3)))
-        planes, found = products(form, X, W, b)
-        certify.examine(found, X, facts_of(X), planes, 0, bits, np.empty((30, 64)))
+        bits, _ = decide_bits(FirstLayer(form(W), b), X, facts_of(X))
         np.testing.assert_array_equal(bits.on[:, 0], masks_of(X[:, :3] @ W[:, :3].T + b > 0)[:, 0])
         open32.append(bits.open32.any())
     assert open32 == [True, False]
@@ -170,57 +163,36 @@ def test_a_hyperplane_errs_by_as_much_as_its_number_of_weights_says():
 
 
 @pytest.mark.parametrize("n_masks", [0, 1, 63, 130])
-def test_best_margins_of_own_and_other_classes(n_masks):
-    rng = np.random.default_rng(n_masks)
-    low, masks = random_bits(1, 9, 70, 0.4), random_bits(2, max(n_masks, 1), 70)[:n_masks]
-    high = low | random_bits(3, 9, 70, 0.1)
-    limits, owners, own = rng.integers(0, 40, n_masks), rng.integers(0, 3, n_masks), rng.integers(0, 4, 9)
-    inside, outside = np.empty(9, dtype=np.int64), np.empty(9, dtype=np.int64)
-    packed = masks_of(masks) if n_masks else np.empty((0, 2), dtype=np.uint64)
-    certify.best_margins(masks_of(low), masks_of(high), packed, limits, owners, own, inside, outside)
-    for i in range(9):
-        of_own = [limits[m] - (masks[m] & high[i]).sum() for m in range(n_masks) if owners[m] == own[i]]
-        others = [limits[m] - (masks[m] & low[i]).sum() for m in range(n_masks) if owners[m] != own[i]]
-        assert inside[i] == max(of_own, default=certify.NOTHING)
-        assert outside[i] == max(others, default=certify.NOTHING)
+def test_counts_of_masked_bits(n_masks):
+    bits, masks = random_bits(1, 9, 70, 0.4), random_bits(2, max(n_masks, 1), 70)[:n_masks]
+    counts = np.empty((9, n_masks), dtype=np.int64)
+    certify.count_masked(masks_of(bits), masks_of(masks) if n_masks else np.empty((0, 2), dtype=np.uint64), counts)
+    np.testing.assert_array_equal(counts, bits.astype(int) @ masks.T)
 
 
-def exact_gaps(X, W, b, masks, limits):
-    """limit - masked sum of max(<w, x> + b, 0), for every point and detector."""
-    heights = [[max(affine(w, x, bias), Fraction(0)) for w, bias in zip(W, b, strict=True)] for x in X]
-    return [
-        [Fraction(limit) - sum((h for h, m in zip(row, mask, strict=True) if m), Fraction(0))
-         for mask, limit in zip(masks, limits.tolist(), strict=True)]
-        for row in heights
-    ]  # fmt: skip
+vectors = st.integers(1, 5).flatmap(lambda d: st.tuples(*(st.lists(finite, min_size=d, max_size=d) for _ in range(2))))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(seed=seeds)
-def test_ramp_values_lie_within_their_proved_gaps(form, seed):
-    rng = np.random.default_rng(seed)
-    X, W, b = problem(rng)
-    masks, owners, own = rng.random((5, len(b))) < 0.5, rng.integers(0, 2, 5), rng.integers(0, 2, len(X))
-    limits = rng.exponential(4, 5)
-    at_limit = exact_gaps(X, W, b, masks, np.zeros(5))
-    limits[:2] = [-float(at_limit[0][m]) for m in range(2)]  # a point at the limit, up to rounding
-    (planes, heights), errors = products(form, X, W, b), np.zeros((2, len(X)))
-    certify.ramp(heights, X, facts_of(X), planes, *errors)
-    errors *= 1 + (len(b) + 8) * 2.0**-52
-    detectors = certify.RampDetectors(limits, owners, np.ones(5), masks_of(masks))
-    values = heights @ masks.T.astype(float)
-    ends = np.full((4, len(X)), -np.inf)
-    safe = np.zeros((2, len(X)), dtype=bool), np.ones((2, len(X)), dtype=bool)
-    gaps = certify.Gaps(*ends, *safe, np.zeros(len(X)), np.full(len(X), np.inf))
-    certify.best_gaps(values, *errors, len(b), detectors, own, gaps)
-    exact = exact_gaps(X, W, b, masks, limits)
-    for i in range(len(X)):
-        of_own = [gap for gap, owner in zip(exact[i], owners, strict=True) if owner == own[i]]
-        others = [gap for gap, owner in zip(exact[i], owners, strict=True) if owner != own[i]]
-        for found, low, high in ((of_own, gaps.own_low, gaps.own_high), (others, gaps.other_low, gaps.other_high)):
-            if found:
-                assert Fraction(float(low[i])) <= max(found) <= Fraction(float(high[i]))
-        assert not gaps.safe_own[:, i].any() or max(of_own) > 0
-        assert not gaps.safe_other[:, i].any() or max(others, default=Fraction(-1)) < 0
-        claims = certify.exact_claims(values[i], errors[0, i], len(b), detectors, own[i], X[i], planes)
-        assert claims == (any(gap > 0 for gap in of_own), any(gap > 0 for gap in others))
+@given(vectors, finite)
+@example(([1e300, -1e300], [1e8, 1e8]), 5e-324)
+@example(([1e-300, 1e-300], [1e-300, -1e-300]), 0.0)
+@example(([1.7e308] * 4, [1.7e308] * 4), -1.7e308)
+@example(([5e-324], [-5e-324]), 0.0)
+@example(([3.0, 3.0], [0.1, -0.1]), 0.0)
+def test_sides_are_exact_over_the_whole_range(vectors, b) -> None:
+    w, x = vectors
+    exact = affine(w, x, b)
+    with np.errstate(all="ignore"):
+        bits, gaps = decide_bits(FirstLayer(np.array([w]), np.array([b])), np.array([x]), facts_of(np.array([x])))
+    assert bits.on.tolist() == [[int(exact > 0)]]
+    assert 0 <= Fraction(float(gaps[0, 0])) <= abs(exact)
+
+
+@given(st.lists(finite, max_size=4))
+def test_numbers_are_integers_times_a_power_of_two(numbers) -> None:
+    integers, quantum = as_integers(np.array(numbers))
+    assert quantum <= 0
+    assert [integer * Fraction(2) ** quantum for integer in integers] == [Fraction(number) for number in numbers]
+    for integer in map(abs, integers):
+        exact, found = integer * Fraction(2) ** quantum, Fraction(round_down(integer, quantum))
+        assert exact * (1 - Fraction(2) ** -52) - Fraction(2) ** -1022 <= found <= exact

@@ -1,24 +1,24 @@
-"""Exact sums, and bounds for chains of layers, against fractions, layer by layer."""
+"""Bounds for chains of layers, against fractions, layer by layer."""
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from helpers.certificate_twins import ORDERS, affine
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from exactfit._kernels import enclosures as kernels
 from exactfit._kernels.certify import ANY_QUANTUM, Facts
-from exactfit._kernels.enclosures import BINS, exact_side, quantum
+from exactfit._kernels.enclosures import quantum
 from exactfit._kernels.rounding import FLOAT32, FLOAT64, gamma
 from exactfit.certificate.layers import facts_of
 
 seeds = st.integers(0, 10**6)
+finite = st.floats(allow_nan=False, allow_infinity=False)
 FORMATS = [(FLOAT32, np.float32), (FLOAT64, np.float64)]
 
 
@@ -48,7 +48,7 @@ def check_facts(values, errors, facts):
 def test_facts_of_signals(seed):
     values = numbers(np.random.default_rng(seed), (5, 4))
     facts = no_facts(4)
-    kernels.sum_facts(values, *facts)
+    kernels.activate(values, np.zeros_like(values), kernels.LINEAR, *facts)
     check_facts(values, np.zeros_like(values), facts)
 
 
@@ -64,12 +64,9 @@ def test_sums_of_a_layer_lie_within_their_radius(form, number, seed):
     d = int(rng.integers(1, 7))
     values, W, b = numbers(rng, (d, 3)), numbers(rng, (4, d)), numbers(rng, 4)
     facts = no_facts(3)
-    kernels.sum_facts(values, *facts)
-    inputs, errors = values.copy(), np.zeros_like(values)
-    factors = np.array([gamma(t, form.unit) + gamma(t, FLOAT64.unit) for t in facts.terms])
-    kernels.spread(values, errors, factors)
-    np.testing.assert_array_equal(errors, factors * np.abs(values))
-    sums, radii = W @ values, np.abs(W) @ errors
+    kernels.activate(values, np.zeros_like(values), kernels.LINEAR, *facts)
+    inputs, factors = values.copy(), np.array([gamma(t, form.unit) + gamma(t, FLOAT64.unit) for t in facts.terms])
+    sums, radii = W @ values, np.abs(W) @ (factors * np.abs(values))
     kernels.enclose(sums, radii, factors, facts, units_of(W, b), d, form)
     for j in range(4):
         for i in range(3):
@@ -85,10 +82,9 @@ def test_whole_sums_have_no_radius():
     rng = np.random.default_rng(0)
     values, W, b = (rng.integers(-9, 9, shape).astype(float) for shape in ((5, 3), (4, 5), 4))
     facts = no_facts(3)
-    kernels.sum_facts(values, *facts)
-    errors, factors = np.zeros_like(values), np.full(3, 2 * gamma(5, FLOAT32.unit))
-    kernels.spread(values, errors, factors)
-    sums, radii = W @ values, np.abs(W) @ errors
+    kernels.activate(values, np.zeros_like(values), kernels.LINEAR, *facts)
+    factors = np.full(3, 2 * gamma(5, FLOAT32.unit))
+    sums, radii = W @ values, np.abs(W) @ (factors * np.abs(values))
     kernels.enclose(sums, radii, factors, facts, units_of(W, b), 5, FLOAT32)
     assert not radii.any()
 
@@ -119,7 +115,7 @@ def test_squared_norms_lie_within_their_radius(form, number, seed):
     d = int(rng.integers(1, 6))
     values, errors, facts = np.zeros((d + 1, 3)), np.zeros((d + 1, 3)), no_facts(3)
     values[:d] = numbers(rng, (d, 3))
-    kernels.sum_facts(values[:d], *facts)
+    kernels.activate(values[:d], errors[:d], kernels.LINEAR, *facts)
     kernels.append_square(values, errors, facts, form)
     for i in range(3):
         point, radius = values[:d, i], Fraction(float(errors[d, i]))
@@ -129,51 +125,6 @@ def test_squared_norms_lie_within_their_radius(form, number, seed):
             found = order([number(v) * number(v) for v in point], rng)
             assert abs(Fraction(float(found)) - centre) <= radius
     check_facts(values, errors, facts)
-
-
-@given(seeds)
-def test_no_unit_changes_its_sign_within_reach(seed):
-    """A flat unit at its distance, a sphere at the nearest of many points of it."""
-    rng = np.random.default_rng(seed)
-    W, b, c = rng.standard_normal((3, 2)), rng.standard_normal(3), rng.choice([0.0, 0.5, -0.5], 3)
-    X = rng.standard_normal((4, 2))
-    flat, none = W @ X.T + b[:, None], np.full((3, 4), 1e-12)
-    slopes, reach = np.linalg.norm(W, axis=1) * (1 + 1e-12), np.full(4, np.inf)
-    kernels.nearest_flat(flat, none, slopes, reach)
-    np.testing.assert_allclose(reach, (np.abs(flat) / slopes[:, None]).min(axis=0), rtol=1e-6)
-    assert (reach <= (np.abs(flat) / slopes[:, None]).min(axis=0)).all()
-
-    def unit(points):
-        return points @ W.T + c * (points**2).sum(axis=-1)[..., None] + b
-
-    reach = np.full(4, np.inf)
-    kernels.nearest_sphere(unit(X).T.copy(), none, slopes, c, b, reach)
-    angles = np.linspace(0, 2 * math.pi, 721)
-    around = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    for x, radius, signs in zip(X, reach, unit(X) > 0, strict=True):
-        if np.isfinite(radius):
-            for share, changes in ((0.999, False), (1.02, True)):
-                moved = unit(x + share * radius * around) > 0
-                assert (moved != signs).any() == changes
-
-
-@pytest.mark.parametrize("c", [5e-324, -5e-324, 1e-200, -1e-200, 1e160, -1e160])
-@pytest.mark.parametrize("value", [1e-300, 1.0, -1.0, 1e308, -1e308])
-def test_nothing_is_claimed_of_a_sphere_whose_numbers_leave_the_range(c, value):
-    reach = np.full(1, np.inf)
-    with np.errstate(all="ignore"):
-        kernels.nearest_sphere(
-            np.full((1, 1), value), np.zeros((1, 1)), np.full(1, 1e154), np.full(1, c), np.full(1, -value), reach
-        )
-    assert reach[0] == 0.0
-
-
-def test_a_flat_unit_without_slope_never_changes():
-    reach = np.full(1, np.inf)
-    kernels.nearest_flat(np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), reach)
-    assert reach[0] == np.inf
-    kernels.nearest_flat(np.ones((1, 1)), np.full((1, 1), 2.0), np.ones(1), reach)
-    assert reach[0] == 0.0
 
 
 @given(seeds)
@@ -193,52 +144,6 @@ def test_sums_in_pairs_keep_twice_the_digits(seed):
             found = Fraction(float(out_high[j, i])) + Fraction(float(out_low[j, i]))
             assert abs(found - exact) <= size * (d + 4) ** 2 * Fraction(2) ** -104
             assert out_high[j, i] + out_low[j, i] == out_high[j, i]
-
-
-@given(seeds)
-def test_squares_in_pairs_keep_twice_the_digits(seed):
-    values = numbers(np.random.default_rng(seed), (5, 4))
-    high, low = np.empty(4), np.empty(4)
-    kernels.precise_squares(values, high, low)
-    for i in range(4):
-        exact = affine(values[:, i], values[:, i], 0.0)
-        assert abs(Fraction(float(high[i])) + Fraction(float(low[i])) - exact) <= exact * 81 * Fraction(2) ** -104
-
-
-finite = st.floats(allow_nan=False, allow_infinity=False)
-vectors = st.integers(1, 5).flatmap(lambda d: st.tuples(*(st.lists(finite, min_size=d, max_size=d) for _ in range(2))))
-
-
-def side(w, x, b) -> tuple[int, float]:
-    return exact_side(np.array(w), np.array(x), float(b), np.empty(BINS, dtype=np.int64))
-
-
-@given(vectors, finite)
-@example(([1e300, -1e300], [1e8, 1e8]), 5e-324)
-@example(([1e-300, 1e-300], [1e-300, -1e-300]), 0.0)
-@example(([1.7e308] * 4, [1.7e308] * 4), -1.7e308)
-@example(([5e-324], [-5e-324]), 0.0)
-def test_signs_are_exact_over_the_whole_range(vectors, b) -> None:
-    w, x = vectors
-    exact = affine(w, x, b)
-    sign, size = side(w, x, b)
-    assert sign == (exact > 0) - (exact < 0)
-    assert 0 <= Fraction(size) <= abs(exact)
-    if Fraction(2) ** -999 < abs(exact) < Fraction(10) ** 308:
-        assert Fraction(size) >= abs(exact) * (1 - Fraction(2) ** -45)
-
-
-@given(vectors)
-def test_what_cancels_is_zero_and_what_is_left_is_seen(vectors) -> None:
-    w, x = vectors
-    assert side([*w, *w], [*x, *(-value for value in x)], 0.0) == (0, 0.0)
-    assert side([*w, *w], [*x, *(-value for value in x)], -5e-324)[0] == -1
-
-
-def test_many_terms_do_not_overflow_a_digit() -> None:
-    ones = np.full(200_000, np.nextafter(2.0, 0.0))
-    assert side(ones, ones, 0.0)[0] == 1
-    assert side(ones, -ones, 0.0)[0] == -1
 
 
 @given(finite.filter(bool))

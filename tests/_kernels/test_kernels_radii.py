@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit import InterpolatingClassifier, certify
-from exactfit._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, radii_of_masks, radii_of_weights
+from exactfit._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, find_radii
 from exactfit._kernels.rounding import EXACT, FLOAT32, FLOAT64, Format
 from exactfit.certificate import Certificate
 from exactfit.certificate.layers import facts_of
@@ -62,8 +62,9 @@ def test_radii_of_patterns_and_who_sets_them(seed: int, weighted: bool, n_bits: 
     batch = DetectorBatch(rows.astype(np.int64), rng.integers(-20, n_bits, 5), rng.integers(0, 3, 5))
     own, orders = rng.integers(0, 3, 8), np.argsort(away, axis=1, kind="stable")
     radii, setters = np.empty(8), np.empty(8, dtype=np.int64)
-    kernel, lines = (radii_of_weights, rows) if weighted else (radii_of_masks, masks_of(rows))
-    kernel(masks_of(bits), away, orders, batch._replace(counters=lines), own, 2, radii, setters)
+    margins = batch.limits - bits.astype(np.int64) @ batch.counters.T
+    packed = batch._replace(counters=rows if weighted else masks_of(rows))
+    find_radii(masks_of(bits), away, orders, margins, packed, 127 if weighted else 0, own, 2, radii, setters)
     for i, (radius, setter) in enumerate(zip(radii, setters, strict=True)):
         found = turns(bits[i].astype(np.int64), away[i], batch, own[i])
         assert radius == first_of(found, batch.owners, own[i], 2)

@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.networks import answer, distances_to, line
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exactfit import certify
+from exactfit.certificate.layers import read_chain
 from exactfit.certificate.radius import Reach, least_distance
 from exactfit.construct import Options, fixed_width
 from exactfit.network import Decoder, Dense, Layer, Network
@@ -120,3 +123,49 @@ def test_a_reach_beyond_float64_is_its_largest_number():
     np.testing.assert_array_equal(reach.of_gaps(np.array([[largest, 1.0], [largest, 8.0]])), [largest / 2, 4.0])
     np.testing.assert_array_equal(replace(reach, slopes=np.array([1e-9])).of_gaps(np.array([[largest]])), [largest])
     np.testing.assert_array_equal(replace(reach, slopes=np.array([0.0])).of_gaps(np.array([[largest]])), [np.inf])
+
+
+def reach_of(W: np.ndarray, b: np.ndarray, values: np.ndarray, errors: np.ndarray, squared: bool) -> np.ndarray:
+    """How far points may move before a threshold unit turns, from the units' values at them."""
+    (layer,) = read_chain([Layer(Dense(W), b, THRESHOLD)])
+    return Reach.of((layer,), squared).of_sums(layer, values, errors)
+
+
+@given(st.integers(0, 10**6))
+def test_no_unit_changes_its_sign_within_reach(seed: int) -> None:
+    """A flat unit at its distance, a sphere at the nearest of many points of it."""
+    rng = np.random.default_rng(seed)
+    W, b, c = rng.standard_normal((3, 2)), rng.standard_normal(3), rng.choice([0.0, 0.5, -0.5], 3)
+    X = rng.standard_normal((4, 2))
+    flat, none = W @ X.T + b[:, None], np.full((3, 4), 1e-12)
+    away = (np.abs(flat) / np.linalg.norm(W, axis=1)[:, None]).min(axis=0)
+    reach = reach_of(W, b, flat, none, squared=False)
+    np.testing.assert_allclose(reach, away, rtol=1e-6)
+    assert (reach <= away).all()
+
+    def unit(points: np.ndarray) -> np.ndarray:
+        return points @ W.T + c * (points**2).sum(axis=-1)[..., None] + b
+
+    reach = reach_of(np.column_stack([W, c]), b, unit(X).T, none, squared=True)
+    angles = np.linspace(0, 2 * np.pi, 721)
+    around = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    for x, radius, signs in zip(X, reach, unit(X) > 0, strict=True):
+        if np.isfinite(radius):
+            for share, changes in ((0.999, False), (1.02, True)):
+                moved = unit(x + share * radius * around) > 0
+                assert (moved != signs).any() == changes
+
+
+@pytest.mark.parametrize("c", [5e-324, -5e-324, 1e-200, -1e-200, 1e160, -1e160])
+@pytest.mark.parametrize("value", [1e-300, 1.0, -1.0, 1e308, -1e308])
+def test_nothing_is_claimed_of_a_sphere_whose_numbers_leave_the_range(c: float, value: float) -> None:
+    with np.errstate(all="ignore"):
+        W = np.array([[1e154, c]])
+        assert reach_of(W, np.array([-value]), np.array([[value]]), np.zeros((1, 1)), squared=True) == 0.0
+
+
+def test_a_flat_unit_without_slope_never_changes() -> None:
+    one, none = np.ones((1, 1)), np.zeros((1, 1))
+    assert reach_of(np.zeros((1, 2)), np.ones(1), one, none, squared=True) == np.inf
+    assert reach_of(np.zeros((1, 2)), np.ones(1), one, none, squared=False) == np.inf
+    assert reach_of(one, np.ones(1), one, 2 * one, squared=False) == 0.0

@@ -1,4 +1,4 @@
-"""Which bits and claims are proved: the compiled half of certificates.
+"""Bits with proved sides, and counts of them: the compiled half of certificates of detectors.
 
 ``examine`` holds every product of a matrix multiplication against the error bound that
 ``certificate/paper_form.py`` proves, and looks closer where that does not decide. Patterns are
@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import compiled, popcount
-from .enclosures import ANY_QUANTUM, BINS, exact_ramp_gap, exact_side, factors_of, quantum
+from .enclosures import ANY_QUANTUM, quantum
 from .rounding import ENLARGE, FLOAT32, FLOAT64, error_bound, gamma
 
-NOTHING = -(2**62)  # below every limit - count, and so far that further subtractions do not overflow
 DETECTOR_BLOCK = 64  # masks held against one point after the other while they stay in the first cache
 
 
@@ -147,11 +146,23 @@ def absolute_sum(weights, numbers):
 
 
 @compiled
-def examine_closely(value, points, i, rows, planes, j, bins):
+def factors_of(planes, j, point):
+    """Weights of a hyperplane, and the numbers of a point that they are multiplied with."""
+    first, last = planes.starts[j], planes.starts[j + 1]
+    if planes.features.shape[0] == 0:
+        return planes.weights[first:last], point[: last - first]
+    numbers = np.empty(last - first)
+    for k in range(first, last):
+        numbers[k - first] = point[planes.features[k]]
+    return planes.weights[first:last], numbers
+
+
+@compiled
+def examine_closely(value, points, i, rows, planes, j):
     """Whether the bit is on, whether it is open in float64 and in float32, and a lower bound of |<w, x> + b|.
 
-    First with the sum of the absolute products in place of the norms; where that does
-    not decide and the value is not exact anyway, in exact arithmetic.
+    With the sum of the absolute products in place of the norms. The lower bound is NaN where even that leaves the side
+    in doubt.
     """
     weights, numbers = factors_of(planes, j, rows[i])
     is_sparse = planes.features.shape[0] > 0
@@ -160,16 +171,13 @@ def examine_closely(value, points, i, rows, planes, j, bins):
     size = total + abs(planes.bias[j])
     near64 = error_bound(gamma(terms, FLOAT64.unit), size, points.norms[i], planes.norms[j], FLOAT64)
     near32 = error_bound(gamma(terms, FLOAT32.unit), size, points.norms[i], planes.norms[j], FLOAT32)
-    exact64 = sums_exactly(size, grid, points.norms[i], planes, j, FLOAT64)
     exact32 = sums_exactly(size, grid, points.norms[i], planes, j, FLOAT32)
-    if exact64:
-        on, gap = value > 0, abs(value)
-    elif abs(value) > near64:
-        on, gap = value > 0, abs(value) - near64
-    else:
-        sign, gap = exact_side(weights, numbers, planes.bias[j], bins)
-        on = sign > 0
-    return on, not (exact64 or gap > near64), not (exact32 or gap > near32), gap
+    if sums_exactly(size, grid, points.norms[i], planes, j, FLOAT64):
+        return value > 0, False, not (exact32 or abs(value) > near32), abs(value)
+    if abs(value) > near64:
+        gap = abs(value) - near64
+        return value > 0, not gap > near64, not (exact32 or gap > near32), gap
+    return False, True, True, np.nan
 
 
 @compiled
@@ -199,13 +207,12 @@ class TileBits(NamedTuple):
 def examine(products, rows, points, planes, first, bits, gaps):
     """Bits of a tile of points and a block of hyperplanes, from the products <w, x>.
 
-    Norms decide nearly all of them at once; only the others are looked at feature by feature, and exact
-    arithmetic has the last word. Sets the bits from word ``first`` on, and ``gaps``, lower bounds of
-    |<w, x> + b| for every point and hyperplane.
+    Norms decide nearly all of them at once; only the others are looked at feature by feature. Sets the bits from word
+    ``first`` on, and ``gaps``, lower bounds of |<w, x> + b| for every point and hyperplane: NaN where exact arithmetic
+    must have the last word.
     """
     n = planes.bias.shape[0]
     on, open64, open32 = bits
-    bins = np.empty(BINS, np.int64)
     norms, sizes = np.empty(n), np.empty(n)
     planes64, planes32 = factors_in(planes, FLOAT64), factors_in(planes, FLOAT32)
     for j in range(n):
@@ -228,7 +235,7 @@ def examine(products, rows, points, planes, first, bits, gaps):
                     if is_plain_cut(rows, i, planes, j):
                         is_on, is_open64, is_open32, gap = examine_cut(points, i, rows, planes, j)
                     else:
-                        is_on, is_open64, is_open32, gap = examine_closely(value, points, i, rows, planes, j, bins)
+                        is_on, is_open64, is_open32, gap = examine_closely(value, points, i, rows, planes, j)
                     if is_on:
                         word |= bit
                     if is_open64:
@@ -241,190 +248,12 @@ def examine(products, rows, points, planes, first, bits, gaps):
 
 
 @compiled
-def masked_count(line, mask):
-    """How many bits of the line are on under the mask."""
-    count = 0
-    for w in range(mask.shape[0]):
-        count += popcount(line[w] & mask[w])
-    return count
-
-
-@compiled
-def best_margins(low, high, masks, limits, owners, own, inside, outside):
-    """Greatest limit - count of a point's own class, counted in ``high``, and of all other classes, in ``low``.
-
-    NOTHING where there is no detector.
-    """
-    n = masks.shape[0]
-    inside[:] = NOTHING
-    outside[:] = NOTHING
-    for start in range(0, n, DETECTOR_BLOCK):
-        for i in range(low.shape[0]):
-            for m in range(start, min(start + DETECTOR_BLOCK, n)):
-                if owners[m] == own[i]:
-                    inside[i] = max(inside[i], limits[m] - masked_count(high[i], masks[m]))
-                else:
-                    outside[i] = max(outside[i], limits[m] - masked_count(low[i], masks[m]))
-
-
-@compiled
-def extreme_count(low, high, weights, sign):
-    """The largest (sign = 1) or smallest (sign = -1) weighted count of patterns between ``low`` and ``high``.
-
-    Bit by bit, unlike the construction, which counts by bit planes.
-    """
-    count = np.int64(0)
-    for j in range(weights.shape[0]):
-        weight = np.int64(weights[j])
-        line = high if sign * weight > 0 else low
-        if (line[j // 64] >> np.uint64(j % 64)) & np.uint64(1):
-            count += weight
-    return count
-
-
-@compiled
-def best_weighted_margins(low, high, weights, limits, owners, own, inside, outside):
-    """As ``best_margins``, for weighted detectors; bits between ``low`` and ``high`` count for the worse."""
-    inside[:] = NOTHING
-    outside[:] = NOTHING
-    for i in range(low.shape[0]):
-        for m in range(weights.shape[0]):
-            if owners[m] == own[i]:
-                inside[i] = max(inside[i], limits[m] - extreme_count(low[i], high[i], weights[m], 1))
-            else:
-                outside[i] = max(outside[i], limits[m] - extreme_count(low[i], high[i], weights[m], -1))
-
-
-@compiled
-def holds(number):
-    """Whether float32 holds the number."""
-    return np.float64(np.float32(number)) == number
-
-
-@compiled
-def cut_error(weight, entry, bias, form):
-    """What the value of a coordinate cut may err by in a format that holds its entry and bias.
-
-    Not counting 2 u of the value itself: ``value_error`` and ``runtime_error`` have room for that
-    in what they take of the masked sum, so that a cut outside the mask costs nothing.
-    """
-    if not max(abs(weight), abs(entry), abs(bias)) < form.huge:
-        return np.inf
-    return 4.0 * form.tiny * (abs(weight) + 1.0)
-
-
-@compiled
-def ramp(products, rows, points, planes, error64, error32):
-    """Replace the products <w, x> by max(<w, x> + b, 0); add what each may err by to its row's sums.
-
-    A hyperplane whose value is proved negative gives zero in every evaluation, and errs by nothing.
-    """
-    planes64, planes32 = factors_in(planes, FLOAT64), factors_in(planes, FLOAT32)
-    for i in range(products.shape[0]):
-        norm, terms = points.norms[i], points.terms[i]
-        point64, point32 = gamma(terms, FLOAT64.unit), gamma(terms, FLOAT32.unit)
-        for j in range(products.shape[1]):
-            value = products[i, j] + planes.bias[j]
-            size = norm * planes.norms[j] + abs(planes.bias[j])
-            near64 = error_bound(min(point64, planes64[j]), size, norm, planes.norms[j], FLOAT64)
-            near32 = error_bound(min(point32, planes32[j]), size, norm, planes.norms[j], FLOAT32)
-            if is_plain_cut(rows, i, planes, j):
-                weight, x, bias = planes.cuts[j], rows[i, planes.columns[j]], planes.bias[j]
-                near64 = min(near64, cut_error(weight, weight * x, bias, FLOAT64))
-                if holds(x) and holds(bias):
-                    near32 = min(near32, cut_error(weight, weight * x, bias, FLOAT32))
-            products[i, j] = value if value > 0 else 0.0
-            if not value < -2.0 * near64:
-                error64[i] += near64
-            if not value < -(near64 + near32):
-                error32[i] += near32
-
-
-class Gaps(NamedTuple):
-    """Of every point: proved intervals of the greatest limit - value, of its own class and of all others.
-
-    ``safe_own`` and ``safe_other`` say for float64 and float32 that the signs hold in
-    every evaluation; ``reach_own`` and ``reach_other`` how far the point may move.
-    """
-
-    own_low: Any
-    own_high: Any
-    other_low: Any
-    other_high: Any
-    safe_own: Any
-    safe_other: Any
-    reach_own: Any
-    reach_other: Any
-
-
-@compiled
-def value_error(value, limit, error, width):
-    """What limit - value, as evaluated here, may err by."""
-    bound = error + gamma(2 * width, FLOAT64.unit) * (value + abs(limit)) + FLOAT64.pad
-    return bound * ENLARGE if bound < FLOAT64.huge else np.inf
-
-
-@compiled
-def runtime_error(value, limit, near, error, width, form):
-    """What limit - value may err by in every evaluation in the format, seen from here, which is off by ``near``."""
-    factor = gamma(width, form.unit)
-    bound = near + error * (1.0 + factor) + factor * (value + near + abs(limit)) + form.pad
-    return bound * ENLARGE if value + near + abs(limit) + error < form.huge else np.inf
-
-
-class RampDetectors(NamedTuple):
-    """Detectors over ramps: limits, the classes that they claim for, how steep their values are, and masks."""
-
-    limits: Any
-    owners: Any
-    slopes: Any
-    masks: Any
-
-
-@compiled
-def best_gaps(values, error64, error32, width, detectors, own, gaps):
-    """Fill :class:`Gaps` from the detectors' values, of shape (points, detectors)."""
-    limits, owners, slopes, _ = detectors
-    for i in range(values.shape[0]):
-        for m in range(values.shape[1]):
-            near = value_error(values[i, m], limits[m], error64[i], width)
-            far64 = runtime_error(values[i, m], limits[m], near, error64[i], width, FLOAT64)
-            far32 = runtime_error(values[i, m], limits[m], near, error32[i], width, FLOAT32)
-            gap = limits[m] - values[i, m] if near < np.inf else 0.0
-            if owners[m] == own[i]:
-                gaps.own_low[i] = max(gaps.own_low[i], gap - near)
-                gaps.own_high[i] = max(gaps.own_high[i], gap + near)
-                gaps.safe_own[0, i] |= gap > far64
-                gaps.safe_own[1, i] |= gap > far32
-                reach = (gap - near) / slopes[m] if slopes[m] > 0.0 else (np.inf if gap > near else 0.0)
-                gaps.reach_own[i] = max(gaps.reach_own[i], reach)
-            else:
-                gaps.other_low[i] = max(gaps.other_low[i], gap - near)
-                gaps.other_high[i] = max(gaps.other_high[i], gap + near)
-                gaps.safe_other[0, i] &= gap < -far64
-                gaps.safe_other[1, i] &= gap < -far32
-                reach = (-gap - near) / slopes[m] if slopes[m] > 0.0 else np.inf
-                gaps.reach_other[i] = min(gaps.reach_other[i], reach)
-
-
-@compiled
-def exact_claims(values, error, width, detectors, own, point, planes):
-    """Whether a detector of the point's own class fires, and whether one of another class does.
-
-    As proved from the values, or in exact arithmetic for those in doubt.
-    """
-    limits, owners = detectors.limits, detectors.owners
-    claimed, disputed = False, False
-    for m in range(values.shape[0]):
-        if claimed if owners[m] == own else disputed:
-            continue
-        near = value_error(values[m], limits[m], error, width)
-        gap = limits[m] - values[m] if near < np.inf else 0.0
-        fires = gap > near
-        if not fires and gap > -near:
-            fires = exact_ramp_gap(planes, point, detectors.masks[m], limits[m]) > 0
-        if owners[m] == own:
-            claimed = claimed or fires
-        else:
-            disputed = disputed or fires
-    return claimed, disputed
+def count_masked(bits, masks, counts):
+    """counts[i, m] = how many bits of pattern i are on under mask m."""
+    for start in range(0, masks.shape[0], DETECTOR_BLOCK):
+        for i in range(bits.shape[0]):
+            for m in range(start, min(start + DETECTOR_BLOCK, masks.shape[0])):
+                count = 0
+                for w in range(masks.shape[1]):
+                    count += popcount(bits[i, w] & masks[m, w])
+                counts[i, m] = count

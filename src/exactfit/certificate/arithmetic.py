@@ -6,9 +6,8 @@ integers (:func:`run_exactly`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,22 +17,18 @@ from numpy.typing import NDArray
 from .._kernels import enclosures
 from .._kernels.certify import Facts
 from .._kernels.enclosures import LINEAR, RAMP, STEP
-from .._kernels.rounding import ENLARGE, FLOAT64, Format
+from .._kernels.rounding import ENLARGE, FLOAT32, FLOAT64, Format
 from ..data import Floats
 from ..network import Integers
-from ..network.weights import object_array
-from .layers import ChainLayer, facts_of
+from .layers import ChainLayer, as_integers
 
 Pair = tuple[Floats, Floats, Floats]  # high, low, radius
-Row = tuple[list[int], list[int]]  # weights other than zero, and the inputs that they belong to
-Column = tuple[NDArray[Any], int]  # numbers of one unit, one for each point, and the largest absolute value
 
 U = 2.0**-53  # unit roundoff of float64
 NEARLY_ONE = 1.0 - 2.0**-50  # a few roundings less than one
 LARGEST_GAMMA = 0.25  # gamma_k is bounded while k u is at most this, see paper_form
 HUGE = 2.0**990  # beyond it a pair is given up: Dekker's splitting might overflow
 UNDERFLOW = 2.0**-1020  # more than a sum of underflowing products loses, for each term
-FITS = 2**62  # integers below it stay in int64, and so does the sum of two
 
 
 # ---- Float64, with a running error bound -----------------------------------------------------------------
@@ -62,20 +57,10 @@ def enter(tile: Floats, squared: bool, form: Format) -> Enclosure:
     values = np.zeros((d + squared, n))
     values[:d] = tile.T
     signal = Enclosure(values, np.zeros_like(values), _no_facts(n))
-    enclosures.sum_facts(values[:d], *signal.facts)
+    enclosures.activate(values[:d], signal.errors[:d], LINEAR, *signal.facts)
     if squared:
         enclosures.append_square(values, signal.errors, signal.facts, form)
     return signal
-
-
-def _pass_on(layer: ChainLayer, signal: Enclosure, form: Format) -> Enclosure:
-    """Return the sums of a layer, with the facts of its inputs. Overwrites the signal's errors."""
-    terms = np.minimum(signal.facts.terms, layer.n_terms)
-    factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
-    enclosures.spread(signal.values, signal.errors, factors)
-    values, errors = layer.products(signal.values, signal.errors)
-    enclosures.enclose(values, errors, factors, signal.facts, layer.units, layer.n_inputs, form)
-    return Enclosure(values, errors, signal.facts)
 
 
 def run(
@@ -90,7 +75,6 @@ def run(
     # Claim. Let a unit have weights w and bias b, let at most K of its products be other than zero, gamma = gamma_(K+5)
     # of the format plus that of float64, and v' = <w, v> + b as evaluated here, in float64. Then v' is a centre for the
     # unit's sum with the radius
-    #
     #
     #     sum_j |w_j| (e_j + gamma (|v_j| + e_j)) + gamma |b| + 8 eta (sum_j (|v_j| + e_j) + sum_j |w_j| + 2 K + 2).
     #
@@ -114,8 +98,26 @@ def run(
     # A threshold unit is on, or off, wherever its enclosure is on one side; otherwise its signal is enclosed by 1/2
     # and 1/2, that is [0, 1], and the chain goes on: it may not matter. max(., 0) does not enlarge distances. A squared
     # norm is a sum of d products of a point with itself.
+    #
+    # A coordinate cut of the first layer adds two numbers. If its product is exact and the format holds all that goes
+    # in, it rounds once in either evaluation, and loses to underflow no more than four numbers flushed to zero.
+    dtype = np.float32 if form == FLOAT32 else np.float64
     for index, layer in enumerate(chain):
-        sums = _pass_on(layer, signal, form)
+        facts, terms = signal.facts, np.minimum(signal.facts.terms, layer.n_terms)
+        factors = _gammas(terms, form.unit) + _gammas(terms, FLOAT64.unit)
+        # Every error e becomes e + factor (|value| + e), which the absolute weights carry on.
+        spread = signal.errors + factors * (np.abs(signal.values) + signal.errors)
+        sums = Enclosure(*layer.products(signal.values, spread), facts)
+        enclosures.enclose(sums.values, sums.errors, factors, facts, layer.units, layer.n_inputs, form)
+        if index == 0:
+            units, columns, weights = layer.cuts
+            inputs, powers, biases = signal.values[columns], weights[:, None], layer.units.bias[units, None]
+            size = np.maximum(np.maximum(np.abs(powers), np.abs(biases)), np.abs(powers * inputs))
+            is_exact = (np.abs(powers) == 1.0) | (inputs == 0.0) | (np.abs(powers * inputs) >= FLOAT64.tiny)
+            held = [number == number.astype(dtype) for number in (inputs, biases, powers)]
+            bound = 4.0 * form.unit * np.abs(sums.values[units]) + 4.0 * form.tiny * (np.abs(powers) + 1.0)
+            plain = is_exact & (size < form.huge) & (signal.errors[columns] == 0.0) & held[0] & held[1] & held[2]
+            sums.errors[units] = np.where(plain, np.minimum(sums.errors[units], bound), sums.errors[units])
         look(index, sums)
         signal = replace(sums, facts=_no_facts(sums.values.shape[1]))
         enclosures.activate(signal.values, signal.errors, layer.kind, *signal.facts)
@@ -138,7 +140,7 @@ def _gammas(terms: NDArray[np.int64], unit: float) -> Floats:
 # ---- Pairs of float64 numbers ----------------------------------------------------------------------------
 
 
-def run_precisely(chain: Sequence[ChainLayer], tile: Floats, squared: bool) -> tuple[Floats, Floats]:
+def run_precisely(chain: Sequence[ChainLayer], tile: Floats) -> tuple[Floats, Floats]:
     """Return outputs for the points of a tile, and radii that hold the exact ones, both of shape (outputs, points)."""
     # A signal is a pair high + low, |low| <= u |high|, with a radius e around it that holds the exact one.
     #
@@ -153,14 +155,9 @@ def run_precisely(chain: Sequence[ChainLayer], tile: Floats, squared: bool) -> t
     # u^2 S. The last step splits the result into a pair again, exactly. Products below 2^-968 may lose what underflows,
     # less than 2^-1060 each; beyond 2^990 the radius is infinite.
     #
-    # All weights must be float64 numbers. Squared norms are such sums with w = high.
-    high = np.zeros((tile.shape[1] + squared, len(tile)))
-    high[: tile.shape[1]] = tile.T
+    # All weights must be float64 numbers.
+    high = np.ascontiguousarray(tile.T)
     low, errors = np.zeros_like(high), np.zeros_like(high)
-    if squared:
-        enclosures.precise_squares(high[:-1], high[-1], low[-1])
-        errors[-1] = _pair_error(tile.shape[1]) * high[-1] / NEARLY_ONE + UNDERFLOW * len(high)
-        _forget_huge(high[-1], low[-1], errors[-1])
     for layer in chain:
         high, low, errors = _activated(layer.kind, *_pair_sums(layer, high, low, errors))
     return high, (errors + np.abs(low)) / NEARLY_ONE
@@ -206,93 +203,39 @@ def _activated(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair:
 # ---- Exact integers --------------------------------------------------------------------------------------
 
 
-class ExactLayer:
-    """A layer as integers: weights times one power of two, biases times another."""
-
-    def __init__(self, layer: ChainLayer) -> None:
-        self.kind, self.source = layer.kind, layer
-        self.biases, self.bias_quantum = as_integers(layer.layer.bias.tolist())
-        self.quantum, self.integers = 0, layer.layer.weights
-        if not isinstance(self.integers, Integers):
-            self.quantum = min(0, int(layer.units.quanta.min(initial=0)))
-
-    @cached_property
-    def integer_rows(self) -> list[Row]:
-        """Rows of a layer of Python integers."""
-        assert isinstance(self.integers, Integers)
-        places = [np.flatnonzero(row).tolist() for row in self.integers.values]
-        return [([int(row[j]) for j in own], own) for row, own in zip(self.integers.values, places, strict=True)]
-
-    def rows(self) -> Iterable[Row]:
-        """Return of every unit: weights other than zero as integers times 2^quantum, and their inputs."""
-        if isinstance(self.integers, Integers):
-            return self.integer_rows
-        matrix = self.source.compressed
-        parts = (slice(*pair) for pair in pairwise(matrix.indptr.tolist()))
-        return ((self._scaled(matrix.data[part]), matrix.indices[part].tolist()) for part in parts)
-
-    def _scaled(self, weights: Floats) -> list[int]:
-        ratios = [weight.as_integer_ratio() for weight in weights.tolist()]
-        return [numerator << (1 - self.quantum - denominator.bit_length()) for numerator, denominator in ratios]
-
-
-def run_exactly(chain: Sequence[ExactLayer], tile: Floats, squared: bool) -> tuple[list[NDArray[Any]], int]:
-    """Return outputs for the points of a tile: arrays of integers, one for each output, times 2^quantum."""
-    # Float64 numbers are integers times powers of two, and so are sums of products of them. A signal is one array of
-    # integers for each unit, in int64 where all sums provably fit, in Python integers otherwise.
-    columns, quantum = _enter_integers(tile, squared)
-    for layer in chain:
-        common = min(quantum + layer.quantum, layer.bias_quantum)
-        scale, bias_scale = 2 ** (quantum + layer.quantum - common), 2 ** (layer.bias_quantum - common)
-        sums = []
-        for (weights, inputs), bias in zip(layer.rows(), layer.biases, strict=True):
-            terms = [(w * scale, *columns[j]) for w, j in zip(weights, inputs, strict=True) if columns[j][1]]
-            sums.append(_add_up(terms, bias * bias_scale, len(tile)))
-        if layer.kind == STEP:
-            columns, quantum = [_sized(np.asarray(total > 0, dtype=np.int64)) for total in sums], 0
-        else:
-            columns = [_sized(np.where(total > 0, total, 0) if layer.kind == RAMP else total) for total in sums]
-            quantum = common
-    return [values.astype(object) for values, _ in columns], quantum
-
-
-def as_integers(numbers: Sequence[float]) -> tuple[list[int], int]:
-    """Return numbers as integers times 2^quantum, quantum <= 0 the same for all."""
-    ratios = [number.as_integer_ratio() for number in numbers]
-    places = max((denominator.bit_length() for _, denominator in ratios), default=1)
-    return [numerator << (places - denominator.bit_length()) for numerator, denominator in ratios], 1 - places
-
-
-def _sized(values: NDArray[Any]) -> Column:
-    """Return the numbers of one unit, in int64 if it holds them, and the largest of their absolute values."""
-    if values.dtype != object:
-        return values, int(np.abs(values).max(initial=0))
-    largest = max(map(abs, values.tolist()), default=0)
-    return values.astype(np.int64) if largest < FITS else values, largest
-
-
-def _enter_integers(tile: Floats, squared: bool) -> tuple[list[Column], int]:
-    """Return points as columns of integers times 2^quantum, with their squared norms if these are asked for."""
-    quantum = min(0, int(facts_of(tile).quanta.min(initial=0)))
-    with np.errstate(over="ignore"):
-        table: NDArray[Any] = np.ldexp(tile, -quantum)
-    if np.abs(table).max(initial=0.0) < FITS:
-        table = table.astype(np.int64)
-    else:
-        numbers, quantum = as_integers(tile.ravel().tolist())
-        table = object_array(numbers, tile.shape)
+def run_exactly(chain: Sequence[ChainLayer], tile: Floats, squared: bool) -> tuple[NDArray[np.object_], int]:
+    """Return outputs for the points of a tile, shape (outputs, points), as Python integers times 2^quantum."""
+    # Float64 numbers are integers times powers of two, and so are sums of products of them.
+    signal, quantum = as_integers(tile.T)
     if squared:
-        table = table.astype(object)
-        table = np.column_stack([table * 2**-quantum, (table * table).sum(axis=1)])
+        signal = np.vstack([signal * 2**-quantum, (signal * signal).sum(axis=0)])
         quantum *= 2
-    return [_sized(table[:, j]) for j in range(table.shape[1])], quantum
+    for layer in chain:
+        biases, bias_quantum = as_integers(layer.layer.bias)
+        is_integer = isinstance(layer.layer.weights, Integers)
+        lowest = 0 if is_integer else min(0, int(layer.units.quanta.min(initial=0)))
+        common = min(quantum + lowest, bias_quantum)
+        sums = np.empty((layer.n_units, len(tile)), dtype=object)
+        for unit, (weights, inputs, weight_quantum) in enumerate(_integer_rows(layer)):
+            scale = 2 ** (quantum + weight_quantum - common)
+            total = (weights * scale) @ signal[inputs] if len(inputs) else 0
+            sums[unit] = total + biases[unit] * 2 ** (bias_quantum - common)
+        if layer.kind == STEP:
+            signal, quantum = (sums > 0).astype(np.int64).astype(object), 0
+        else:
+            signal, quantum = np.maximum(sums, 0) if layer.kind == RAMP else sums, common
+    return signal, quantum
 
 
-def _add_up(terms: list[tuple[int, NDArray[Any], int]], bias: int, n: int) -> NDArray[Any]:
-    """Return bias + sum of w * values, in int64 if no partial sum can leave it."""
-    fits = abs(bias) + sum(abs(w) * largest for w, _, largest in terms) < FITS
-    total = np.full(n, bias, dtype=np.int64) if fits else np.array([bias] * n, dtype=object)
-    for w, values, _ in terms:
-        column = values if fits else values.astype(object)
-        total = total + column if w == 1 else total - column if w == -1 else total + w * column
-    return total
+def _integer_rows(layer: ChainLayer) -> Iterator[tuple[NDArray[np.object_], NDArray[Any], int]]:
+    """Yield for every unit its weights other than zero, as integers times a power of two, and their inputs."""
+    weights = layer.layer.weights
+    if isinstance(weights, Integers):
+        for row in weights.values:
+            inputs = np.flatnonzero(row)
+            yield row[inputs], inputs, 0
+    else:
+        matrix = layer.compressed
+        for start, stop in pairwise(matrix.indptr.tolist()):
+            integers, quantum = as_integers(matrix.data[start:stop])
+            yield integers, matrix.indices[start:stop], quantum

@@ -26,9 +26,10 @@ from .._kernels.rounding import FLOAT32, FLOAT64
 from ..data import Codes, Floats, Points, Rows
 from ..network import Decoder, Dense, Layer, Masks, Network, WeightedMasks
 from ..network.bits import BitMatrix
+from ..network.detector_network import NO_CLASS
 from ..network.network import SwitchedNetwork
-from .arithmetic import Enclosure, ExactLayer, enter, run, run_exactly, run_precisely
-from .layers import ChainLayer, Decision, decide, decide_exactly, read_chain
+from .arithmetic import Enclosure, enter, run, run_exactly, run_precisely
+from .layers import ChainLayer, Claims, Decision, decide, decide_exactly, read_chain
 from .paper_form import prove_threshold
 from .radius import Reach
 from .record import (
@@ -67,10 +68,18 @@ def prove_chain(
     ``exact_operations`` is how many multiplications of exact integers may be spent; points left open then are not
     proved, and the note says how many. "exact" means exact arithmetic on the stored numbers, and exact squared norms.
     """
-    chain = read_chain(network)
+    decoder: Decoder | Claims = network.decoder
+    layers, found = network.layers, network.detectors
+    if found is not None and found.activation.is_relu:
+        # Outputs add up what fires, which is positive: no rounding can hide it. So what is to be proved are the signs
+        # of limit - value alone.
+        layers = found.first, Layer(found.counters, found.limits, None)
+        classes = found.decoder.classes
+        decoder = Claims(np.asarray(classes)[found.outputs], classes[1] if found.silent >= 0 else NO_CLASS)
+    chain = read_chain(layers)
     if chain is None:
         return None
-    proof = _ChainProof(network, chain, codes)
+    proof = _ChainProof(network, decoder, chain, codes)
     map_tiles(points, max(1, min(LARGEST_TILE, TILE_NUMBERS // proof.widest)), effort, proof.examine)
     proof.settle_exactly(points, exact_operations)
     return proof.verdict()
@@ -79,8 +88,10 @@ def prove_chain(
 class _ChainProof:
     """Everything known of each point: whether it is right, by which step, how clearly, and how far it may move."""
 
-    def __init__(self, network: Network, chain: tuple[ChainLayer, ...], codes: Codes) -> None:
-        self.decoder, self.chain, self.codes, n = network.decoder, chain, codes, len(codes)
+    def __init__(
+        self, network: Network, decoder: Decoder | Claims, chain: tuple[ChainLayer, ...], codes: Codes
+    ) -> None:
+        self.decoder, self.chain, self.codes, n = decoder, chain, codes, len(codes)
         self.squared = network.input_map == "append_squared_norm"
         self.is_integer = all(layer.is_integer for layer in chain) and not self.squared
         self.widest = max(network.n_features + 1, *network.widths)
@@ -108,8 +119,8 @@ class _ChainProof:
         outputs = run(self.chain, enter(tile, self.squared, FLOAT32), FLOAT32)
         self.right32[rows] = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT32).right
         still = np.flatnonzero(self.steps[rows] == OPEN)
-        if len(still) and not self.is_integer and not any(layer.is_rounded for layer in self.chain):
-            values, errors = run_precisely(self.chain, tile[still], self.squared)
+        if len(still) and not (self.is_integer or self.squared or any(layer.is_rounded for layer in self.chain)):
+            values, errors = run_precisely(self.chain, tile[still])
             self._settle(rows.start + still, decide(self.decoder, values, errors, codes[still], FLOAT64), PAIRS)
 
     def _settle(self, rows: Codes, decision: Decision, step: int) -> None:
@@ -128,11 +139,10 @@ class _ChainProof:
         affordable = still[: max(0, exact_operations) // max(1, cost)]
         if len(affordable) < len(still):
             self.note = OUT_OF_BUDGET.format(n_open=len(still) - len(affordable), needed=cost * len(still))
-        chain = [ExactLayer(layer) for layer in self.chain] if len(affordable) else []
-        for start, stop in points.ranges(max(1, EXACT_TILE_NUMBERS // self.widest)) if chain else ():
+        for start, stop in points.ranges(max(1, EXACT_TILE_NUMBERS // self.widest)) if len(affordable) else ():
             own = affordable[(affordable >= start) & (affordable < stop)]
             if len(own):
-                outputs, quantum = run_exactly(chain, points.tile(start, stop)[own - start], self.squared)
+                outputs, quantum = run_exactly(self.chain, points.tile(start, stop)[own - start], self.squared)
                 self._settle(own, decide_exactly(self.decoder, outputs, quantum, self.codes[own]), FRACTIONS)
 
     def verdict(self) -> Verdict:

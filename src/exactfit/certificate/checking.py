@@ -26,7 +26,7 @@ from ..network import Integers, Network
 from ..network.detector_network import UNKNOWN, DetectorNetwork
 from ..network.network import SwitchedNetwork, overruled
 from .chains import answers_digest, prove_chain, prove_switched
-from .paper_form import prove_relu, prove_threshold
+from .paper_form import prove_threshold
 from .radius import attack as smallest_attack
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict
 
@@ -357,11 +357,9 @@ def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> N
 
 
 def _prove(network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int) -> Verdict:
-    """Prove a network of layers: the paper's own forms have sharper proofs, which are None for any other form."""
-    verdict = (
-        prove_threshold(network, points, codes, effort)
-        or prove_relu(network, points, codes, effort)
-        or prove_chain(network, points, codes, effort, exact_operations)
+    """Prove a network of layers: by counts of bits where it is of that form, else as a chain."""
+    verdict = prove_threshold(network, points, codes, effort) or prove_chain(
+        network, points, codes, effort, exact_operations
     )
     if verdict is not None:
         return verdict

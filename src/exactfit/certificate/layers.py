@@ -1,12 +1,11 @@
-"""Layers with facts about each unit, as proofs for chains need them; and what outputs surely decide."""
+"""Layers with facts about each unit, as proofs for chains need them; exact integers; and what outputs surely decide."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,7 @@ from .._kernels.enclosures import INEXACT, LINEAR, RAMP, STEP, Units
 from .._kernels.rounding import ENLARGE, Format
 from ..data import Codes, Floats
 from ..exceptions import DataError
-from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
+from ..network import Decoder, Dense, Integers, Layer, Masks, Sparse, WeightedMasks, object_array
 from .record import Flags
 
 BLOCK_NUMBERS = 2**21  # weights made dense at a time: 16 MB
@@ -33,6 +32,20 @@ def facts_of(matrix: Any) -> Facts:
     for part, rows in _packed_blocks(matrix) if sp.issparse(matrix) else [(slice(n), matrix)]:
         find_facts(rows, *(numbers[part] for numbers in facts))
     return facts
+
+
+def find_cuts(rows: Any, terms: Codes) -> tuple[Codes, Floats]:
+    """Return the only feature and the weight, a power of two, of hyperplanes that cut a coordinate; -1 for others."""
+    columns, cuts = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
+    single = np.flatnonzero(terms == 1)
+    if sp.issparse(rows):
+        places, entries = rows.indices[rows.indptr[single]], rows.data[rows.indptr[single]]
+    else:
+        places = np.argmax(rows[single] != 0, axis=1) if len(single) else single
+        entries = rows[single, places]
+    power = np.abs(np.frexp(entries.astype(np.float64))[0]) == 0.5
+    columns[single[power]], cuts[single[power]] = places[power], entries[power]
+    return columns, cuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +108,15 @@ class ChainLayer:
         return sp.vstack([none, *(sp.csr_array(weights) for _, weights in dense_blocks(self.source))], format="csr")
 
     @cached_property
+    def cuts(self) -> tuple[Codes, Codes, Floats]:
+        """Units that cut a coordinate, with the input and the power of two of each."""
+        rows: Any = np.empty((0, self.n_inputs)) if isinstance(self.source, Masks) else self.source
+        terms = np.diff(rows.indptr) if sp.issparse(rows) else np.count_nonzero(rows, axis=1)
+        columns, weights = find_cuts(rows, terms)
+        units = np.flatnonzero(columns >= 0)
+        return units, columns[units], weights[units]
+
+    @cached_property
     def norm(self) -> float:
         """Upper bound of the spectral norm: the smaller of Frobenius and sqrt(largest column sum x row sum)."""
         grow = 1.0 + (self.n_units + self.n_inputs + 32) * 2.0**-52
@@ -109,12 +131,11 @@ class ChainLayer:
         return float(min(frobenius, mixed)) * grow
 
 
-def read_chain(network: Network) -> tuple[ChainLayer, ...] | None:
-    """Return the layers of a network, None if one of them has an activation that a user brought."""
-    activations = [layer.activation for layer in network.layers]
-    if any(activation is not None and activation.is_own for activation in activations):
+def read_chain(layers: Sequence[Layer]) -> tuple[ChainLayer, ...] | None:
+    """Return layers with facts about their units, None if one of them has an activation that a user brought."""
+    if any(layer.activation is not None and layer.activation.is_own for layer in layers):
         return None
-    return tuple(_read(layer, index) for index, layer in enumerate(network.layers))
+    return tuple(_read(layer, index) for index, layer in enumerate(layers))
 
 
 def _read(layer: Layer, index: int) -> ChainLayer:
@@ -198,7 +219,36 @@ def _parts(shape: tuple[int, ...]) -> list[slice]:
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
 
 
+# ---- Exact integers --------------------------------------------------------------------------------------
+
+
+def as_integers(numbers: NDArray[Any]) -> tuple[NDArray[np.object_], int]:
+    """Return finite numbers as Python integers times 2^quantum, quantum <= 0 the same for all."""
+    ratios = [number.as_integer_ratio() for number in numbers.ravel().tolist()]
+    places = max((denominator.bit_length() for _, denominator in ratios), default=1)
+    integers = [numerator << (places - denominator.bit_length()) for numerator, denominator in ratios]
+    return object_array(integers, numbers.shape), 1 - places
+
+
+def round_down(value: int, quantum: int) -> float:
+    """Return the float64 number at or below an integer >= 0 times 2^quantum."""
+    kept = max(0, value.bit_length() - 53)
+    try:
+        near = math.ldexp(value >> kept, quantum + kept)
+    except OverflowError:
+        return LARGEST
+    return near if near >= SMALLEST else 0.0  # below the normal numbers ldexp may round up
+
+
 # ---- Decoding ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Decoder of detectors' margins: a class claims a point where one of its detectors has a positive one."""
+
+    owners: Codes  # class index of each detector
+    silent: int  # class that is meant where none fires
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,134 +258,109 @@ class Decision:
     right: Flags
     wrong: Flags
     gaps: Floats  # (outputs, points): lower bounds of how far each output is from changing the answer; zero if unsure
+    zeros_count: bool = False  # else an output that is zero says nothing
 
     @property
     def slack(self) -> Floats:
-        """The smallest gap of each point, but for outputs that are zero and so say nothing."""
-        gaps = np.where((self.gaps == 0.0) & (self.right | self.wrong), np.inf, self.gaps)
+        """The smallest gap of each point."""
+        idle = (self.gaps == 0.0) & (self.right | self.wrong)
+        gaps = self.gaps if self.zeros_count else np.where(idle, np.inf, self.gaps)
         return np.asarray(np.min(gaps, axis=0, initial=np.inf), dtype=np.float64)
 
 
-def decide(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+def decide(decoder: Decoder | Claims, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
     """Return what outputs of shape (outputs, points) with their radii decide in every evaluation in the format.
 
     An answer is sure if it is the same for all outputs within the radii.
     """
-    if decoder.kind == "nearest":
-        return _nearest(decoder, values[0], errors[0], codes, form)
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    if decoder.kind == "argmax":
-        return _argmax(classes, values, errors, codes, form)
+    if not isinstance(decoder, Claims) and decoder.kind in ("argmax", "nearest"):
+        if decoder.kind == "argmax":
+            # Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o')
+            # and log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an
+            # exp and a log that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
+            #
+            # Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >=
+            # 1 - 4 u, and o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum,
+            # or multiplied by its reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of
+            # log_softmax: both lose the same log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit:
+            # 1 + exp(-o) < 2 if o > 13 u.
+            slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
+            slop, scores = np.where(np.abs(values) + slop < form.huge, slop, np.inf), values
+        else:
+            # An evaluation of |o - l| in a format with unit roundoff u rounds o, l and the difference, and so errs by
+            # at most 3 u (|o| + |l|) and underflow.
+            levels = np.asarray(decoder.levels, dtype=np.float64)[:, None]
+            rounding = 4.0 * form.unit * (np.abs(values) + errors + np.abs(levels)) + 4.0 * form.tiny
+            slop, scores = (errors + rounding) * ENLARGE, -np.abs(values - levels)
+            slop = np.where(slop < form.huge, slop, np.inf)
+        return _largest(decoder, scores - slop, scores + slop, codes)
     gaps = np.maximum(np.abs(values) - errors, 0.0)
+    if not isinstance(decoder, Claims) and decoder.kind == "sign":
+        return _signs(decoder, values >= errors, values < -errors, codes, gaps)
+    return _signs(decoder, values > errors, values <= -errors, codes, gaps)
+
+
+def _signs(decoder: Decoder | Claims, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
+    """Decide by outputs that are surely on and surely off; for "sign" on means not negative."""
+    if isinstance(decoder, Claims):
+        own, silent = decoder.owners[:, None] == codes, codes == decoder.silent
+        right = (silent | (on & own).any(axis=0)) & (off | own).all(axis=0)
+        wrong = (~silent & (off | ~own).all(axis=0)) | (on & ~own).any(axis=0)
+        # Of a class that is right, the clearest detector is enough.
+        best, clear = np.where(on & own, gaps, -1.0), np.where(own & right, np.inf, gaps)
+        claimed = np.flatnonzero(right & ~silent)
+        places = best[:, claimed].argmax(axis=0) if len(claimed) else claimed
+        clear[places, claimed] = gaps[places, claimed]
+        return Decision(right, wrong, clear, zeros_count=True)
+    classes = np.asarray(decoder.classes, dtype=np.int64)
     if decoder.kind == "sign":
-        return _sign(classes, values[0] >= errors[0], values[0] < -errors[0], codes, gaps)
-    return _one_hot(classes, values > errors, values <= -errors, codes, gaps)
-
-
-def _sign(classes: Codes, high: Flags, low: Flags, codes: Codes, gaps: Floats) -> Decision:
-    """Decide by the sign: ``high`` are outputs that are surely not negative, ``low`` those that surely are."""
-    first, second = classes[0] == codes, classes[1] == codes
-    right = (first | high) & (second | low)
-    wrong = (high & ~second) | (low & ~first)
-    return Decision(right & (first | second), wrong | ~(first | second), gaps)
-
-
-def _one_hot(classes: Codes, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
-    """Decide by the outputs that are surely positive (``on``) and those that surely are not (``off``)."""
-    own = classes[:, None] == codes[None, :]
+        first, second, high, low = classes[0] == codes, classes[1] == codes, on[0], off[0]
+        right = (first | high) & (second | low)
+        wrong = (high & ~second) | (low & ~first)
+        return Decision(right & (first | second), wrong | ~(first | second), gaps)
+    own = classes[:, None] == codes
     claimed = (on & own).sum(axis=0) == 1
     right = claimed & (off.sum(axis=0) == len(classes) - 1)
     wrong = (on & ~own).any(axis=0) | (off | ~own).all(axis=0) | ((on & own).sum(axis=0) > 1)
     return Decision(right, wrong, gaps)
 
 
-def _argmax(classes: Codes, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """Decide by the largest output, if it is so by more than what a softmax may lose before it is compared."""
-    # Claim. If the largest output o exceeds another o' by 128 u (1 + |o| + |o'|), then softmax(o) > softmax(o') and
-    # log_softmax(o) > log_softmax(o') in every evaluation that subtracts the largest output first, with an exp and a
-    # log that are right to 4 u; and so is expit(o) > 1/2 for o' = 0.
-    #
-    # Proof, of softmax. Let g = o - o' <= 1 (else more is true). An evaluation gives o the number exp(0) >= 1 - 4 u,
-    # and o' at most exp(-g (1 - u)) (1 + 4 u) <= (1 - g / 2) (1 + 4 u). Both are divided by one sum, or multiplied by
-    # its reciprocal, which may lose 2 u each: the first stays larger if g / 2 > 13 u. Of log_softmax: both lose the
-    # same log(sum) <= log(K), and at most 2 u (g + log K) to rounding. Of expit: 1 + exp(-o) < 2 if o > 13 u.
-    own = classes[:, None] == codes[None, :]
-    slop = (errors + 128.0 * form.unit * (0.5 + np.abs(values) + errors)) * ENLARGE
-    slop = np.where(np.abs(values) + slop < form.huge, slop, np.inf)
-    low, high = values - slop, values + slop
+def _largest(decoder: Decoder, low: Floats, high: Floats, codes: Codes) -> Decision:
+    """Decide by the largest score, from lower and upper bounds of all of them."""
+    own = np.asarray(decoder.classes, dtype=np.int64)[:, None] == codes
     first, rival = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, low), (~own, high)))
     most, least = (np.max(np.where(part, side, -np.inf), axis=0) for part, side in ((own, high), (~own, low)))
     right, wrong = first > rival, least > most
     with np.errstate(invalid="ignore"):
-        gaps = np.where(right, np.where(own, first - rival, first - high) / 2.0, 0.0)
+        if decoder.kind == "nearest":  # one output decides all scores
+            gaps = np.where(right, first - rival, np.where(wrong, least - most, 0.0))[None, :] / 2.0
+        else:
+            gaps = np.where(right, np.where(own, first - rival, first - high) / 2.0, 0.0)
     return Decision(right, wrong, np.maximum(gaps, 0.0))
 
 
-def _nearest(decoder: Decoder, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
-    """Decide by the nearest level, however the distances are rounded."""
-    # An evaluation of |o - l| in a format with unit roundoff u rounds o, l and the difference, and so errs by at most
-    # 3 u (|o| + |l|) and underflow.
-    levels = np.asarray(decoder.levels, dtype=np.float64)[:, None]
-    own = np.asarray(decoder.classes, dtype=np.int64)[:, None] == codes[None, :]
-    away = np.abs(values - levels)
-    rounding = 4.0 * form.unit * (np.abs(values) + errors + np.abs(levels)) + 4.0 * form.tiny
-    slop = (errors + rounding) * ENLARGE
-    slop = np.where(slop < form.huge, slop, np.inf)
-    best = np.min(np.where(own, away + slop, np.inf), axis=0, initial=np.inf)
-    other = np.min(np.where(own, np.inf, away - slop), axis=0, initial=np.inf)
-    best_low = np.min(np.where(own, away - slop, np.inf), axis=0, initial=np.inf)
-    other_high = np.min(np.where(own, np.inf, away + slop), axis=0, initial=np.inf)
-    right, wrong = best < other, other_high < best_low
-    gaps = np.where(right, other - best, np.where(wrong, best_low - other_high, 0.0)) / 2.0
-    return Decision(right, wrong, gaps[None, :])
+def decide_exactly(decoder: Decoder | Claims, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
+    """Return what outputs of shape (outputs, points) decide, Python integers times 2^quantum."""
+    if not isinstance(decoder, Claims) and decoder.kind in ("argmax", "nearest"):
+        scores = outputs
+        if decoder.kind == "nearest":
+            levels, level_quantum = as_integers(np.asarray(decoder.levels, dtype=np.float64)[:, None])
+            common = min(quantum, level_quantum)
+            scores = -abs(outputs * 2 ** (quantum - common) - levels * 2 ** (level_quantum - common))
+            quantum = common
+        classes = np.asarray(decoder.classes, dtype=np.int64)
+        decided = classes[scores.argmax(axis=0)]
+        others = classes[:, None] != decided
+        away = np.where(others, _sizes(scores.max(axis=0) - scores, quantum - 1), np.inf)
+        least = away.min(axis=0, initial=np.inf)
+        gaps = least[None, :] if decoder.kind == "nearest" else np.where(others, away, least)
+        return Decision(decided == codes, decided != codes, gaps)
+    is_sign = not isinstance(decoder, Claims) and decoder.kind == "sign"
+    on = np.asarray(outputs >= 0 if is_sign else outputs > 0, dtype=bool)
+    return _signs(decoder, on, ~on, codes, _sizes(outputs, quantum))
 
 
-def decide_exactly(decoder: Decoder, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
-    """Return what outputs decide, one array of integers each, which are multiples of 2^quantum."""
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    if decoder.kind == "nearest":
-        return _nearest_exactly(decoder, outputs[0], quantum, codes)
-    if decoder.kind == "argmax":
-        return _argmax_exactly(classes, outputs, quantum, codes)
-    gaps = np.array([_sizes(column, quantum) for column in outputs])
-    if decoder.kind == "sign":
-        high = np.asarray(outputs[0] >= 0, dtype=bool)
-        return _sign(classes, high, ~high, codes, gaps)
-    on = np.array([np.asarray(column > 0, dtype=bool) for column in outputs])
-    return _one_hot(classes, on, ~on, codes, gaps)
-
-
-def _nearest_exactly(decoder: Decoder, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
-    levels = [Fraction(level) for level in decoder.levels]
-    common = min(quantum, *(1 - level.denominator.bit_length() for level in levels))
-    marks = [int(level / Fraction(2) ** common) for level in levels]
-    scaled = outputs.astype(object) * 2 ** (quantum - common)
-    away = np.array([abs(scaled - mark) for mark in marks], dtype=object).reshape(len(marks), len(codes))
-    classes = np.asarray(decoder.classes, dtype=np.int64)
-    decided = classes[np.argmin(away, axis=0)]
-    rest = np.where(classes[:, None] == decided[None, :], 2 * away.max(initial=0) + 1, away)
-    gaps = _sizes(np.asarray(rest.min(axis=0) - away.min(axis=0)), common - 1)
-    return Decision(decided == codes, decided != codes, gaps[None, :])
-
-
-def _argmax_exactly(classes: Codes, outputs: list[NDArray[np.object_]], quantum: int, codes: Codes) -> Decision:
-    values, points = np.array(outputs, dtype=object).reshape(len(classes), len(codes)), np.arange(len(codes))
-    places = np.argmax(values, axis=0)
-    gaps = np.array([_sizes(values[places, points] - column, quantum - 1) for column in values])
-    gaps[places, points] = np.inf
-    gaps[places, points] = gaps.min(axis=0)
-    return Decision(classes[places] == codes, classes[places] != codes, gaps)
-
-
-def _sizes(column: NDArray[np.object_], quantum: int) -> Floats:
+def _sizes(integers: NDArray[np.object_], quantum: int) -> Floats:
     """Return absolute values of integers times 2^quantum, rounded down."""
-    return np.array([_rounded_down(abs(value), quantum) for value in column.tolist()], dtype=np.float64)
-
-
-def _rounded_down(value: int, quantum: int) -> float:
-    kept = max(0, value.bit_length() - 53)
-    try:
-        near = math.ldexp(value >> kept, quantum + kept)
-    except OverflowError:
-        return LARGEST
-    return near if near >= SMALLEST else 0.0  # below the normal numbers ldexp may round up
+    sizes = [round_down(abs(value), quantum) for value in integers.ravel().tolist()]
+    return np.array(sizes, dtype=np.float64).reshape(integers.shape)

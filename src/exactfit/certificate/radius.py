@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.enclosures import LINEAR, STEP, nearest_flat, nearest_sphere
+from .._kernels.enclosures import LINEAR, STEP
 from ..data import Codes, Floats
 from ..network import Network
 from ..network.detector_network import DetectorNetwork
@@ -29,6 +30,8 @@ from .record import RadiusMethod
 Decide = Callable[[Floats], NDArray[Any]]
 
 ROW_TILE = 4096  # points compared with all probes at a time: 200 x 4096 distances are 6.5 MB
+ROUND_UP = 1.0 + 2.0**-50  # more than a few roundings
+SMALL_SQUARE = 2.0**-960  # squares above it are right to the last bit: float64 loses digits below 2^-1022 only
 PRECISION = 1e-6  # relative, of a change: the table shows three digits
 MOST_STEPS = 200  # bisections; PRECISION is reached long before, unless a change is tiny
 MOST_ROWS = 200  # attacked: those with the smallest radii
@@ -60,9 +63,13 @@ class Reach:
         kinds = [layer.kind for layer in chain]
         is_output = STEP not in kinds
         index = len(chain) - 1 if is_output else kinds.index(STEP)
-        slopes = chain[index].slopes * (1.0 + 2.0**-50)
-        for layer in chain[:index]:
-            slopes = slopes * layer.norm * (1.0 + 2.0**-50)
+        slopes, norm = chain[0].slopes * ROUND_UP, 1.0
+        for before, layer in pairwise(chain[: index + 1]):
+            # A sum moves by at most what all units before it do together, and by what the units may do one by one.
+            norm *= before.norm * ROUND_UP
+            grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
+            one_by_one = layer.products(np.zeros((layer.n_inputs, 1)), slopes[:, None])[1][:, 0] * grow
+            slopes = np.minimum(layer.slopes * norm, one_by_one) * ROUND_UP
         bends = is_output or bool(set(kinds[:index]) - {LINEAR})
         method: RadiusMethod | None = "Lipschitz bound" if bends else "nearest hyperplane"
         if squared:
@@ -73,14 +80,27 @@ class Reach:
 
     def of_sums(self, layer: ChainLayer, values: Floats, errors: Floats) -> Floats:
         """Return how far each point may move before a bit of this layer changes, from its sums and their radii."""
-        reach = np.full(values.shape[1], np.inf)
-        if self.method == "nearest sphere":
-            curvatures = layer.last_column
-            rest = np.sqrt(np.maximum(layer.slopes**2 - curvatures**2, 0.0) + 2.0**-50 * layer.slopes**2)
-            nearest_sphere(values, errors, rest, curvatures, layer.units.bias, reach)
-        else:
-            nearest_flat(values, errors, self.slopes, reach)
-        return reach
+        gaps = np.maximum(np.abs(values) - errors, 0.0)
+        if self.method != "nearest sphere":
+            return self.of_gaps(gaps)
+        # A unit is f(x) = <w, x> + c |x|^2 + b. With D = |grad f(x)| / |2 c| the distance to the centre and s = f / c,
+        # the sphere f = 0 has the squared radius D^2 - s, and is |s| / (D + sqrt(D^2 - s)) away; there is none if D^2 <
+        # s. Moreover |grad f|^2 = |w|^2 + 4 c (f - b). Everything is rounded to the side that makes the distance
+        # smaller. The square of a tiny curvature is not right to the last bits, and what overflows is infinite or NaN:
+        # then nothing is claimed.
+        c, bias = layer.last_column[:, None], layer.units.bias[:, None]
+        square = (np.maximum(layer.slopes**2 - c[:, 0] ** 2, 0.0) + 2.0**-50 * layer.slopes**2)[:, None]
+        with np.errstate(all="ignore"):
+            slope = square + 4.0 * c * (values - bias) + 4.0 * abs(c) * errors
+            slope += 2.0**-48 * (square + 4.0 * abs(c) * (abs(values) + abs(bias)))
+            quarter = 4.0 * c * c
+            usable = (quarter > SMALL_SQUARE) & (quarter < np.inf) & (slope < np.inf)
+            distance = np.where(usable, np.maximum(slope, 0.0) / quarter, np.inf)
+            left = distance - values / c + errors / abs(c) + 2.0**-48 * (distance + abs(values / c))
+            away = np.where(left <= 0.0, np.inf, gaps / abs(c) / (np.sqrt(distance) + np.sqrt(left)))
+            flat = np.where(square > 0.0, gaps / np.sqrt(square), np.inf)
+            away = np.where(gaps > 0.0, np.where(c == 0.0, flat, away), 0.0)
+        return np.asarray(np.min(np.where(away > 0.0, away, 0.0), axis=0, initial=np.inf))  # NaN is no claim
 
     def of_gaps(self, gaps: Floats) -> Floats:
         """Return how far each point may move before an output moves by its gap."""
