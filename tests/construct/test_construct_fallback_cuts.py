@@ -89,14 +89,6 @@ def test_rows_and_steps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     check(X, pairs[:50], size=1000)
 
 
-def test_stops_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fallback_cuts, "STEPS", 1)
-    X = np.arange(20.0)[:, None]
-    pairs = [(row, row + 1) for row in range(19)]
-    assert len(coordinate_cuts(X, chunked(pairs, 100))) == 19
-    assert len(coordinate_cuts(X, chunked(pairs, 100), limit=5)) == 6
-
-
 def test_no_pairs_no_cuts() -> None:
     assert len(coordinate_cuts(np.zeros((3, 2)), [])) == 0
 

@@ -43,7 +43,7 @@ def test_memory_is_counted_with_weights_and_patterns(monkeypatch):
 
 def test_exact_in_counts_what_may_be_on_too(monkeypatch):
     both = memory(1000, 1, open_bits=True).taken_by(64) - memory(1000, 1).taken_by(64)
-    assert both == 8 * 1000 + 64 * 4
+    assert both == 2 * 8 * 1000 + 64 * 4
     room = memory(*X.shape).taken_by(640)
     monkeypatch.setattr(memory_module, "usable_memory", lambda: room)
     Memory.for_layer(X).refuse_too_large(640)
@@ -54,9 +54,9 @@ def test_exact_in_counts_what_may_be_on_too(monkeypatch):
 
 
 def test_sparse_hyperplanes_take_what_their_features_take():
-    of_four = 64 * (12 * 4 + 8) + 8 * 10
+    of_four = 64 * (12 * 4 + 8) + 2 * 8 * 10
     assert memory(10, 100_000, max_features=4).taken_by(64) == of_four
-    assert memory(10, 2, max_features=4).taken_by(64) == 64 * (12 * 2 + 8) + 8 * 10
+    assert memory(10, 2, max_features=4).taken_by(64) == 64 * (12 * 2 + 8) + 2 * 8 * 10
     assert memory(10, 100_000).taken_by(64) > 1000 * of_four
     options = Options(hyperplanes="sparse", max_features=(2, 7), exact_in="float64")
     assert Memory.for_layer(X, options).max_features == 7
@@ -65,7 +65,7 @@ def test_sparse_hyperplanes_take_what_their_features_take():
 
 def test_weighted_detectors_need_patterns_more_than_once(monkeypatch):
     plain = memory(1000, 1).taken_by(64)
-    assert memory(1000, 1, weighted=True).taken_by(64) - plain == 2 * 8 * 1000
+    assert memory(1000, 1, weighted=True).taken_by(64) - plain == 8 * 1000
     monkeypatch.setattr(memory_module, "usable_memory", lambda: memory(*X.shape).taken_by(640))
     for build in (lambda r: fixed_width(X, Y, 640, r), lambda r: adaptive_width(X, Y, replace(r, min_width=640))):
         with pytest.raises(TooLargeError, match="choose a smaller width"):

@@ -24,8 +24,8 @@ def test_distinct_patterns_also_where_hashes_meet(monkeypatch):
     for hashes_meet in (False, True):
         if hashes_meet:
             monkeypatch.setattr(unique_patterns, "hash_line", lambda line, hashes: hashes.fill(7))
-        found, own = unique_patterns.PatternGroups.of(words, codes, np.arange(40), np.arange(40))
-        assert (found.firsts.tolist(), own.tolist()) == (firsts, places.tolist())
+        found = unique_patterns.PatternGroups.of(words, codes, np.arange(40), np.arange(40))
+        assert found.firsts.tolist() == firsts
         assert np.searchsorted(found.codes, range(4)).tolist() == starts
         assert found.sizes.tolist() == np.bincount(places).tolist()
 
@@ -35,12 +35,12 @@ def test_lines_of_points_give_what_their_patterns_in_class_order_give(seed, n_bi
     rng = np.random.default_rng(seed)
     y = np.concatenate([[0, 1, 2], rng.integers(0, 3, 57)])
     bits = rng.integers(0, 2, (5, 192))[rng.integers(0, 5, 60)] > 0
-    lines = list(BitMatrix.from_bool(bits).words)  # with bits beyond the first n_bits
+    lines = [(words, words) for words in BitMatrix.from_bool(bits).words]  # with bits beyond the first n_bits
     order = unique_patterns.ClassOrder.of(y)
     candidates = unique_patterns.candidates_of(order, (0, 1, 2) if all_targets else (1,), np.random.SeedSequence(seed))
     patterns = BitMatrix.from_bool(bits[order.rows, :n_bits])
-    expected = unique_patterns.UniquePatterns.of(Counts(patterns, SERIAL), order, candidates)
-    found = unique_patterns.UniquePatterns.of_lines(lines, n_bits, order, candidates, SERIAL)
+    expected = unique_patterns.UniquePatterns.of_evidence(Counts(patterns, SERIAL), order, candidates)
+    found = unique_patterns.UniquePatterns.of_lines(lines, n_bits, order, candidates, SERIAL, exact=True)
     np.testing.assert_array_equal(found.evidence.patterns.words, expected.evidence.patterns.words)
     np.testing.assert_array_equal(found.order.rows, expected.order.rows)
     np.testing.assert_array_equal(found.order.starts, expected.order.starts)
@@ -59,11 +59,11 @@ def test_groups_of_parts_join_to_those_of_the_whole(seed, cuts, n_bits):
     words = BitMatrix.from_bool(rng.integers(0, 2, (4, 130))[rng.integers(0, 4, 60)] > 0).words
     edges = [0, *sorted(cuts), 60]
     parts = [
-        unique_patterns.PatternGroups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])[0]
+        unique_patterns.PatternGroups.of(words[:, a:b], codes[a:b], np.arange(a, b), ranks[a:b])
         for a, b in pairwise(edges)
     ]
-    whole = unique_patterns.PatternGroups.of(words, codes, np.arange(60), ranks)[0]
-    short = unique_patterns.PatternGroups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)[0]
+    whole = unique_patterns.PatternGroups.of(words, codes, np.arange(60), ranks)
+    short = unique_patterns.PatternGroups.of(BitMatrix(words, 130).head(n_bits).words, codes, np.arange(60), ranks)
     for found, expected in ((unique_patterns.PatternGroups.joined(parts), whole), (whole.head(n_bits), short)):
         for name, value in vars(expected).items():
             np.testing.assert_array_equal(getattr(found, name), value)

@@ -117,7 +117,7 @@ def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, s
     codes = np.concatenate([[0, 1], rng.integers(0, 2, n_points - 2)])
     half = n_points // 2
     chunks = [
-        PatternGroups.of(bits.take(rows).words, codes[rows], rows, rng.permutation(len(rows)))[0]
+        PatternGroups.of(bits.take(rows).words, codes[rows], rows, rng.permutation(len(rows)))
         for rows in (np.arange(half), np.arange(half, n_points))
         if len(rows)
     ]

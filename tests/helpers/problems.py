@@ -35,7 +35,7 @@ from exactfit.construct import Construction, Options, adaptive_width, fixed_widt
 from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import largest_distance
 from exactfit.construct.patterns import patterns_of
-from exactfit.construct.unique_patterns import PatternGroups, UniquePatterns, ranks_of
+from exactfit.construct.unique_patterns import NO_RANK, PatternGroups, UniquePatterns
 from exactfit.construct.values import roundest
 from exactfit.constructions import Constructor
 from exactfit.data import ChunkedPoints, data_digest, mean
@@ -478,8 +478,9 @@ class InParts(ChunkedPoints):
         return [(int(code), *map(int, line)) for code, line in zip(order.codes(), words.T, strict=True)]
 
     def groups(self, planes, order, candidates):
-        rows_of, by_row = {}, np.empty(len(self.X), dtype=np.int64)
-        by_row[order.rows] = ranks_of(candidates, len(self.X))
+        rows_of, by_row = {}, np.full(len(self.X), NO_RANK)
+        for points in candidates.values():
+            by_row[order.rows[points]] = np.arange(len(points))
         for row, key in enumerate(self._keys(planes, order)):
             rows_of.setdefault(key, []).append(row)
         keys = sorted(rows_of, key=lambda key: (key[0], rows_of[key][0]))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_blobs
 
 from exactfit import certify, fixed_width
-from exactfit._support.threads import SERIAL, Executor
+from exactfit._support.console import silent
+from exactfit._support.threads import SERIAL
 from exactfit.construct import Options, evidence
 from exactfit.construct.construction import assemble
 from exactfit.construct.cover import cover_classes
@@ -80,7 +81,17 @@ def by_hand(data: Dataset, cell: Cell, run: int, scheme: Scheme):
     patterns = sides(X, weights, biases, rows=order.rows)
     options = Options(detectors=scheme.detectors)
     covers = cover_classes(Counts(patterns, SERIAL), order, targets, options, draw.order(cell))
-    return assemble(TrainingSet(X, y, targets, Options(), Executor(SERIAL)), planes, patterns, covers)
+    classes = np.arange(len(order.starts) - 1)
+    training = TrainingSet(X, y, classes, targets, draw.order(cell), Options(), SERIAL, silent)
+    return assemble(training, planes, with_bits(covers, patterns))
+
+
+def with_bits(covers, patterns):
+    """Covers with the patterns of their anchors, whose complements are masks."""
+    for cover in covers:
+        if cover.weights is None:
+            cover.bits = patterns.take(np.array(cover.anchors, dtype=np.intp))
+    return covers
 
 
 def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
@@ -93,8 +104,9 @@ def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None
     points, draw = OrderedPoints.of(data), Draw(data.digest, scheme or PAPERS, run)
     layers = FirstLayers(points, draw, [cell])
     covers, patterns = cover_cell(layers, cell), layers.patterns(cell)
-    data = SimpleNamespace(order=points.order, targets=points.targets, options=Options())
-    return assemble(data, planes_of(layers, cell), patterns, covers)
+    classes = np.arange(len(points.order.starts) - 1)
+    data = SimpleNamespace(order=points.order, targets=points.targets, options=Options(), classes=classes)
+    return assemble(data, planes_of(layers, cell), with_bits(covers, patterns))
 
 
 CELLS = [Cell(n, lam, N) for n in (10, 64, 100) for lam in (0.0, 0.5, 1.3) for N in (150, 300)]

@@ -6,25 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.console import Progress, silent
 from .._support.parameters import check_integer, seed_sequence, shown
 from .._support.threads import Executor, Threads
-from ..data import ChunkedPoints, Codes, Labelled, Rows, overruled_rows, resolve_conflicts
+from ..data import ChunkedPoints, Labelled, Rows, choose_targets, overruled_rows, resolve_conflicts
 from ..exceptions import DataError, ParameterError
 from ..options import Options
 from ..outcome import Outcome
 from .algorithms import algorithm_1, algorithm_2
 from .chunked import ChunkedTrainingSet
-from .construction import Construction, Trace
-from .fallback_cuts import margin_of
+from .construction import Construction
 from .first_layer import TrainingSet
 from .hyperplanes import FixedFirstLayer, as_order, make_sampler
 from .importances import importances
+from .margins import margin_of
 from .noise import points_to_give_up
 from .patterns import rounded
-from .unique_patterns import candidates_of
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.
@@ -150,91 +148,69 @@ def build(
     """Return the network for labelled points, by the algorithm that the options ask for.
 
     ``order`` has all rows as they become candidates; without it, and without a first layer, both are random. Points
-    that ``noise`` gives up are left out and named again afterwards; rows of the result are rows of ``data``, also where
-    points were left out.
+    that ``noise`` gives up are left out and named again afterwards; rows of the result are rows of ``data``.
     """
     root = seed_sequence(random_state)
-    everyone = data if options.exact_in is None else replace(data, X=rounded(data.X, options.exact_in))
+    if options.exact_in is not None:
+        data = replace(data, X=rounded(data.X, options.exact_in))
     with Threads(options.n_jobs) as threads:
         work = Executor(threads, progress)
-        out = points_to_give_up(everyone.X, everyone.codes, options.noise, root, work) if options.noise else NOBODY
-        part = everyone.take(np.delete(np.arange(len(everyone)), out)) if len(out) else everyone
-        kept = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
+        out = points_to_give_up(data.X, data.codes, options.noise, root, work) if options.noise else NOBODY
+        rows = np.delete(np.arange(len(data)), out)
+        part = data.take(rows) if len(out) else data
+        codes = resolve_conflicts(part.X, part.codes, options.conflicts, options.exact_in)
         if options.has_margin:
-            options = replace(options, margin=margin_of(options, part.X, kept, out, work))
-        made = _over_present_classes(replace(part, codes=kept), options, root, work, first_layer, order)
-        made = _with_margin(made, part.X, kept, options) if options.has_margin else made
-    # Rows that lost to a majority: those of them that the network gets wrong are given up.
-    lost = np.flatnonzero(kept != part.codes)
-    wrong = _errors(made, lost, options.exact_in)
-    overruled = np.intersect1d(wrong, lost)
-    made = replace(made, errors=np.setdiff1d(wrong, lost), given_up=overruled, overruled=overruled)
-    if len(overruled) and not len(made.trace.uncovered):
-        made = replace(made, outcome=Outcome.CONFLICTS_OVERRULED)
-    made = _with_given_up(made, everyone, out, options) if len(out) else made
-    return replace(made, trace=replace(made.trace, **importances(made.network, everyone.X)))
+            options = replace(options, margin=margin_of(options, part.X, codes, rows, work))
+        # Majorities may have left classes without points: codes and targets are those of the others.
+        sizes = np.bincount(codes, minlength=len(data.classes))
+        present, targets = np.flatnonzero(sizes), choose_targets(codes, options.target, data.classes)
+        if len(present) < 2:
+            raise DataError("only one class is left, equal points having one label each: correct their labels")
+        y = codes
+        if len(present) < len(sizes):
+            y, targets = (np.cumsum(sizes > 0) - 1)[codes], tuple(range(len(present)))
+        # Points in chunks stay there where the options ask for nothing that needs all patterns in one place.
+        chunked = isinstance(part.X, ChunkedPoints) and not options.has_open_bits
+        training = (ChunkedTrainingSet if chunked else TrainingSet)(
+            part.X, y, present, targets, root if order is None else order, options, threads, progress
+        )
+        sampler = first_layer or make_sampler(part.X, y, targets, options, root)
+        made = (algorithm_1 if options.is_adaptive else algorithm_2)(training, sampler)
+        made = _with_errors(made, data, rows, rows[codes != part.codes], options)
+    return replace(made, trace=replace(made.trace, **importances(made.network, data.X)))
 
 
-def _over_present_classes(
-    data: Labelled, options: Options, root: np.random.SeedSequence, work: Executor, first_layer: FixedFirstLayer | None,
-    order: Rows | None,
-) -> Construction:  # fmt: skip
-    """Return the network for the classes that have points; majorities may have left some without."""
-    sizes = np.bincount(data.codes, minlength=len(data.classes))
-    present = np.flatnonzero(sizes)
-    if len(present) < 2:
-        raise DataError("only one class is left, equal points having one label each: correct their labels")
-    codes, targets = data.codes, data.targets(options.target)
-    if len(present) < len(sizes):
-        codes, targets = (np.cumsum(sizes > 0) - 1)[data.codes], tuple(range(len(present)))
-    # Points in chunks stay there where the options ask for nothing that needs all patterns in one place.
-    chunked = isinstance(data.X, ChunkedPoints) and not options.has_open_bits
-    training = (ChunkedTrainingSet if chunked else TrainingSet)(data.X, codes, targets, options, work)
-    sampler = first_layer or make_sampler(data.X, codes, targets, options, root)
-    candidates = candidates_of(training.order, targets, root if order is None else order)
-    made = (algorithm_1 if options.is_adaptive else algorithm_2)(training, sampler, candidates)
-    if len(present) == len(sizes):
-        return made
-    decoder = replace(made.network.decoder, classes=tuple(present.tolist()))
-    trace = replace(made.trace, detector_classes=present[made.trace.detector_classes].astype(np.int64))
-    return replace(made, network=replace(made.network, decoder=decoder), trace=trace)
+def _with_errors(made: Construction, data: Labelled, rows: Rows, lost: Rows, options: Options) -> Construction:
+    """Number rows as in the data, and divide those that are not claimed, or given up, by what the network answers.
 
-
-def _with_margin(made: Construction, X: Any, codes: Codes, options: Options) -> Construction:
-    """Divide the rows that the construction calls uncovered into wrong ones and those without the margin."""
-    from ..certificate import certify
-
-    left = made.trace.uncovered
-    trace = replace(made.trace, margin=float(options.margin))
-    if not len(left):
-        return replace(made, trace=trace)
-    doubt = certify(made, X[left], codes[left], arithmetic=options.exact_in or "exact", n_jobs=options.n_jobs)
-    trace = replace(trace, uncovered=left[doubt.errors], without_margin=np.delete(left, doubt.errors))
-    outcome = Outcome.POINTS_MISSED if len(trace.uncovered) else Outcome.MARGIN_MISSED
-    return replace(made, trace=trace, outcome=outcome)
-
-
-def _errors(made: Construction, lost: NDArray[np.intp], exact_in: str | None) -> Rows:
-    """Return rows that the network gets wrong: those it missed, and those that lost to a majority.
-
-    With one output, a missed point gets the other label, which is right if that is the one that lost;
-    but with ``exact_in`` a point is missed already if some evaluation may miss it.
+    ``rows`` are those that were fitted, ``lost`` those of them that lost to a majority.
     """
-    join = np.setxor1d if made.network.decoder.kind == "sign" and exact_in is None else np.union1d
-    return join(made.trace.uncovered, lost).astype(np.int64)
+    trace = replace(
+        made.trace, margin=float(options.margin) if options.has_margin else 0.0,
+        **{name: rows[getattr(made.trace, name)] for name in ROW_NAMES},
+    )  # fmt: skip
+    uncovered, out = trace.uncovered, np.delete(np.arange(len(data)), rows)
+    sacrificed = np.union1d(out, lost)
+    # With a margin a point may be right that nothing claims with it, and so may those that were given up.
+    doubtful = np.union1d(sacrificed, uncovered if options.has_margin else NOBODY)
+    wrong = np.setdiff1d(uncovered, doubtful)
+    if len(doubtful):
+        from ..certificate import certify
 
-
-def _with_given_up(made: Construction, data: Labelled, out: Rows, options: Options) -> Construction:
-    """Number rows as in the data, and list those given up that the network gets wrong."""
-    from ..certificate import certify
-
-    rows = np.delete(np.arange(len(data)), out)
-    named: dict[str, Any] = {name: rows[getattr(made.trace, name)] for name in ROW_NAMES}
-    arithmetic = options.exact_in or "exact"
-    doubt = certify(made, data.X[out], data.codes[out], arithmetic=arithmetic, n_jobs=options.n_jobs)
-    noise, errors = out[doubt.errors], rows[made.errors]
-    outcome = Outcome.POINTS_GIVEN_UP if len(noise) and not len(errors) else made.outcome
-    trace: Trace = replace(made.trace, **named)
-    given_up = np.union1d(noise, rows[made.given_up]).astype(np.int64)
-    overruled = overruled_rows(data.X, data.codes, given_up)
+        arithmetic = options.exact_in or "exact"
+        found = certify(made, data.X[doubtful], data.codes[doubtful], arithmetic=arithmetic, n_jobs=options.n_jobs)
+        wrong = np.union1d(wrong, doubtful[found.errors])
+    errors, given_up = np.setdiff1d(wrong, sacrificed), np.intersect1d(wrong, sacrificed)
+    if options.has_margin:
+        trace = replace(trace, uncovered=errors, without_margin=np.setdiff1d(uncovered, wrong))
+    outcome = Outcome.INTERPOLATES
+    if len(trace.uncovered):
+        outcome = Outcome.POINTS_MISSED
+    elif len(np.setdiff1d(given_up, lost)):
+        outcome = Outcome.POINTS_GIVEN_UP
+    elif len(given_up):
+        outcome = Outcome.CONFLICTS_OVERRULED
+    elif len(trace.without_margin):
+        outcome = Outcome.MARGIN_MISSED
+    overruled = overruled_rows(data.X, data.codes, given_up) if len(out) else given_up
     return replace(made, trace=trace, errors=errors, given_up=given_up, overruled=overruled, outcome=outcome)

@@ -8,35 +8,30 @@ from .first_layer import BATCH_BLOCKS, FirstLayer, TrainingSet
 from .hyperplanes import Hyperplanes, HyperplaneSampler
 from .patterns import Line
 from .separation import OpenPairs
-from .unique_patterns import CandidateOrder, Cover, PatternGroups, PatternMembers, UniquePatterns
+from .unique_patterns import PatternGroups, PatternMembers, UniquePatterns
 
 
 class ChunkedTrainingSet(TrainingSet):
     """As :class:`TrainingSet`, for points in chunks and options that need no more than exact bits."""
 
-    def first_layer(self, sampler: HyperplaneSampler, candidates: CandidateOrder) -> FirstLayer:
+    def first_layer(self, sampler: HyperplaneSampler) -> FirstLayer:
         """Return a layer without hyperplanes, which is to grow."""
-        return ChunkedFirstLayer(self, sampler, candidates)
+        return ChunkedFirstLayer(self, sampler)
 
-    def unique_patterns(self, planes: Hyperplanes, candidates: CandidateOrder, _lines: object = None) -> UniquePatterns:
+    def unique_patterns(self, planes: Hyperplanes, lines: list[Line] | None = None) -> UniquePatterns:
         """Return what covers are made of; patterns that are too many for this memory stay where they are."""
-        unique: UniquePatterns = self.X.unique_patterns(planes, self.order, candidates, self.threads)
+        assert lines is None  # those of groups are no points'
+        unique: UniquePatterns = self.X.unique_patterns(planes, self.order, self.candidates, self.threads)
         return unique
-
-    def claim_without_margin(
-        self, planes: Hyperplanes, patterns: UniquePatterns, covers: list[Cover]
-    ) -> UniquePatterns:
-        """Return the patterns: there is no margin."""
-        return patterns
 
 
 class ChunkedFirstLayer(FirstLayer):
     """As :class:`FirstLayer`, over groups of equal points, for which all chunks are gone over at every doubling."""
 
-    def __init__(self, data: TrainingSet, sampler: HyperplaneSampler, candidates: CandidateOrder) -> None:
-        self.candidates, self.data = candidates, data
+    def __init__(self, data: TrainingSet, sampler: HyperplaneSampler) -> None:
+        self.data = data
         self._go_over(sampler.blocks(0, BATCH_BLOCKS))
-        super().__init__(data, sampler, candidates)
+        super().__init__(data, sampler)
         self._drawn = self._lines()[::-1]
 
     def draw(self) -> Line:
@@ -57,7 +52,7 @@ class ChunkedFirstLayer(FirstLayer):
 
     def _go_over(self, planes: Hyperplanes) -> None:
         """Group all points by their patterns over some hyperplanes."""
-        found: PatternGroups | None = self.data.X.groups(planes, self.data.order, self.candidates)
+        found: PatternGroups | None = self.data.X.groups(planes, self.data.order, self.data.candidates)
         if found is None:
             raise WidthLimitError(
                 f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
@@ -85,6 +80,6 @@ class ChunkedFirstLayer(FirstLayer):
         self._go_over(self.planes.append(planes))
 
     def _unique_patterns(self) -> UniquePatterns:
-        data, groups = self.data, self.groups
-        unique: UniquePatterns = data.X.as_unique(self.planes, data.order, self.candidates, groups, data.threads)
+        data = self.data
+        unique: UniquePatterns = data.X.as_unique(self.planes, data.order, data.candidates, self.groups, data.threads)
         return unique

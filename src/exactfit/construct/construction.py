@@ -17,7 +17,7 @@ from ..network.bits import BitMatrix
 from ..outcome import Outcome
 from .first_layer import TrainingSet
 from .hyperplanes import Hyperplanes
-from .unique_patterns import ClassOrder, Cover, UniquePatterns
+from .unique_patterns import Cover
 
 _no_rows = np.empty(0, dtype=np.int64).copy
 _no_numbers = np.empty(0, dtype=np.float32).copy
@@ -158,60 +158,47 @@ class Construction:
         return f"<Construction: {self.outcome.value}, {self.network!r}, {self.trace!r}>"
 
 
-def assemble(
-    data: TrainingSet, planes: Hyperplanes, patterns: BitMatrix | UniquePatterns, covers: list[Cover],
-    n_fallback_cuts: int = 0,
-) -> Construction:  # fmt: skip
-    """Return the network that the covers make, and how it came about; masks are what is off in ``patterns``."""
-    order, targets, activation = data.order, data.targets, data.options.s
-    columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
-    witnesses = np.array([witness for cover in covers for witness in cover.witnesses], dtype=np.intp)
+def assemble(data: TrainingSet, planes: Hyperplanes, covers: list[Cover], n_fallback_cuts: int = 0) -> Construction:
+    """Return the network that the covers make, and how it came about."""
+    targets, classes, activation = data.targets, data.classes, data.options.s
+    owners = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
+    weights = [one for cover in covers for one in cover.weights or ()]
+    bits = [cover.bits.words for cover in covers if cover.bits is not None]
+    counters: Masks | WeightedMasks
+    if bits:
+        counters = Masks(BitMatrix(np.concatenate(bits, axis=1), planes.count).complement(), -1)
+    else:
+        counters = WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), planes.count), -1)
     limits = [limit for cover in covers for limit in cover.limits]
-    classes = np.repeat(np.asarray(targets, dtype=np.int64), [len(cover.anchors) for cover in covers])
-    one_sided, every = len(targets) == 1, tuple(range(len(order.starts) - 1))
+    every, one_sided = tuple(classes.tolist()), len(targets) == 1
     network = DetectorNetwork(
         hyperplanes=planes.layer_weights,
         biases=planes.biases,
         activation=activation,
-        counters=_counters(patterns, columns, covers, planes.count),
+        counters=counters,
         limits=np.array(limits, dtype=np.int64 if activation.is_threshold else np.float64),
-        outputs=np.zeros_like(classes) if one_sided else classes,
+        outputs=np.zeros_like(owners) if one_sided else owners,
         # One output says "target" with a minus sign, or every class has an output of its own.
-        decoder=Decoder("sign", (targets[0], 1 - targets[0])) if one_sided else Decoder("one_hot", every),
+        decoder=Decoder("sign", (every[targets[0]], every[1 - targets[0]])) if one_sided else Decoder("one_hot", every),
     )
-    uncovered = np.sort(order.rows[np.concatenate([cover.uncovered for cover in covers])])
+
+    def rows(columns: list[Any]) -> Rows:
+        return data.order.rows[np.concatenate([*columns, np.empty(0, dtype=np.intp)]).astype(np.intp)].astype(np.int64)
+
+    supports = [one for cover in covers for one in cover.supports or ()]
+    uncovered = np.sort(rows([cover.uncovered for cover in covers]))
     trace = Trace(
-        anchors=order.rows[columns].astype(np.int64),
-        witnesses=order.rows[witnesses].astype(np.int64),
+        anchors=rows([cover.anchors for cover in covers]),
+        witnesses=rows([cover.witnesses for cover in covers]),
         coverage=np.array([one for cover in covers for one in cover.coverage], dtype=np.int64),
-        detector_classes=classes,
-        uncovered=uncovered.astype(np.int64),
-        **_support(order, covers),
+        detector_classes=classes[owners],
+        uncovered=uncovered,
+        support=rows([one.columns for one in supports]),
+        dual_coef=np.concatenate([*(one.dual_coef for one in supports), _no_rows()]),
+        # As the rows of a CSR matrix; nothing for masks.
+        support_starts=np.cumsum([0, *(len(one.columns) for one in supports)])[: len(supports) and None],
         n_rejected=sum(cover.n_rejected for cover in covers),
-        n_drawn=len(planes.biases) - n_fallback_cuts,
+        n_drawn=planes.count - n_fallback_cuts,
         n_fallback_cuts=n_fallback_cuts,
     )
-    outcome = Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES
-    return Construction(network, outcome, trace)
-
-
-def _counters(
-    patterns: BitMatrix | UniquePatterns, columns: NDArray[np.intp], covers: list[Cover], n_bits: int
-) -> Masks | WeightedMasks:
-    """Return the masks of the anchors, or weights if the covers have them."""
-    weights = [one for cover in covers for one in cover.weights or ()]
-    if any(cover.weights is None for cover in covers):
-        return Masks(patterns.take(columns).complement(), -1)
-    return WeightedMasks(np.array(weights, dtype=np.int8).reshape(len(weights), n_bits), -1)
-
-
-def _support(order: ClassOrder, covers: list[Cover]) -> dict[str, Any]:
-    """Return the rows that weighted detectors rest on, as the rows of a CSR matrix; nothing for masks."""
-    supports = [one for cover in covers for one in cover.supports or ()]
-    if not supports:
-        return {}
-    return {
-        "support": order.rows[np.concatenate([one.columns for one in supports])].astype(np.int64),
-        "dual_coef": np.concatenate([one.dual_coef for one in supports]),
-        "support_starts": np.cumsum([0, *(len(one.columns) for one in supports)]).astype(np.int64),
-    }
+    return Construction(network, Outcome.POINTS_MISSED if len(uncovered) else Outcome.INTERPOLATES, trace)

@@ -40,16 +40,24 @@ def cover_classes(
 
     ``candidate_order`` is the seed of the candidates' order, or all rows in that order.
     """
-    candidates = candidates_of(order, targets, candidate_order)
-    return cover_unique(UniquePatterns.of_evidence(evidence, order, candidates, options.is_weighted), options, progress)
+    unique = UniquePatterns.of_evidence(evidence, order, candidates_of(order, targets, candidate_order))
+    return [unique.in_points(one) for one in cover_unique(unique, options, progress)]
 
 
 def cover_unique(unique: UniquePatterns, options: Options, progress: Progress = silent) -> list[Cover]:
-    """Return one cover for every target class, in points."""
-    cover = weighted_covers(unique) if options.is_weighted else mask_covers(unique, progress)
-    anchors = unique.order.rows if options.is_weighted else unique.leaders
-    covers = cover_each(unique.evidence, unique.slices, cover, progress)
-    return [unique.in_points(one, anchors) for one in covers]
+    """Return one cover for every target class, in columns."""
+    if options.is_weighted:
+        return cover_each(unique.evidence, unique.slices, weighted_covers(unique), progress)
+    evidence, slices = unique.evidence, unique.slices
+    if len(slices) == len(unique.order.starts) - 1:
+        evidence = precompute_limits(
+            evidence, [own.target for own in slices], progress, [own.candidates for own in slices]
+        )
+
+    def cover(own: ClassSlice, report: Progress) -> Cover:
+        return random_cover(evidence, own.target, own.rest, own.candidates, report, own.sizes)
+
+    return cover_each(evidence, slices, cover, progress)
 
 
 def cover_each(
@@ -76,15 +84,6 @@ def cover_each(
     heavy = evidence.cost(slices[queue[0]].rest) >= WORTH_A_THREAD
     covers = dict(zip(queue, (evidence.threads if heavy else SERIAL).map(work, queue), strict=True))
     return [covers[place] for place in range(len(slices))]
-
-
-def mask_covers(unique: UniquePatterns, progress: Progress) -> Callable[[ClassSlice, Progress], Cover]:
-    """Return what makes the cover of a class with the masks of its anchors."""
-    evidence, slices = unique.evidence, unique.slices
-    if len(slices) == len(unique.order.starts) - 1:
-        orders = [own.candidates for own in slices]
-        evidence = precompute_limits(evidence, [own.target for own in slices], progress, orders)
-    return lambda own, report: random_cover(evidence, own.target, own.rest, own.candidates, report, own.sizes)
 
 
 def random_cover(

@@ -1,4 +1,4 @@
-"""The first layer as it grows: hyperplanes, the bits of every point, and the pairs of points that are still open."""
+"""Validated points, their bits and patterns; and the first layer as it grows, until every pair is separated."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._support.console import Progress
-from .._support.threads import Executor, Threads
-from ..data import Codes, Matrix
+from .._support.threads import Threads
+from ..data import Codes, Matrix, Rows
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import NoGapError, WidthLimitError
 from ..options import Options
 from .cover import cover_unique
-from .evidence import Counts, Evidence
-from .fallback_cuts import STALL_FROM, STALL_STEP, Cuts, Stall, claim_without_margin, coordinate_cuts, open_bisectors
+from .fallback_cuts import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
 from .hyperplanes import Hyperplanes, HyperplaneSampler, stream
+from .margins import claim_without_margin, open_bisectors
 from .memory import Widths
 from .patterns import FORMATS, Line, Patterns, are_exact, patterns_of
 from .separation import OpenPairs, SurePairs
-from .unique_patterns import CandidateOrder, ClassOrder, Cover, UniquePatterns
+from .unique_patterns import CandidateOrder, ClassOrder, Cover, UniquePatterns, candidates_of
 from .values import Values
 
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
@@ -37,16 +37,19 @@ GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as l
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Validated points and class codes, with what a fit of them goes by.
+    """Validated points and class codes, with what a fit of them needs.
 
     X is rounded to ``options.exact_in``; equal points have equal labels; the margin is a distance.
     """
 
     X: Matrix
     y: Codes
-    targets: tuple[int, ...]
+    classes: NDArray[np.int64]  # for which the codes stand
+    targets: tuple[int, ...]  # codes of classes that get detectors
+    candidate_order: np.random.SeedSequence | Rows  # the seed of the candidates' order, or all rows in that order
     options: Options
-    work: Executor
+    threads: Threads
+    progress: Progress
 
     @cached_property
     def order(self) -> ClassOrder:
@@ -54,57 +57,49 @@ class TrainingSet:
         return ClassOrder.of(self.y)
 
     @cached_property
+    def candidates(self) -> CandidateOrder:
+        """The columns of every target class in the order in which they become candidates."""
+        return candidates_of(self.order, self.targets, self.candidate_order)
+
+    @cached_property
     def widths(self) -> Widths:
         """The widths that options and memory allow."""
         return Widths.of(self.X, self.options)
 
-    @property
-    def threads(self) -> Threads:
-        """The threads of this fit."""
-        return self.work.threads
-
-    @property
-    def progress(self) -> Progress:
-        """The progress callback of this fit."""
-        return self.work.progress
-
-    def first_layer(self, sampler: HyperplaneSampler, candidates: CandidateOrder) -> FirstLayer:
+    def first_layer(self, sampler: HyperplaneSampler) -> FirstLayer:
         """Return a layer without hyperplanes, which is to grow."""
-        return FirstLayer(self, sampler, candidates)
+        return FirstLayer(self, sampler)
 
     def patterns(self, planes: Hyperplanes) -> Patterns:
         """Return the bits of all points, by row."""
         return patterns_of(self.X, planes, self.options, self.threads)
 
-    def unique_patterns(
-        self, planes: Hyperplanes, candidates: CandidateOrder, lines: list[Line] | None = None
-    ) -> UniquePatterns:
-        """Return the unique patterns of all points; ``lines`` are their bits by row, if these are known already."""
-        rows, options = self.order.rows, self.options
-        if lines is None:
-            found = patterns_of(self.X, planes, options, self.threads, rows)
-        elif options.is_weighted and are_exact(lines):
-            exact = [line for line, _ in lines]
-            return UniquePatterns.of_lines(exact, planes.count, self.order, candidates, self.threads)
-        else:
-            found = Patterns.from_lines(lines, planes.count, rows, self.threads)
-        evidence: Evidence = Counts(found.on, self.threads, found.maybe)
-        if not options.s.is_threshold:
-            evidence = Values(self.X, rows, planes, found.maybe, options.s, self.threads, options.exact_in)
-        return UniquePatterns.of_evidence(evidence, self.order, candidates, options.is_weighted, found.maybe)
+    def unique_patterns(self, planes: Hyperplanes, lines: list[Line] | None = None) -> UniquePatterns:
+        """Return what covers are made of; ``lines`` are the bits of all points, if these are known already."""
+        lines, rows, options = lines or self.patterns(planes).lines, self.order.rows, self.options
+        if options.s.is_threshold:
+            exact = are_exact(lines)
+            return UniquePatterns.of_lines(lines, planes.count, self.order, self.candidates, self.threads, exact=exact)
+        bits = Patterns.from_lines(lines, planes.count, rows, self.threads).maybe
+        values = Values(self.X, rows, planes, bits, options.s, self.threads, options.exact_in)
+        return UniquePatterns.of_evidence(values, self.order, self.candidates)
 
-    def claim_without_margin(
-        self, planes: Hyperplanes, patterns: UniquePatterns, covers: list[Cover]
-    ) -> UniquePatterns:
-        """Add detectors for points that none claims with the margin; masks are what is off in what is returned."""
-        if not (self.options.has_margin and any(len(cover.uncovered) for cover in covers)):
-            return patterns
-        rows, exact = self.order.rows, replace(self.options, margin=0.0)
-        sure = patterns_of(self.X, planes, self.options, self.threads, rows)
-        still = patterns_of(self.X, planes, exact, self.threads, rows).maybe
-        evidence = Counts(sure.on, self.threads, still)
-        masked = claim_without_margin(evidence, self.order, self.targets, covers, sure.maybe)
-        return replace(patterns, masked=masked)
+    def cover(self, planes: Hyperplanes, unique: UniquePatterns) -> list[Cover]:
+        """Return a cover of every target class, in columns that are points."""
+        covers = []
+        for cover in cover_unique(unique, self.options, self.progress):
+            if cover.weights is None:
+                anchors = np.array(cover.anchors, dtype=np.intp)
+                cover.bits = unique.evidence.highest.take(anchors)  # type: ignore[attr-defined]
+            covers.append(unique.in_points(cover))
+        if self.options.has_margin and any(len(cover.uncovered) for cover in covers):
+            sure, exact = (
+                patterns_of(self.X, planes, options, self.threads, self.order.rows)
+                for options in (self.options, replace(self.options, margin=0.0))
+            )
+            by_class = dict(zip(self.targets, covers, strict=True))
+            claim_without_margin(sure.on, exact.maybe, self.order, by_class, self.threads)
+        return covers
 
 
 class FirstLayer:
@@ -112,8 +107,8 @@ class FirstLayer:
 
     planes: Hyperplanes  # once the layer is finished
 
-    def __init__(self, data: TrainingSet, sampler: HyperplaneSampler, candidates: CandidateOrder) -> None:
-        self.data, self.sampler, self.candidates, self.options = data, sampler, candidates, data.options
+    def __init__(self, data: TrainingSet, sampler: HyperplaneSampler) -> None:
+        self.data, self.sampler, self.options = data, sampler, data.options
         self.pairs = self._open_pairs()
         self.blocks: list[Hyperplanes] = []
         self.lines: list[Line] = []  # by row; no bit beyond the hyperplanes is ever looked at
@@ -140,7 +135,7 @@ class FirstLayer:
     def draw(self) -> Line:
         """Add the next block of hyperplanes, and return its bits at all points."""
         if self.width >= self.data.widths.largest:
-            self._refuse(self.width, self.pairs)
+            self._refuse(self.width)
         if not self._drawn:
             # Sides are decided for several blocks at a time, and for more of them where many are drawn anyway.
             drawn, least = len(self.lines), -(-self.data.widths.smallest // WORD_BITS)
@@ -161,20 +156,15 @@ class FirstLayer:
         if self.options.has_margin:
             self._bisect()
         self.data.progress("hyperplanes", self.width, None)
-        n = self._needed_width()
+        n = self.width
+        if self.pairs.closed:
+            n = max(self.pairs.needed_width(), self.data.widths.smallest)
+            if n > self.data.widths.largest:
+                self._refuse(self.data.widths.largest)
         self.planes = Hyperplanes.joined(self.blocks).head(n)
         self.n_fallback_cuts = max(0, n - n_drawn)
         if not self.pairs.closed:
             self._add_cuts(coordinate_cuts(self.data.X, self.pairs.iter_point_pairs()))
-
-    def _needed_width(self) -> int:
-        """Return the number of hyperplanes after which no pair was open, and at least the smallest width."""
-        if not self.pairs.closed:
-            return self.width
-        n = max(self.pairs.needed_width(), self.data.widths.smallest)
-        if n > self.data.widths.largest:
-            self._refuse(self.data.widths.largest, None)
-        return n
 
     def _bisect(self) -> None:
         """Close what is open with bisectors: each closes its own pair at least, unless rounding is in the way."""
@@ -182,7 +172,7 @@ class FirstLayer:
         while not self.pairs.closed:
             n_open = self.pairs.n_point_pairs()
             if self.width >= self.data.widths.largest:
-                self._refuse(self.width, self.pairs)
+                self._refuse(self.width)
             block = open_bisectors(self.data.X, self.pairs, self.options, rng)
             self._keep(block, self.data.patterns(block).lines[0])
             self.pairs.add(*self.lines[-1])
@@ -193,48 +183,40 @@ class FirstLayer:
                     "use a smaller margin, center the data, or use exact_in=None"
                 )
 
-    def cover(self) -> tuple[UniquePatterns, list[Cover]]:
-        """Return covers of all target classes, and the patterns that they are made of.
-
-        Where rounding leaves a point without a gap, cuts widen it and the cover is made anew.
-        """
-        data, options = self.data, self.options
+    def cover(self) -> list[Cover]:
+        """Return covers of all target classes; where rounding leaves points without a gap, cuts widen it first."""
         for _ in range(GAP_ROUNDS):
-            patterns = self._unique_patterns()
-            covers = cover_unique(patterns, options, data.progress)
+            unique = self._unique_patterns()
+            covers = self.data.cover(self.planes, unique)
             if not any(len(cover.uncovered) for cover in covers):
-                return patterns, covers
-            if not options.fallback_cuts or not isinstance(patterns.evidence, Values):
+                return covers
+            if not self.options.fallback_cuts or not isinstance(unique.evidence, Values):
                 break
-            self._add_cuts(self._gap_cuts(patterns.evidence, covers))
-        rows = np.sort(data.order.rows[np.concatenate([cover.uncovered for cover in covers])])[:10]
+            self._widen_gaps(unique.evidence, covers)
+        rows = np.sort(self.data.order.rows[np.concatenate([cover.uncovered for cover in covers])])[:10]
         remedy = 'use activation="threshold", which is exact, fallback_cuts=True, or scale the data'
-        if options.exact_in is not None:
-            remedy = (
-                f"scale the data up, so that labels differ by more than {options.exact_in} rounds, or use exact_in=None"
-            )
+        if self.options.exact_in is not None:
+            exact_in = self.options.exact_in
+            remedy = f"scale the data up, so that labels differ by more than {exact_in} rounds, or use exact_in=None"
         raise NoGapError(f"rounding errors leave no room for a limit at rows {', '.join(map(str, rows))}: {remedy}")
 
-    def _unique_patterns(self) -> UniquePatterns:
-        return self.data.unique_patterns(self.planes, self.candidates, self.lines)
-
-    def _gap_cuts(self, values: Values, covers: list[Cover]) -> Cuts:
-        """Return cuts between each uncovered point and the points of other classes that its mask cannot exclude."""
-        order = self.data.order
-        a, b = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    def _widen_gaps(self, values: Values, covers: list[Cover]) -> None:
+        """Cut between each uncovered point and the points of other classes that its mask cannot exclude."""
+        order, pairs = self.data.order, []
         for k, cover in zip(self.data.targets, covers, strict=True):
             for column in cover.uncovered:
-                close = values.confusable(column, order.rest(k))
-                a.append(np.full(len(close), order.rows[column]))
-                b.append(order.rows[close])
-        rows_a, rows_b = np.concatenate(a), np.concatenate(b)
-        first = np.lexsort((rows_b, rows_a))
-        return coordinate_cuts(self.data.X, [(rows_a[first].astype(np.int64), rows_b[first].astype(np.int64))])
+                close = order.rows[values.confusable(column, order.rest(k))]
+                pairs.append(np.column_stack([np.full(len(close), order.rows[column]), close]))
+        a, b = np.unique(np.concatenate(pairs), axis=0).T
+        self._add_cuts(coordinate_cuts(self.data.X, [(a, b)]))
+
+    def _unique_patterns(self) -> UniquePatterns:
+        return self.data.unique_patterns(self.planes, self.lines)
 
     def _add_cuts(self, cuts: Cuts) -> None:
         """Append coordinate cuts; for real values scaled so that rounding cannot hide them."""
         if self.planes.count + len(cuts) > self.data.widths.largest:
-            self._refuse(self.planes.count, None)
+            self._refuse(self.planes.count)
         is_threshold = self.options.s.is_threshold
         scales = np.ones(len(cuts)) if is_threshold else self._scales(cuts)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -277,15 +259,14 @@ class FirstLayer:
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(1.0, np.maximum(exponents, 0)))
 
-    def _refuse(self, n: int, pairs: OpenPairs | None) -> None:
-        widths = self.data.widths
-        state = "pairs of points were still unseparated"
-        if pairs is not None:
-            count, exact = pairs.n_group_pairs()
+    def _refuse(self, n: int) -> None:
+        asked, state = self.data.widths.asked, "pairs of points were still unseparated"
+        if not self.pairs.closed:
+            count, exact = self.pairs.n_group_pairs()
             state = f"{'' if exact else 'at least '}{count} pairs of groups of points were still unseparated"
         raise WidthLimitError(
-            f"with {n} hyperplanes, max_width={widths.largest}{'' if widths.asked else ' (what memory allows)'} "
+            f"with {n} hyperplanes, max_width={self.data.widths.largest}{'' if asked else ' (what memory allows)'} "
             f"leaves no room, and {state}. "
-            f"{'Raise max_width' if widths.asked else 'Use a fixed width, which may miss points'}, "
+            f"{'Raise max_width' if asked else 'Use a fixed width, which may miss points'}, "
             "use fallback_cuts=True, or scale features so that different labels lie further apart."
         )

@@ -41,11 +41,10 @@ class Memory:
         """Return the bytes of a first layer: weights twice (as stored, as filtered), biases, packed patterns."""
         # Where bits may be open, weights are filtered in float64, and patterns are what is on and what may be. A weight
         # of a sparse hyperplane comes with the number of its feature, 8 bytes as stored and 16 as filtered; on average
-        # it has half of the most that there may be. Weighted detectors need all patterns once more, each pattern once,
-        # and again as rows for those that a fit looks at.
-        filtered, matrices = (8, 2) if self.open_bits else (4, 1)
-        if self.weighted:
-            matrices = 2 * matrices + 1
+        # it has half of the most that there may be. Unique patterns are a copy; weighted detectors need them once more,
+        # as rows for those that a fit looks at.
+        filtered, matrices = (8, 4) if self.open_bits else (4, 2)
+        matrices += self.weighted
         words, weights = -(-width // WORD_BITS), (4 + filtered) * self.shape[1]
         if self.max_features is not None:
             weights = (8 + 16) * min(self.max_features, self.shape[1]) // 2

@@ -25,7 +25,6 @@ from .hyperplanes import ORDER, stream
 Ints = NDArray[np.int64]
 CandidateOrder = Mapping[int, Columns]  # the candidates of every target class, in order
 
-SMALL = 2**15  # words of all patterns: up to here grouping equal ones costs more than it saves
 NO_RANK = int(np.iinfo(np.int64).max)  # of points that are no candidates
 
 
@@ -90,30 +89,23 @@ class PatternGroups:
     ranks: Ints  # the place of the first candidate among them
 
     @classmethod
-    def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> tuple[PatternGroups, Ints]:
-        """Return points as groups, and the group of each."""
-        return cls._merged([cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)])
+    def of(cls, words: Words, codes: Ints, firsts: Ints, ranks: Ints) -> PatternGroups:
+        """Return points as groups."""
+        return cls.joined([cls(words, codes, np.ones(len(codes), dtype=np.int64), firsts, ranks)])
 
     @classmethod
     def joined(cls, parts: Sequence[PatternGroups]) -> PatternGroups:
-        """Return the groups of all parts."""
-        return cls._merged(parts)[0]
-
-    @classmethod
-    def _merged(cls, parts: Sequence[PatternGroups]) -> tuple[PatternGroups, Ints]:
-        """Return the groups of all parts, and for each group of theirs its place; words are copied twice at most."""
+        """Return the groups of all parts; words are copied twice at most."""
         codes, all_sizes, firsts, all_ranks = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "sizes", "firsts", "ranks")
         )
         by_class = np.lexsort((firsts, codes))
         own = np.empty_like(by_class)
         own[by_class] = np.arange(len(own))
-        words, in_order = parts[0].words, bool((own[1:] > own[:-1]).all())
-        if len(parts) > 1 or not in_order:
-            words = np.empty((len(parts[0].words), len(codes)), dtype=np.uint64)
-            ends = np.cumsum([len(part) for part in parts])
-            for part, end in zip(parts, ends, strict=True):
-                words[:, own[end - len(part) : end]] = part.words
+        words = np.empty((len(parts[0].words), len(codes)), dtype=np.uint64)
+        ends = np.cumsum([len(part) for part in parts])
+        for part, end in zip(parts, ends, strict=True):
+            words[:, own[end - len(part) : end]] = part.words
         chosen, places = distinct_columns(words, codes[by_class])
         sizes = np.zeros(len(chosen), dtype=np.int64)
         ranks = np.full(len(chosen), NO_RANK)
@@ -121,7 +113,7 @@ class PatternGroups:
         np.minimum.at(ranks, places, all_ranks[by_class])
         keep = by_class[chosen]
         few = words if len(chosen) == len(codes) else np.take(words, chosen, axis=1)
-        return cls(few, codes[keep], sizes, firsts[keep], ranks), places[own]
+        return cls(few, codes[keep], sizes, firsts[keep], ranks)
 
     def head(self, n_bits: int) -> PatternGroups:
         """Return the groups that there are by the first bits alone."""
@@ -155,18 +147,15 @@ class PatternMembers:
 
 def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the first of equal columns (and codes), ascending, and for every column the place of its first."""
-    # Columns are sorted by their hashes; if two different ones share a hash, by their words.
     lines = [*lines] if codes is None else [*lines, codes.astype(np.uint64)]
-    hashes = hashes_of(lines)
-    order = np.argsort(hashes, kind="stable")
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = hashes[order[1:]] != hashes[order[:-1]]
-    firsts, places = _runs(order, new)
+    _, firsts, places = np.unique(hashes_of(lines), return_index=True, return_inverse=True)
     if len(firsts) < len(places) and any(bool((line[firsts][places] != line).any()) for line in lines):
-        order = np.lexsort(lines)
-        new[1:] = np.any([line[order[1:]] != line[order[:-1]] for line in lines], axis=0)
-        return _runs(order, new)
-    return firsts, places
+        # Two different columns share a hash, which hardly ever happens.
+        _, firsts, places = np.unique(np.stack(lines, axis=1), axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return firsts[order], rank[places.ravel()]
 
 
 def hashes_of(lines: Sequence[Words] | Words) -> Words:
@@ -175,16 +164,6 @@ def hashes_of(lines: Sequence[Words] | Words) -> Words:
     for line in lines:
         hash_line(line, hashes)
     return hashes
-
-
-def _runs(order: Columns, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Return the first of each run of an order, ascending, and for every column the place of its first."""
-    firsts = order[np.flatnonzero(new)]
-    ranks = np.empty(len(firsts), dtype=np.int64)
-    ranks[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = ranks[np.cumsum(new) - 1]
-    return np.sort(firsts).astype(np.int64), places
 
 
 class Support(NamedTuple):
@@ -204,7 +183,9 @@ class Cover:
     coverage: list[int] = field(default_factory=list)
     uncovered: Columns = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     n_rejected: int = 0
-    weights: list[NDArray[np.int8]] | None = None  # None: masks of the anchors
+    # Detectors count with masks, of what may not be on at each anchor; or with weights.
+    bits: BitMatrix | None = None
+    weights: list[NDArray[np.int8]] | None = None
     supports: list[Support] | None = None
 
     def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
@@ -252,56 +233,43 @@ class UniquePatterns:
     slices: list[ClassSlice]  # one for each target class
     leaders: Ints  # the point of each column that becomes a candidate first
     members: Callable[[Columns], Columns]  # from some columns to their points, ascending
-    masked: BitMatrix | None = None  # patterns of all points, if masks are what is off in these
 
     @classmethod
-    def of_evidence(
-        cls, evidence: Evidence, order: ClassOrder, candidates: CandidateOrder, is_weighted: bool,
-        masked: BitMatrix | None = None,
-    ) -> UniquePatterns:  # fmt: skip
-        """Return equal patterns of a class as one, except where points are few or have values instead of bits."""
-        if isinstance(evidence, Counts) and (is_weighted or evidence.patterns.words.size > SMALL):
-            return cls.of(evidence, order, candidates)
-        everyone = np.arange(int(order.starts[-1]))
-        slices = ClassSlice.of_each(order, candidates, np.ones(len(everyone), np.int64))
-        every = ClassOrder(everyone, order.starts)
-        return cls(evidence, every, slices, everyone, lambda columns: columns, masked)
-
-    @classmethod
-    def of(cls, counts: Counts, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
-        """Return equal patterns of a class as one."""
-        on, maybe = counts.patterns, counts.highest
-        # Patterns are equal if what may be on is, too.
-        both = on.words if maybe is on else np.concatenate([on.words, maybe.words])
-        codes = np.repeat(np.arange(len(order.starts) - 1), np.diff(order.starts))
-        groups, places = PatternGroups.of(both, codes, np.arange(len(codes)), ranks_of(candidates, len(codes)))
-        few = BitMatrix(groups.words[: len(on.words)], on.n_bits)
-        most = few if maybe is on else BitMatrix(groups.words[len(on.words) :], on.n_bits)
-        return cls.of_groups(
-            groups, Counts(few, counts.threads, most), candidates, len(order.starts) - 1,
-            lambda columns: np.flatnonzero(np.isin(places, columns)),
-        )  # fmt: skip
+    def of_evidence(cls, evidence: Evidence, order: ClassOrder, candidates: CandidateOrder) -> UniquePatterns:
+        """Return unique columns of evidence about points in class order; with values instead of bits, all of them."""
+        everyone = ClassOrder(np.arange(int(order.starts[-1])), order.starts)
+        if isinstance(evidence, Counts):
+            lines = list(zip(evidence.patterns.words, evidence.highest.words, strict=True))
+            exact = evidence.highest is evidence.patterns
+            return cls.of_lines(lines, evidence.patterns.n_bits, everyone, candidates, evidence.threads, exact=exact)
+        slices = ClassSlice.of_each(order, candidates, np.ones(len(everyone.rows), np.int64))
+        return cls(evidence, everyone, slices, everyone.rows, lambda columns: columns)
 
     @classmethod
     def of_lines(
-        cls, lines: Sequence[Words], n_bits: int, order: ClassOrder, candidates: CandidateOrder, threads: Threads
-    ) -> UniquePatterns:
-        """As :meth:`of`, from the exact bits of points in row order: only patterns that differ are ever copied."""
-        lines = [*lines[: n_words(n_bits) - 1], lines[n_words(n_bits) - 1] & last_word(n_bits)]
+        cls, lines: Sequence[tuple[Words, Words]], n_bits: int, order: ClassOrder, candidates: CandidateOrder,
+        threads: Threads, *, exact: bool,
+    ) -> UniquePatterns:  # fmt: skip
+        """Return equal patterns of a class as one, from words (on, maybe) of points in row order."""
+        # Patterns are equal if what may be on is, too. Only patterns that differ are ever copied.
+        count, last = n_words(n_bits), last_word(n_bits)
+        halves = list(zip(*lines[:count], strict=True))[: 1 if exact else 2]
+        keys = [word for half in halves for word in (*half[:-1], half[-1] & last)]
         codes, position = order.codes(), np.empty_like(order.rows)
         position[order.rows] = np.arange(len(order.rows))
-        chosen, places = distinct_columns(lines, codes)
+        chosen, places = distinct_columns(keys, codes)
         firsts = position[chosen]
         by_class = np.argsort(firsts)
         own = np.empty_like(by_class)
         own[by_class] = np.arange(len(own))
         places, rows = own[places][order.rows], chosen[by_class]
         sizes, ranks = np.bincount(places, minlength=len(rows)).astype(np.int64), np.full(len(rows), NO_RANK)
-        np.minimum.at(ranks, places, ranks_of(candidates, len(places)))
-        bits = BitMatrix.of_lines(lines, n_bits, rows, threads.map)
-        groups = PatternGroups(bits.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
+        for points in candidates.values():
+            np.minimum.at(ranks, places[points], np.arange(len(points)))
+        on, *maybe = (BitMatrix.of_lines(half, n_bits, rows, threads.map) for half in halves)
+        groups = PatternGroups(on.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
         return cls.of_groups(
-            groups, Counts(bits, threads), candidates, len(order.starts) - 1,
+            groups, Counts(on, threads, *maybe), candidates, len(order.starts) - 1,
             lambda columns: np.flatnonzero(np.isin(places, columns)),
         )  # fmt: skip
 
@@ -321,18 +289,10 @@ class UniquePatterns:
         order = ClassOrder(groups.firsts, starts)
         return cls(evidence, order, ClassSlice.of_each(order, candidates_by_class, groups.sizes), leaders, members)
 
-    def take(self, points: Columns) -> BitMatrix:
-        """Return the patterns of points that are first of their group, or lead it."""
-        if self.masked is not None:
-            return self.masked.take(points)
-        named, columns = np.concatenate([self.order.rows, self.leaders]), np.arange(len(self.leaders))
-        by_point = np.argsort(named, kind="stable")
-        found = np.concatenate([columns, columns])[by_point][np.searchsorted(named[by_point], points)]
-        return self.evidence.highest.take(found)  # type: ignore[attr-defined, no-any-return]
-
-    def in_points(self, cover: Cover, anchors: Columns) -> Cover:
-        """Return a cover of columns as one of points; ``anchors`` says which point is a column's anchor."""
+    def in_points(self, cover: Cover) -> Cover:
+        """Return a cover of columns as one of points: with masks, anchors are what was examined first."""
         firsts = self.order.rows
+        anchors = firsts if cover.supports is not None else self.leaders
         return replace(
             cover,
             anchors=anchors[cover.anchors].tolist(),
@@ -342,11 +302,3 @@ class UniquePatterns:
             if cover.supports is None
             else [Support(firsts[c], dual_coef) for c, dual_coef in cover.supports],
         )
-
-
-def ranks_of(candidates: CandidateOrder, n_points: int) -> Ints:
-    """Return the place of every point among the candidates of its class."""
-    ranks = np.full(n_points, NO_RANK)
-    for points in candidates.values():
-        ranks[points] = np.arange(len(points))
-    return ranks

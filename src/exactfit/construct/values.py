@@ -72,7 +72,7 @@ class Values:
     X: Matrix
     rows: Columns
     planes: Hyperplanes
-    patterns: BitMatrix
+    highest: BitMatrix  # what may be on: masks are its complement
     activation: Activation
     threads: Threads
     exact_in: str | None = None
@@ -164,7 +164,7 @@ class Values:
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
         """Return m for every anchor, 0 where the anchor itself is not below it, and the column that set it."""
-        masks = masks_of(self.patterns, anchors)
+        masks = masks_of(self.highest, anchors)
 
         def work(piece: tuple[int, int, int]) -> tuple[Floats, Columns]:
             index, low, high = piece
@@ -187,7 +187,7 @@ class Values:
 
     def masked_counts(self, anchors: Columns, selected: Columns) -> Floats:
         """Return v + E for every anchor and selected column."""
-        masks = masks_of(self.patterns, anchors)
+        masks = masks_of(self.highest, anchors)
         out = np.empty((len(anchors), len(selected)))
 
         def work(index: int) -> None:
@@ -202,9 +202,9 @@ class Values:
         return out
 
     def confusable(self, anchor: int, rest: Pieces) -> Columns:
-        """Return the columns of the rest that the anchor's mask may not tell from the anchor."""
+        """Return the columns of the rest that the anchor's mask may not separate from the anchor."""
         own = self.masked_counts(np.array([anchor]), np.array([anchor]))[0, 0]
-        mask = masks_of(self.patterns, np.array([anchor]))
+        mask = masks_of(self.highest, np.array([anchor]))
         found = []
         for start, stop in rest:
             for index, low, high in _tile_pieces(start, stop, self.step):

@@ -126,7 +126,7 @@ def groups_of_chunk(chunk: Any, own: Own, planes: Hyperplanes) -> PatternGroups:
     """Its rows by class and pattern."""
     words = sides(checked(chunk), planes.weights, planes.biases).words
     rows = own.first + np.arange(words.shape[1])
-    return PatternGroups.of(words, own.codes.astype(np.int64), rows, own.all_ranks())[0]
+    return PatternGroups.of(words, own.codes.astype(np.int64), rows, own.all_ranks())
 
 
 def members_of_chunk(chunk: Any, own: Own, planes: Hyperplanes, wanted: PatternGroups) -> tuple[Rows, Rows]:

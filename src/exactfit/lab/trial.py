@@ -242,12 +242,10 @@ def _weighted(patterns: BitMatrix, columns: Pieces, orders: dict[int, Columns]) 
     everyone = np.concatenate([np.arange(*piece) for piece in columns])
     starts = np.concatenate([[0], np.cumsum([stop - start for start, stop in columns])])
     seeds: dict[int, Columns] = {k: orders[k] - columns[k][0] + starts[k] for k in orders}
-    unique = UniquePatterns.of_evidence(
-        Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds, is_weighted=True
-    )
+    unique = UniquePatterns.of_evidence(Counts(patterns.take(everyone), SERIAL), ClassOrder(everyone, starts), seeds)
     cover = weighted_covers(unique)
     covers = [cover(share, silent) for share in unique.slices]
-    return [_named(unique.in_points(made, unique.order.rows), everyone) for made in covers]
+    return [_named(unique.in_points(made), everyone) for made in covers]
 
 
 def _named(cover: Cover, columns: Columns) -> Cover:
