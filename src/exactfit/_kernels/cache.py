@@ -41,7 +41,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if there is room for it."""
+        """Keep a compiled kernel, if the disk is not full."""
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -61,7 +61,9 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
 
 class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Index and data files whose entries carry a digest: machine code with one wrong bit may run, and miscalculate."""
+    """Index and data files whose entries carry a digest."""
+
+    # Machine code with one wrong bit may run, and miscalculate.
 
     def save(self, key: Any, data: Any) -> None:
         content = self._dump((key, data))
