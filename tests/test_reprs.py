@@ -46,7 +46,6 @@ def of_geometry():
     found = describe(X[:60], Y[:60] > 0)
     yield from (found, found.separation, found.mean_widths, found.limit, found.covering, found.bounds)
     yield from (found.calibration, found.bounds.constants, geometry.Constants())
-    yield geometry.is_mutual_covering(X[:60], Y[:60] > 0, found.covering)
 
 
 def of_the_lab(folder):

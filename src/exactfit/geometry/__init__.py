@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .calibration import calibrate as calibrate
     from .covering import MutualCovering as MutualCovering
     from .covering import mutual_covering as mutual_covering
-    from .covering_check import CoveringCheck as CoveringCheck
-    from .covering_check import is_mutual_covering as is_mutual_covering
     from .neighbours import ClosestPair as ClosestPair
     from .neighbours import angular_separation as angular_separation
     from .neighbours import radius as radius
@@ -39,7 +37,6 @@ _HOMES = {
     "calibration": ["Calibration", "calibrate"],
     "ball_covers": ["LimitCover", "limit_cover"],
     "covering": ["MutualCovering", "mutual_covering"],
-    "covering_check": ["CoveringCheck", "is_mutual_covering"],
     "neighbours": ["ClosestPair", "angular_separation", "radius", "separation"],
     "report": ["Description", "describe"],
     "theorem": [

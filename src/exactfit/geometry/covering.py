@@ -182,7 +182,7 @@ def mutual_covering(
     """Cover target and rest by balls as the main theorem asks, with few balls.
 
     The numbers of balls are upper bounds of the smallest ones, which are hard to find. The
-    covering itself is admissible for certain; ``is_mutual_covering`` checks it from scratch.
+    covering itself is admissible for certain.
 
     {data}
     {max_bias}
