@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and package in OPTIONAL:
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {package} is not installed")
+    if report.skipped and "torch is not installed" in str(report.longrepr) and find_spec("torch"):
+        report.outcome, report.longrepr = "failed", "PyTorch is installed: the module looks for it by a wrong name"
     return report
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from helpers.attacks import evaluations
 from helpers.problems import PROBLEMS
-from helpers.runtimes import DTYPES, onnx, ort, run_onnx, session
+from helpers.runtimes import DTYPES, RUNTIMES, exported, import_torch, ort, run_onnx, run_torch, session
 from sklearn.datasets import load_digits
 
 from exactfit import InterpolatingClassifier, to_onnx, to_torch
@@ -17,9 +17,6 @@ from exactfit.export.onnx import GATHER_COST, LONGEST, Gathers
 from exactfit.network import Decoder, Dense, Layer, Masks, Network, Sparse
 from exactfit.network.activations import RELU, THRESHOLD
 from exactfit.network.bits import BitMatrix
-
-torch = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError).torch
-pytestmark = pytest.mark.torch
 
 # Features, and how many weights a unit has at least and at most.
 SHAPES = {
@@ -55,7 +52,8 @@ def network_over(weights, activation, bias):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", [THRESHOLD, RELU, None], ids=["threshold", "relu", "linear"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_units_of_any_number_of_weights(shape, activation, dtype):
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_units_of_any_number_of_weights(runtime, shape, activation, dtype):
     """Numbers are whole or quarters: so that they agree in all digits whatever the order of sums."""
     weights = layer_weights(shape, 70)
     network = network_over(Sparse(weights), activation, np.random.default_rng(3).integers(-9, 9, 70) / 4)
@@ -65,12 +63,9 @@ def test_units_of_any_number_of_weights(shape, activation, dtype):
         twin = network_over(Dense(weights.toarray()), activation, network.layers[0].bias)
         np.testing.assert_array_equal(outputs, twin(X))
         np.testing.assert_array_equal(run_onnx(to_onnx(twin, dtype), X.astype(dtype))[1], outputs)
-    runtime, module = session(to_onnx(network, dtype).SerializeToString()), to_torch(network, dtype)
-    onnx.checker.check_model(to_onnx(network, dtype), full_check=True)
+    run = exported(runtime, network, dtype)
     for count in (20, 1, 3, 0):
-        some = X[:count].astype(dtype)
-        np.testing.assert_array_equal(runtime.run(["scores"], {"X": some})[0], outputs[:count])
-        np.testing.assert_array_equal(module(torch.from_numpy(some))[1].numpy(), outputs[:count])
+        np.testing.assert_array_equal(run(X[:count].astype(dtype))[1], outputs[:count])
 
 
 def test_units_are_gathered_once_each():
@@ -109,11 +104,17 @@ def test_the_file_holds_no_zeros():
     assert size < 2 * n_weights + (4 + 2 + 4) * 2000 + masks + metadata + 40_000
     assert size < 0.05 * 4 * 2000 * 784
     assert run_onnx(proto, X.astype(np.float32))[0].tolist() == y.tolist()
+
+
+@pytest.mark.torch
+def test_the_state_of_a_module_holds_no_zeros():
+    torch = import_torch()
+    model, X, y = images()
     content = io.BytesIO()
     module = to_torch(model, "float32")
     torch.save(module.state_dict(), content)
     assert len(content.getvalue()) < 0.05 * 4 * 2000 * 784
-    assert module(torch.from_numpy(X.astype(np.float32)))[0].tolist() == y.tolist()
+    assert run_torch(module, X.astype(np.float32))[0].tolist() == y.tolist()
 
 
 def test_few_features_are_a_matrix_whose_zeros_are_not_in_the_file():
@@ -129,7 +130,8 @@ def test_few_features_are_a_matrix_whose_zeros_are_not_in_the_file():
 @pytest.mark.parametrize("exact_in", DTYPES)
 @pytest.mark.parametrize("activation", ["threshold", "relu"])
 @pytest.mark.parametrize("problem", ["two moons", "three classes", "grid", "digits"])
-def test_exact_in_every_evaluation_and_in_the_runtimes(problem, activation, exact_in):
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_exact_in_every_evaluation_and_in_the_runtimes(runtime, problem, activation, exact_in):
     X, y = PROBLEMS[problem]() if problem in PROBLEMS else load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
     options = {"hyperplanes": "sparse", "exact_in": exact_in, "activation": activation}
@@ -140,12 +142,11 @@ def test_exact_in_every_evaluation_and_in_the_runtimes(problem, activation, exac
     assert set(np.flatnonzero(~fitted)) == set(model.certificate_.errors.tolist())
     for how, found in evaluations(model.network_, seen[:20], exact_in):
         assert (found == codes[:20])[fitted[:20]].all(), how
-    runtime, module = session(to_onnx(model, exact_in).SerializeToString()), to_torch(model, exact_in)
+    run = exported(runtime, model, exact_in)
     for size in (1, 7, len(X)):
         for low in range(0, len(X) if size > 1 else 40, size):
             part, right = seen[low : low + size], fitted[low : low + size]
-            assert (runtime.run(["label"], {"X": part})[0] == y[low : low + size])[right].all()
-            assert (module(torch.from_numpy(part))[0].numpy() == y[low : low + size])[right].all()
+            assert (run(part)[0] == y[low : low + size])[right].all()
 
 
 def test_two_threads_of_the_runtime_and_without_its_optimizations():
@@ -178,8 +179,10 @@ def test_pipelines_in_every_operator_set(opset):
     assert runtime.run(["label"], {"X": X})[0].tolist() == y.tolist()
 
 
+@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
 def test_modules_work_under_torch_export():
+    torch = import_torch()
     model, X, y = images(width=500)
     program = torch.export.export(
         to_torch(model, "float32"),
@@ -187,17 +190,17 @@ def test_modules_work_under_torch_export():
         dynamic_shapes={"x": {0: torch.export.Dim("rows")}},
     )
     for rows in (X, X[:2]):
-        label, _ = program.module()(torch.from_numpy(rows.astype(np.float32)))
+        label, _ = run_torch(program.module(), rows.astype(np.float32))
         assert label.tolist() == y[: len(rows)].tolist()
 
 
-def test_numbers_beyond_float32_are_refused():
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_numbers_beyond_float32_are_refused(runtime):
     from exactfit.exceptions import ParameterError
 
     huge = sp.csr_array((np.array([1e200]), ([0], [50])), shape=(1, 100))
     network = Network((Layer(Sparse(huge), np.zeros(1), THRESHOLD), Layer(
         Masks(BitMatrix.from_bool(np.ones((1, 1), dtype=bool)), -1), np.zeros(1), None
     )), Decoder("sign", (1, 0)))  # fmt: skip
-    for export in (to_onnx, to_torch):
-        with pytest.raises(ParameterError, match="numbers beyond float32"):
-            export(network, "float32")
+    with pytest.raises(ParameterError, match="numbers beyond float32"):
+        exported(runtime, network, "float32")

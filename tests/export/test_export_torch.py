@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from helpers.networks import CLASSIFIERS, NETWORKS, as_given, points
 from helpers.problems import CONSTRUCTORS, PROBLEMS, RIVALS
+from helpers.runtimes import DTYPES, import_torch
+from helpers.runtimes import run_torch as run
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import InterpolatingClassifier, certify, to_torch
 from exactfit.exceptions import ExactfitError, NoGapError, ParameterError
 
-DTYPES = ("float64", "float32")
 SINGLES = 10_000
 
-torch_runs = pytest.importorskip("torch_runs", reason="torch is not installed", exc_type=ImportError)
-run, torch = torch_runs.run, torch_runs.torch
+torch = import_torch()
 pytestmark = pytest.mark.torch
 
 

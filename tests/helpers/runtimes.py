@@ -6,6 +6,8 @@ import warnings
 
 import pytest
 
+from exactfit import to_onnx, to_torch
+
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
@@ -27,12 +29,31 @@ def about(proto):
     return {entry.key: entry.value for entry in proto.metadata_props}
 
 
-def run_torch(module, X):
-    """Labels and scores of points, from a module of PyTorch."""
+def import_torch():
+    """PyTorch on one thread; skips where it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import torch
-
+        torch = pytest.importorskip("torch", reason="torch is not installed")
     torch.set_num_threads(1)  # other tests run beside these
-    label, scores = module(torch.from_numpy(X))
+    return torch
+
+
+def run_torch(module, X):
+    """Labels and scores of points, from a module of PyTorch."""
+    label, scores = module(import_torch().from_numpy(X))
     return label.numpy(), scores.numpy()
+
+
+RUNTIMES = ("onnx", pytest.param("torch", marks=pytest.mark.torch))
+
+
+def exported(runtime, model, dtype):
+    """A function from points to labels and scores, in one of the runtimes."""
+    if runtime == "onnx":
+        proto = to_onnx(model, dtype)
+        onnx.checker.check_model(proto, full_check=True)
+        there = session(proto.SerializeToString())
+        return lambda X: there.run(["label", "scores"], {"X": X})
+    import_torch()
+    module = to_torch(model, dtype)
+    return lambda X: run_torch(module, X)
