@@ -192,9 +192,5 @@ def test_labels_are_given_once() -> None:
         TableModel().fit(frame, y, label="town")
     with pytest.raises(ParameterError, match="a column is named by label='town'"):
         TableModel().fit(frame, "town")
-    with pytest.raises(ParameterError, match="named by label="):
-        TableModel().fit(frame, target="town")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
-        TableModel().fit(frame, labels="town")
     with pytest.raises(DataError, match=r"one label for each of the 60 rows of X, got shape \(59,\)"):
         TableModel().fit(frame, y[:-1])

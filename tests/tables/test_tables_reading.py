@@ -58,7 +58,6 @@ def test_columns_are_dropped_and_made_categorical(path: Path) -> None:
         ({"label": "fruit", "separator": ";"}, "did you mean --separator ','?"),
         ({"label": np.zeros(9)}, "label must be the name of a column, got ndarray"),
         ({"separator": np.zeros(9)}, "must be one character, got ndarray"),
-        ({"target": "fruit"}, "named by label=..., not target="),
     ],
 )
 def test_columns_that_are_not_there(options: dict[str, Any], says: str, path: Path) -> None:

@@ -144,7 +144,7 @@ def test_numbers_are_read_as_python_reads_them(rows: list[list[str]], block: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", block)
         patch.setattr(text, "SMALL_TEXT", 0)
-        raw = text.read_text(io.BytesIO(content.encode()), "t", ReadOptions(",", False), _all_columns, lambda *_: None)
+        raw, _ = text.read_text(io.BytesIO(content.encode()), "t", ReadOptions(",", False), _all_columns)
     read = np.column_stack([column.values for column in raw.columns])
     assert read.tobytes() == expected.tobytes()
 
@@ -156,7 +156,10 @@ def _all_columns(names: Any, header: bool) -> Any:
 def test_plain_numbers_take_the_fast_way() -> None:
     numbers = text.plain_numbers(b"1,2.5\r\n-3e2,+4", ",", 2)
     assert numbers is not None
-    assert numbers.tolist() == [[1.0, 2.5], [-300.0, 4.0]]
+    assert numbers.to_numpy().tolist() == [[1.0, 2.5], [-300.0, 4.0]]
+    numbers = text.plain_numbers(b"01,2,5\n3,4,-0\n", ",", 3, text={0, 2})
+    assert numbers is not None
+    assert [numbers[k].tolist() for k in range(3)] == [["01", "3"], [2.0, 4.0], ["5", "-0"]]
 
 
 DECIMALS = ["9007199254740991", "9007199254740.993", "-0", "5.", ".5", "+.5e1", "00012", "0e99999", "-0.0e-5", "1e-400"]
@@ -174,7 +177,7 @@ DECIMALS += ["0.000000000000000000000000000000000000000001234", "1e-999999999999
 def test_plain_numbers_are_rounded_as_python_rounds_them() -> None:
     numbers = text.plain_numbers("".join(f"{cell},1\n" for cell in DECIMALS).encode(), ",", 2)
     assert numbers is not None
-    assert numbers[:, 0].tobytes() == np.array([float(cell) for cell in DECIMALS]).tobytes()
+    assert numbers[0].to_numpy().tobytes() == np.array([float(cell) for cell in DECIMALS]).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -209,6 +212,11 @@ def test_plain_numbers_are_rounded_as_python_rounds_them() -> None:
 )
 def test_anything_else_takes_the_slow_way(block: bytes) -> None:
     assert text.plain_numbers(block, ",", 2) is None
+
+
+@pytest.mark.parametrize("block", [b"1\n1,2,3\n", b"1,2\n\n3,4\n", b"1,2\n3\n", b"1,2\n3,4,5\n", b"", b"\n"])
+def test_lines_of_other_lengths_take_the_slow_way_whatever_is_text(block: bytes) -> None:
+    assert text.plain_numbers(block, ",", 2, text={1}) is None
 
 
 def test_reading_tells_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ class Suspects:
         lines = [line for row in self.top(m).tolist() for line in self.block(row)]
         if self.table is None:
             return [list(HEAD), *lines]
-        shown = RowCells.of(self.table, image_shape)
+        shown = RowCells(self.table, image_shape)
         return [[*HEAD, *shown.names], *([*line, *shown.cells(int(line[0]))] for line in lines)]
 
     def notices(self, m: int = SHOWN) -> list[tuple[str, list[str]]]:
@@ -246,7 +246,7 @@ class Suspects:
         }
         if self.table is None:
             return plain
-        shown = RowCells.of(self.table)
+        shown = RowCells(self.table)
         return plain | {"cells": {str(one): shown.plain(one) for one in (row, *against[:SHOWN_CONFLICTS])}}
 
     def to_html(self, m: int = SHOWN, *, image_shape: tuple[int, ...] | None = None) -> str:

@@ -1,16 +1,17 @@
-"""From a table to points: which columns, in which order, as which numbers."""
+"""Encoding of tables as points: which columns, in which order, as which numbers."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.console import user_stacklevel
 from .._support.parameters import check_choice
 from ..data import mean_and_deviation
 from ..data.matrices import row_tiles
@@ -36,19 +37,15 @@ class Field(OfAKind):
 
     name: str
     position: int  # in the file that the model was fitted to
-    categories: tuple[str, ...] | None = None  # sorted; None for a column of numbers
+    categories: tuple[str, ...] | None = field(default=None, repr=False)  # sorted; None for a column of numbers
     dates: str | None = None  # how dates are written; the number is then in days
     parts: tuple[str, ...] = ()  # of the dates, features of their own
     fill: float | str | None = None  # what an empty cell becomes; None if it is an error
     indicator: bool = False  # whether a feature of its own says that the cell was empty
 
-    def __repr__(self) -> str:
-        more = "" if self.categories is None else f", {len(self.categories)} categories"
-        return f"Field({self.name!r}, {self.position}{more})"
-
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the numbers that it becomes: itself and parts of it, or an indicator for each category."""
+        """Names of the numbers that it becomes: itself and its parts, or an indicator for each category."""
         own = (self.name, *(f"{self.name} {part}" for part in self.parts))
         if self.categories is not None:
             own = tuple(f"{self.name}={category}" for category in self.categories)
@@ -56,12 +53,12 @@ class Field(OfAKind):
 
     @property
     def scaled(self) -> tuple[bool, ...]:
-        """Which of its features are numbers to be scaled: all that are no indicators."""
+        """Mask of the features that are numbers to be scaled: all that are no indicators."""
         own = (self.categories is None,) * (len(self.features) - self.indicator)
-        return (*own, False) if self.indicator else own
+        return own + (False,) * self.indicator
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it; what is as in a plain column is left out."""
+        """Return it as JSON can hold it; what is as in a plain column is left out."""
         plain = {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(self).items()}
         usual: dict[str, Any] = {"dates": None, "parts": [], "fill": None, "indicator": False}
         return {name: one for name, one in plain.items() if name not in usual or one != usual[name]}
@@ -75,57 +72,43 @@ class Encoding:
     # categorical one an indicator (0 or 1) for each category, in order of the columns. Every feature becomes
     # (x - mean) / scale in float64: one subtraction and one division, each rounded once, so that any program gets the
     # same points. Indicators have mean 0 and scale 1, as all features do without scaling.
-    fields: tuple[Field, ...]
-    mean: Floats  # one number for each feature
-    scale: Floats
+    fields: tuple[Field, ...] = field(repr=False)
+    mean: Floats = field(repr=False)  # one number for each feature
+    scale: Floats = field(repr=False)
     header: bool  # whether columns are known by name
     n_columns: int  # of the file, labels and left out columns included
     label: str | None  # name of the column that held the labels
     label_position: int | None  # if the labels of the file are a column
     missing: Missing = "error"
-    rows: NDArray[np.int64] | None = None  # where rows stood in their file; None if none was left out
-
-    def __repr__(self) -> str:
-        labels = "" if self.label is None else f", labels in {self.label!r}"
-        return f"<Encoding: {len(self.fields)} columns as {len(self.mean)} features{labels}>"
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)  # numbers in the file; None if none was left out
 
     @classmethod
     def learn(cls, table: Table, scaling: Scaling) -> Encoding:
-        """The encoding that fits a table."""
+        """Return the encoding that fits a table."""
         check_choice("scale", scaling, SCALINGS)
+        fields, means, scales = [], list[float](), list[float]()
+        fills: Missing = table.missing if table.missing in ("impute", "indicator") else "error"
         for column in table.columns:
             refuse_identifier(column)
-        missing: Missing = table.missing if table.missing in ("impute", "indicator") else "error"
-        fields = tuple(
-            Field(
-                column.name,
-                column.position,
-                column.categories,
-                column.dates,
-                # A time of day has hours and minutes only.
-                tuple(
-                    part
-                    for part in (table.date_parts if column.dates is not None else ())
-                    if column.dates != "hour:minute" or part in ("hour", "minute")
-                ),
-                _fill(column, table.name) if missing != "error" else None,
-                missing == "indicator" and bool(column.empty.any()),
-            )
-            for column in table.columns
-        )
-        count = sum(len(field.features) for field in fields)
+            # A time of day has hours and minutes only.
+            known = {None: (), "hour:minute": ("hour", "minute")}.get(column.dates, table.date_parts)
+            own = Field(
+                column.name, column.position, column.categories, column.dates,
+                tuple(part for part in table.date_parts if part in known),
+                None if fills == "error" else _fill(column, table.name),
+                fills == "indicator" and bool(column.empty.any()),
+            )  # fmt: skip
+            fields.append(own)
+            moments = [(0.0, 1.0)] * len(own.features)
+            if scaling == "standard" and own.categories is None:
+                moments[: len(own.parts) + 1] = map(column_moments, _numbers(own, column))
+            means += [mean for mean, _ in moments]
+            scales += [scale for _, scale in moments]
         rows = None if np.array_equal(table.rows, np.arange(len(table))) else table.rows
-        plain = cls(
-            fields, np.zeros(count), np.ones(count), table.header, table.n_columns, table.label,
-            table.label_position, missing, rows,
+        return cls(
+            tuple(fields), np.array(means), np.array(scales), table.header, table.n_columns, table.label,
+            table.label_position, fills, rows,
         )  # fmt: skip
-        if scaling == "standard":
-            start = 0
-            for field, column in zip(fields, table.columns, strict=True):
-                for k, values in enumerate(_numbers(field, column) if field.categories is None else ()):
-                    plain.mean[start + k], plain.scale[start + k] = column_moments(values)
-                start += len(field.features)
-        return plain
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -133,40 +116,37 @@ class Encoding:
         return tuple(name for field in self.fields for name in field.features)
 
     def to_dict(self) -> dict[str, Any]:
-        """Columns, their order and categories, and where the labels were, as JSON can hold it."""
+        """Return columns, their order and categories, and where the labels were, as JSON can hold it."""
         plain = {name: getattr(self, name) for name in ("header", "n_columns", "label", "label_position")}
         return {**plain, "columns": [field.to_dict() for field in self.fields]}
 
     def choose(self, names: Sequence[str], header: bool, labels: bool) -> Choice:
-        """Which columns of a file to read: by name where both sides have names, by position otherwise."""
-        places = self._by_name(names) if header and self.header else self._by_position(names, header)
-        kinds = {place: field.kind for place, field in zip(places, self.fields, strict=True)}
-        dates = {place: field.dates for place, field in zip(places, self.fields, strict=True) if field.dates}
-        return Choice({**kinds}, self._labels(names, header) if labels else None, dates)
-
-    def _by_name(self, names: Sequence[str]) -> list[int]:
-        known = {name: place for place, name in enumerate(names)}
-        for field in self.fields:
-            if field.name not in known:
-                raise DataError(f"the model takes a column {field.name!r}, but {no_column(field.name, names)}")
-        return [known[field.name] for field in self.fields]
-
-    def _by_position(self, names: Sequence[str], header: bool) -> list[int]:
-        count = len(names) - _has_labels_aside(names, header)
-        if count == len(self.fields):
-            return list(range(count))
-        if count == self.n_columns:
-            return [field.position for field in self.fields]
-        whole = f" (or {self.n_columns}, as when it was fitted)" if self.n_columns != len(self.fields) else ""
-        raise DataError(f"there are {count} columns, and the model takes {len(self.fields)}{whole}, by position")
-
-    def _labels(self, names: Sequence[str], header: bool) -> int:
-        if _has_labels_aside(names, header):
-            return len(names) - 1
-        if header and self.header and self.label in names:
-            return list(names).index(str(self.label))
-        if not (header and self.header) and self.label_position is not None and len(names) == self.n_columns:
-            return self.label_position
+        """Choose columns of a file: by name where both sides have names, by position otherwise."""
+        by_name = header and self.header
+        aside = not header and names[-1] == LABELS  # labels of an NPZ file, which are no column
+        count = len(names) - aside
+        if by_name:
+            positions = {name: position for position, name in enumerate(names)}
+            for own in self.fields:
+                if own.name not in positions:
+                    raise DataError(f"the model takes a column {own.name!r}, but {no_column(own.name, names)}")
+            places = [positions[own.name] for own in self.fields]
+        elif count in (len(self.fields), self.n_columns):
+            places = [k if count == len(self.fields) else own.position for k, own in enumerate(self.fields)]
+        else:
+            more = f" (or {self.n_columns}, as when it was fitted)" if self.n_columns != len(self.fields) else ""
+            raise DataError(f"there are {count} columns, and the model takes {len(self.fields)}{more}, by position")
+        kinds: dict[int, str | None] = {
+            place: own.dates or own.kind for place, own in zip(places, self.fields, strict=True)
+        }
+        if not labels:
+            return Choice(kinds)
+        if aside:
+            return Choice(kinds, count)
+        if by_name and self.label in names:
+            return Choice(kinds, list(names).index(str(self.label)))
+        if not by_name and self.label_position is not None and count == self.n_columns:
+            return Choice(kinds, self.label_position)
         missing = f"there is no column {self.label!r} among {', '.join(names[:SHOWN_NAMES])}"
         if self.label is None:
             missing = "the model was fitted to labels beside its table, so pass them here too, as y"
@@ -182,31 +162,47 @@ class Encoding:
     def raw(self, X: Any) -> Floats:
         """Return the features of a table, or of what :meth:`read` makes one of, before they are scaled."""
         table = X if isinstance(X, Table) else self.read(X)
-        columns = self.matched(table)
-        for field, column in zip(self.fields, columns, strict=True):
-            if field.fill is None and column.empty.any():
+        features = list[Floats | None]()  # None for all categories of a column but the last
+        indicators = []  # first feature of each column of categories, and the codes of its cells
+        unseen = []
+        for own, column in zip(self.fields, self.matched(table), strict=True):
+            if own.fill is None and column.empty.any():
                 where = table.place(int(column.empty.argmax()))
                 raise DataError(
-                    f"{table.name}: column {field.name!r} has an empty cell in {where}, "
+                    f"{table.name}: column {own.name!r} has an empty cell in {where}, "
                     "and the model was fitted without --missing impute: it does not know how to fill it"
                 )
+            if own.kind != column.kind:
+                raise DataError(f"column {own.name!r} is {column.kind} here, and {own.kind} for the model")
+            if own.categories is None or column.categories is None:
+                features += _numbers(own, column)
+            else:
+                known = {category: code for code, category in enumerate(own.categories)}
+                fill = EMPTY if own.fill is None or own.indicator else known[str(own.fill)]
+                codes = np.array([*(known.get(category, UNSEEN) for category in column.categories), fill])
+                code = codes[column.values]  # -1, an empty cell, is the last
+                indicators.append((len(features), code))
+                features += [None] * len(known)
+                rows = np.flatnonzero(code == UNSEEN)
+                if len(rows):
+                    first = f"{column.categories[column.values[rows[0]]]!r} in {table.place(rows[0])}"
+                    unseen.append(f"{len(rows)} in column {own.name!r} (first {first})")
+            features += [column.empty.astype(np.float64)] * own.indicator
+        if unseen:
+            warnings.warn(
+                f"{table.name}: categories unseen in training, encoded as all zeros: {', '.join(unseen)}",
+                UnseenCategoryWarning,
+                stacklevel=user_stacklevel(),
+            )
         points = np.zeros((len(table), len(self.mean)))
-        starts = np.cumsum([0, *(len(field.features) for field in self.fields)])
-        pairs = list(zip(self.fields, columns, strict=True))
-        codes = [self._codes(field, column) for field, column in pairs]
-        _warn_unseen(table, columns, codes)
-        gaps = [column.empty if field.indicator else None for field, column in pairs]
-        numbers = [_numbers(*pair) if code is None else [] for pair, code in zip(pairs, codes, strict=True)]
         # Row by row in memory, column by column in the table: a tile of both fits the cache.
         for tile in row_tiles(points):
-            for start, stop, own, code, gap in zip(starts, starts[1:], numbers, codes, gaps, strict=False):
-                for k, values in enumerate(own):
-                    points[tile, start + k] = values[tile]
-                if code is not None:
-                    rows = tile.start + np.flatnonzero(code[tile] >= 0)
-                    points[rows, start + code[rows]] = 1.0
-                if gap is not None:
-                    points[tile, stop - 1] = gap[tile]
+            for k, values in enumerate(features):
+                if values is not None:
+                    points[tile, k] = values[tile]
+            for start, code in indicators:
+                rows = tile.start + np.flatnonzero(code[tile] >= 0)
+                points[rows, start + code[rows]] = 1.0
         return points
 
     def encode(self, X: Any) -> Floats:
@@ -226,7 +222,7 @@ class Encoding:
         return points
 
     def matched(self, table: Table) -> list[Column]:
-        """The columns of a table in the order of the fields."""
+        """Return the columns of a table in the order of the fields."""
         names = {column.name: column for column in table.columns}
         if not (self.header and table.header):
             if len(table.columns) != len(self.fields):
@@ -234,26 +230,10 @@ class Encoding:
                     f"{table.name} has {len(names)} columns, the model takes {len(self.fields)}, by position"
                 )
             return list(table.columns)
-        for field in self.fields:
-            if field.name not in names:
-                raise DataError(f"{table.name}: {no_column(field.name, list(names))}")
-        return [names[field.name] for field in self.fields]
-
-    def _codes(self, field: Field, column: Column) -> NDArray[np.int64] | None:
-        """A column's categories as the model numbers them, -1 for one that it does not know; None for numbers."""
-        if field.kind != column.kind:
-            raise DataError(f"column {field.name!r} is {column.kind} here, and {field.kind} for the model")
-        if field.categories is None or column.categories is None:
-            return None
-        known = {category: code for code, category in enumerate(field.categories)}
-        fill = known[str(field.fill)] if field.fill is not None and not field.indicator else EMPTY
-        table = np.array([*(known.get(category, UNSEEN) for category in column.categories), fill], dtype=np.int64)
-        return np.asarray(table[column.values])  # -1, an empty cell, is the last
-
-
-def _has_labels_aside(names: Sequence[str], header: bool) -> bool:
-    """Whether the last name is that of an NPZ file's labels, which are no column."""
-    return not header and names[-1] == LABELS
+        for own in self.fields:
+            if own.name not in names:
+                raise DataError(f"{table.name}: {no_column(own.name, list(names))}")
+        return [names[own.name] for own in self.fields]
 
 
 def _fill(column: Column, name: str) -> float | str:
@@ -270,26 +250,11 @@ def _fill(column: Column, name: str) -> float | str:
 
 
 def _numbers(field: Field, column: Column) -> list[Floats]:
-    """The features of a column of numbers or dates but the last, which says that a cell was empty."""
+    """Return the features of a column of numbers or dates, the mark of empty cells aside."""
     values = column.values
     if field.fill is not None:
         values = np.where(np.isnan(values), field.fill, values)
     return [values, *parts_of_dates(values, field.parts)] if field.parts else [values]
-
-
-def _warn_unseen(table: Table, columns: list[Column], codes: list[NDArray[np.int64] | None]) -> None:
-    found = []
-    for column, code in zip(columns, codes, strict=True):
-        rows = np.flatnonzero(code == UNSEEN) if code is not None else np.empty(0, dtype=np.int64)
-        if len(rows):
-            category = (column.categories or ())[column.values[rows[0]]]
-            found.append(f"{len(rows)} in column {column.name!r} (first {category!r} in {table.place(rows[0])})")
-    if found:
-        warnings.warn(
-            f"{table.name}: categories unseen in training, encoded as all zeros: {', '.join(found)}",
-            UnseenCategoryWarning,
-            stacklevel=5,
-        )
 
 
 def column_moments(values: Floats) -> tuple[float, float]:

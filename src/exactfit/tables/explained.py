@@ -1,14 +1,14 @@
-"""What is told of a table: how its columns were read; and answers with the rows behind them, as text or as a page."""
+"""Tables for people: how columns were read; and answers with the rows behind them, as text or as a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._support.console import counted, text_table
 from ..exceptions import ParameterError
@@ -30,41 +30,34 @@ ROLES = {"fires": "anchor", "nearest": "came close: anchor", "other": "other cla
 
 
 def described(table: Table, dropped: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """A line for each column: its name, and how it was read; many columns of numbers in a row are one line."""
+    """Return a line for each column: its name, and how it was read; many columns of numbers in a row are one line."""
     lines: list[tuple[str, str]] = []
-    plain: list[Column] = []
-    for column in table.columns:
-        if len(table.columns) > MOST_LINES and column.kind == "numeric" and not column.empty.any():
-            plain.append(column)
-            continue
-        lines += [*_summary(plain), (column.name, _how(column, table))]
-        plain = []
-    lines += [*_summary(plain), *((name, "left out") for name in dropped)]
+    for plain, group in groupby(table.columns, lambda column: column.kind == "numeric" and not column.empty.any()):
+        columns = list(group)
+        if plain and len(table.columns) > MOST_LINES and len(columns) > 1:
+            values = np.concatenate([column.values for column in columns])
+            name = f"{columns[0].name} to {columns[-1].name}"
+            lines.append((name, f"{len(columns):,} columns of numbers, {values.min():.6g} to {values.max():.6g}"))
+        else:
+            lines += [(column.name, _reading(column, table)) for column in columns]
+    lines += [(name, "left out") for name in dropped]
     if table.labels is not None:
         lines.append((str(table.label), f"label, {counted(len(np.unique(table.labels)), 'class', 'classes')}"))
     return lines
 
 
-def _summary(plain: list[Column]) -> list[tuple[str, str]]:
-    """Return one line for several columns of numbers."""
-    if not plain:
-        return []
-    low, high = (extreme([extreme(column.values) for column in plain]) for extreme in (np.min, np.max))
-    name = plain[0].name if len(plain) == 1 else f"{plain[0].name} to {plain[-1].name}"
-    return [(name, f"{len(plain):,} columns of numbers, {low:.6g} to {high:.6g}")]
-
-
-def _how(column: Column, table: Table) -> str:
+def _reading(column: Column, table: Table) -> str:
+    """Return how a column was read."""
     if column.dates is not None:
-        kind = f"date ({column.dates}), as days" + (f" and {', '.join(table.date_parts)}" if table.date_parts else "")
+        said = f"date ({column.dates}), as days" + (f" and {', '.join(table.date_parts)}" if table.date_parts else "")
     elif column.categories is not None:
-        kind = f"category, {counted(len(column.categories), 'level')}"
+        said = f"category, {counted(len(column.categories), 'level')}"
     else:
         values = column.values[~column.empty]
-        kind = "number" + (f", {values.min():.6g} to {values.max():.6g}" if len(values) else "")
+        said = "number" + (f", {values.min():.6g} to {values.max():.6g}" if len(values) else "")
     gaps = int(np.count_nonzero(column.empty))
     marked = "imputed and marked" if table.missing == "indicator" else "imputed"
-    return kind + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
+    return said + (f"; {counted(gaps, 'empty cell')} {marked}" if gaps else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,49 +65,43 @@ class RowCells:
     """Cells of a table's rows as people read them, or the images that the rows are."""
 
     table: Table
-    names: list[str]
-    _show: Callable[[int], list[Any]] = field(repr=False)
+    image_shape: Shape | None = None
 
-    @classmethod
-    def of(cls, table: Table, image_shape: Shape | None = None) -> RowCells:
-        """Cells as people read them; with a shape, each row as a picture."""
-        if image_shape is None:
-            names = [column.name for column in table.columns]
-            return cls(table, names, lambda place: [column.text(place) for column in table.columns])
-        pixels = _pixels(table, image_shape)
-        return cls(table, ["picture"], lambda place: [_picture(pixels[place], image_shape, table.rows[place])])
+    def __post_init__(self) -> None:
+        shape, table = self.image_shape, self.table
+        if shape is None:
+            return
+        if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
+            raise ParameterError(f"an image has height and width, and one or three colours, got the shape {shape}")
+        if prod(shape) != len(table.columns) or any(column.categories is not None for column in table.columns):
+            raise ParameterError(
+                f"images of shape {','.join(map(str, shape))} are {prod(shape)} columns of numbers; {table.name} has "
+                f"{len(table.columns)} columns"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Names of what :meth:`cells` returns."""
+        return ["picture"] if self.image_shape else [column.name for column in self.table.columns]
 
     def cells(self, row: int) -> list[Any]:
-        """What is shown of a row, named as its file counts it."""
-        return self._show(int(np.searchsorted(self.table.rows, row)))
+        """Return what is to be shown of a row, named as its file counts it."""
+        k = int(np.searchsorted(self.table.rows, row))
+        if self.image_shape is None:
+            return [column.text(k) for column in self.table.columns]
+        from .._support.html import picture
+
+        pixels = np.array([column.values[k] for column in self.table.columns]).reshape(self.image_shape)
+        return [picture(pixels[:, :, 0] if pixels.shape[2:] == (1,) else pixels, f"row {row}")]
 
     def plain(self, row: int) -> dict[str, Any]:
-        """The same by name."""
+        """Return the same by name."""
         return dict(zip(self.names, self.cells(row), strict=True))
-
-
-def _pixels(table: Table, shape: Shape) -> NDArray[np.float64]:
-    """The rows of a table of numbers, as many as an image has."""
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
-        raise ParameterError(f"an image has height and width, and one or three colours, got the shape {shape}")
-    if prod(shape) != len(table.columns) or any(column.categories is not None for column in table.columns):
-        raise ParameterError(
-            f"images of shape {','.join(map(str, shape))} are {prod(shape)} columns of numbers; {table.name} has "
-            f"{len(table.columns)} columns"
-        )
-    return np.column_stack([column.values for column in table.columns])
-
-
-def _picture(pixels: NDArray[np.float64], shape: Shape, row: int) -> Any:
-    from .._support.html import picture
-
-    image = pixels.reshape(shape)
-    return picture(image[:, :, 0] if image.shape[2:] == (1,) else image, f"row {row}")
 
 
 @dataclass(frozen=True, repr=False)
 class RowExplanation(Explanation):
-    """What stands behind the answer for a row, with the cells of the rows that are named.
+    """Explanation of the answer for a row, with the cells of the rows that are named.
 
     Attributes
     ----------
@@ -135,24 +122,9 @@ class RowExplanation(Explanation):
         return "\n".join([super().__str__(), *(f"  {line}" for line in lines)])
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return it as JSON can hold it."""
         names, *lines = self.cells
         return {"row": self.row, **super().to_dict(), "cells": [dict(zip(names, line, strict=True)) for line in lines]}
-
-
-def behind(one: Explanation) -> Iterator[tuple[int, str]]:
-    """The training rows that are shown beside an answer, and their part in it; each row once, with its first part."""
-    seen = set()
-    for number, (role, found) in enumerate(one.roles()):
-        if role == "fires" and number >= SHOWN_BEHIND:
-            continue
-        supports = [(each.row, f"support {each.share:+.2g}") for each in found.support[:SHOWN_BEHIND]]
-        limit = f"set the limit of detector {found.detector}"
-        anchor = f"{ROLES[role]} of detector {found.detector}"
-        for row, part in ((found.anchor, anchor), (found.witness, limit), *supports):
-            if row not in seen:
-                seen.add(row)
-                yield row, part
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -180,16 +152,25 @@ class RowExplanations(Explanations):
         return RowExplanation(**vars(one), row=row, cells=tuple(cells))
 
     def lines(self, one: Explanation, row: int, image_shape: Shape | None = None) -> tuple[list[str], list[list[Any]]]:
-        """A line for the row itself and for each training row behind its answer, below their names."""
-        asked = RowCells.of(self.asked, image_shape)
+        """Return names, a line for the row itself, and one for each training row behind its answer."""
+        asked = RowCells(self.asked, image_shape)
         lines = [[row, self.asked.name, f"answer {one.label}", *asked.cells(row)]]
-        if self.training is not None:
-            known, labels = RowCells.of(self.training, image_shape), self.training.labels
-            order = [known.names.index(name) for name in asked.names]
-            for other, part in behind(one):
-                label = "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, other)]}"
-                cells = known.cells(other)
-                lines.append([other, self.training.name, f"{part}{label}", *(cells[k] for k in order)])
+        if self.training is None:
+            return [*HEAD, *asked.names], lines
+        known, labels = RowCells(self.training, image_shape), self.training.labels
+        order = [known.names.index(name) for name in asked.names]
+        parts: dict[int, str] = {}  # of each row the first that it has
+        for number, (role, found) in enumerate(one.roles()):
+            if role == "fires" and number >= SHOWN_BEHIND:
+                continue
+            parts.setdefault(found.anchor, f"{ROLES[role]} of detector {found.detector}")
+            parts.setdefault(found.witness, f"set the limit of detector {found.detector}")
+            for each in found.support[:SHOWN_BEHIND]:
+                parts.setdefault(each.row, f"support {each.share:+.2g}")
+        for other, part in parts.items():
+            label = "" if labels is None else f", label {labels[np.searchsorted(self.training.rows, other)]}"
+            cells = known.cells(other)
+            lines.append([other, self.training.name, f"{part}{label}", *(cells[k] for k in order)])
         return [*HEAD, *asked.names], lines
 
     def __str__(self) -> str:
@@ -198,7 +179,7 @@ class RowExplanations(Explanations):
         return "\n".join(lines + ([f"and {more} more rows"] if more > 0 else []))
 
     def to_html(self, image_shape: Shape | None = None) -> str:
-        """A page in one file: a table for each row, with pictures where the rows are images of a shape.
+        """Return a page in one file: a table for each row, with pictures where the rows are images of a shape.
 
         Parameters
         ----------

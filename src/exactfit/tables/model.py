@@ -18,7 +18,7 @@ from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, ParameterError
 from .encoding import Encoding, Field, Scaling, refuse_measure
 from .explained import RowExplanations
-from .reading import ReadOptions, read_table, refuse_old
+from .reading import ReadOptions, read_table
 from .table import Floats, Missing, Table, speaking_of
 from .wording import TableWording
 
@@ -87,7 +87,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classifier, self.scale, self.missing = classifier, scale, missing
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect of this estimator."""
+        """Tell scikit-learn what to expect of this estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
@@ -95,7 +95,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _fitted_html(self) -> str:
         return self.classifier_._fitted_html() if hasattr(self, "classifier_") else ""
 
-    def fit(self, X: Any, y: Any = None, *, label: str | None = None, **old: Any) -> TableModel:
+    def fit(self, X: Any, y: Any = None, *, label: str | None = None) -> TableModel:
         """Learn the encoding of a table, and build the network.
 
         Parameters
@@ -112,7 +112,6 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         TableModel
             Itself. If the data are refused, it is left as it was.
         """
-        refuse_old("fit", old)
         if isinstance(X, Table) and label is not None:
             raise ParameterError("label goes with a file or a frame: this table has been read already")
         if label is not None and y is not None:
@@ -129,12 +128,12 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the data: who passes a model on need not pass them on."""
+        """Leave out the data: who passes a model on need not pass them on."""
         return {name: value for name, value in super().__getstate__().items() if name != "table_"}
 
     @classmethod
     def of(cls, classifier: InterpolatingClassifier, encoding: Encoding, scale: Scaling) -> TableModel:
-        """The fitted model of a classifier that was fitted to the points of an encoding."""
+        """Return the fitted model of a classifier that was fitted to the points of an encoding."""
         model = cls(classifier, scale=scale, missing=encoding.missing)
         model.classifier_, model.encoding_ = classifier, encoding
         return model
@@ -146,12 +145,12 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns it takes."""
+        """Number of columns."""
         return len(self.columns)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Their names, if they have names of their own."""
+        """Names of the columns, if they have names of their own."""
         if not self._encoding.header:
             raise AttributeError("the columns have no names")
         return np.array([field.name for field in self.columns], dtype=object)
@@ -163,17 +162,17 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def mean_(self) -> Floats:
-        """What is subtracted from each feature."""
+        """Number that is subtracted from each feature."""
         return self._encoding.mean
 
     @property
     def scale_(self) -> Floats:
-        """What each feature is then divided by."""
+        """Number that each feature is then divided by."""
         return self._encoding.scale
 
     @property
     def feature_importances_(self) -> Floats:
-        """How much each of ``columns`` matters: what its features have together, see ``InterpolatingClassifier``."""
+        """Importance of each of ``columns``: that of its features together, see ``InterpolatingClassifier``."""
         starts = np.cumsum([0, *(len(field.features) for field in self.columns)])[:-1]
         return np.asarray(np.add.reduceat(self.classifier_.feature_importances_, starts))
 
@@ -206,52 +205,34 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         return self._encoding.read(source, labels=labels, form=form)
 
+    # Each encodes first, which says that a model is not fitted.
+
     def encode(self, X: Any) -> Floats:
-        """The points of a table; of a path, frame or matrix, what :meth:`read` makes of it."""
+        """Return the points of a table; of a path, frame or matrix, what :meth:`read` makes of it."""
         return self._encoding.encode(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row.
-
-        Parameters
-        ----------
-        X : Table, path, frame or matrix
-        """
-        points = self.encode(X)  # first: it says that this model is not fitted
+        """Return the label of every row of a table, path, frame or matrix."""
+        points = self.encode(X)
         return np.asarray(self.classifier_.predict(points))
 
     def decision_function(self, X: Any) -> Floats:
-        """How clearly each class claims every row; see ``InterpolatingClassifier.decision_function``.
-
-        Parameters
-        ----------
-        X : Table, path, frame or matrix
-        """
+        """Return how clearly each class claims every row; see ``InterpolatingClassifier.decision_function``."""
         points = self.encode(X)
         return np.asarray(self.classifier_.decision_function(points))
 
     def claims(self, X: Any) -> NDArray[np.bool_]:
-        """Which classes claim every row; see ``InterpolatingClassifier.claims``.
-
-        Parameters
-        ----------
-        X : Table, path, frame or matrix
-        """
+        """Return which classes claim every row; see ``InterpolatingClassifier.claims``."""
         points = self.encode(X)
         return np.asarray(self.classifier_.claims(points))
 
     def abstains(self, X: Any) -> NDArray[np.bool_]:
-        """Which rows no class or several classes claim; see ``InterpolatingClassifier.abstains``.
-
-        Parameters
-        ----------
-        X : Table, path, frame or matrix
-        """
+        """Return which rows no class or several classes claim; see ``InterpolatingClassifier.abstains``."""
         points = self.encode(X)
         return np.asarray(self.classifier_.abstains(points))
 
     def explain(self, X: Any, training: Any = None, *, radii: bool = False) -> RowExplanations:
-        """What stands behind the answer for every row; see ``InterpolatingClassifier.explain``.
+        """Explain the answer for every row; see ``InterpolatingClassifier.explain``.
 
         Anchors and witnesses are rows of the file that the model was fitted to, counted from 0 after the header.
 
@@ -301,7 +282,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return table
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows that are classified as their labels say.
+        """Return the fraction of the rows that are classified as their labels say.
 
         Parameters
         ----------
@@ -329,7 +310,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return certify(self, X, y, **options)
 
     def points_and_labels(self, X: Any, y: Any = None) -> tuple[Floats, NDArray[Any], NDArray[np.int64]]:
-        """Rows of a table as ``classifier_`` takes them, their labels, and where they stood in the file.
+        """Return points as ``classifier_`` takes them, their labels, and their row numbers in the file.
 
         Parameters
         ----------
@@ -341,24 +322,19 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self.encode(table), labels, table.rows
 
     def _labelled(self, X: Any, y: Any) -> tuple[Table, NDArray[Any]]:
-        """A table, and its labels as the model has them."""
+        """Return a table, and its labels as the model has them: 3 is "3" where some labels are text."""
         table = X if isinstance(X, Table) else self.read(X, labels=y is None)
         labels = column_or_1d(_labels(table, y, "read it with labels=True, or pass them as y"))
-        return table, _as_classes(labels, self.classes_)
+        if labels.dtype.kind == self.classes_.dtype.kind:
+            return table, labels
+        by_text = {str(label): label for label in self.classes_.tolist()}
+        return table, np.array([by_text.get(str(label), label) for label in labels.tolist()], dtype=object)
 
 
 def _labels(table: Table, y: Any, remedy: str) -> Any:
-    """The labels that were given, or those of the table."""
+    """Return the labels that were given, or those of the table."""
     if isinstance(y, str):
         raise ParameterError(f"y must hold a label for each row; a column is named by label={y!r}")
     if y is None and table.labels is None:
         raise ParameterError(f"{table.name} was read without labels: {remedy}")
     return table.labels if y is None else y
-
-
-def _as_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as the model has them: 3 is "3" where some labels are text."""
-    if labels.dtype.kind == classes.dtype.kind:
-        return labels
-    by_text = {str(label): label for label in classes.tolist()}
-    return np.array([by_text.get(str(label), label) for label in labels.tolist()], dtype=object)

@@ -1,4 +1,4 @@
-"""A table: columns of numbers, categories and dates, labels, and where each row stood in its file, as errors say."""
+"""A table: columns of numbers, categories and dates, labels, and where each row is in its file, as errors say."""
 
 from __future__ import annotations
 
@@ -38,14 +38,7 @@ PATTERNS = {
     "month/day/year": re.compile(rf"(?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})[-/](?P<year>\d{{4}}){_TIME}"),
     "hour:minute": re.compile(_CLOCK),
 }
-PARTS: dict[str, Callable[[datetime], float]] = {
-    "year": lambda date: date.year,
-    "month": lambda date: date.month,
-    "day": lambda date: date.day,
-    "weekday": lambda date: date.isoweekday(),
-    "hour": lambda date: date.hour,
-    "minute": lambda date: date.minute,
-}
+PARTS = ("year", "month", "day", "weekday", "hour", "minute")
 
 
 class OfAKind:
@@ -72,17 +65,13 @@ class Column(OfAKind):
 
     name: str
     position: int
-    values: NDArray[Any]
-    categories: tuple[str, ...] | None = None
+    values: NDArray[Any] = field(repr=False)
+    categories: tuple[str, ...] | None = field(default=None, repr=False)
     dates: str | None = None
-    given: bool = False
-
-    def __repr__(self) -> str:
-        of = "" if self.categories is None else f" of {len(self.categories)} categories"
-        return f"<Column {self.name!r}: {len(self.values)} {'numbers' if self.categories is None else 'cells'}{of}>"
+    given: bool = field(default=False, repr=False)
 
     def text(self, row: int) -> str:
-        """A cell as people read it."""
+        """Return a cell as people read it."""
         if self.categories is not None:
             code = int(self.values[row])
             return self.categories[code] if code >= 0 else ""
@@ -95,17 +84,13 @@ class Column(OfAKind):
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which cells are empty."""
+        """Mask of empty cells."""
         return np.isnan(self.values) if self.categories is None else np.asarray(self.values < 0)
 
-    def taken(self, rows: NDArray[Any]) -> Column:
-        """Some rows of it."""
-        return replace(self, values=self.values[rows])
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """What :func:`~exactfit.read_table` returns.
+    """Table that :func:`~exactfit.read_table` returns.
 
     Attributes
     ----------
@@ -118,13 +103,13 @@ class Table:
     label : str or None
         Name of the column that held the labels.
     rows : ndarray of int64
-        Where each row stood in the file, counted from 0 after the header.
+        Number of each row in the file, counted from 0 after the header.
     lines : ndarray of int64 or None
         The line on which it began, counted from 1; None for files without lines.
     label_position : int or None
         And its position; None if it was no column (NPZ).
     header : bool
-        Whether the columns have names of their own; positions stand in for them otherwise.
+        Whether the columns have names of their own; positions are used otherwise.
     n_columns : int
         How many columns the file has.
     n_dropped : int
@@ -171,24 +156,22 @@ class Table:
         return f"<Table {self.name}: {len(self)} rows, {len(self.columns)} columns{labels}>"
 
     def __str__(self) -> str:
-        rows = range(min(len(self), SHOWN_ROWS))
-        head = [["row", *(column.name for column in self.columns), *([] if self.labels is None else [str(self.label)])]]
-        lines = [*head, *([str(self.rows[row]), *self.cells(row)] for row in rows)]
+        shown = range(min(len(self), SHOWN_ROWS))
+        named = [(column.name, [column.text(row) for row in shown]) for column in self.columns]
+        named += [] if self.labels is None else [(str(self.label), [str(label) for label in self.labels[shown]])]
+        cells = [["row", *(str(self.rows[row]) for row in shown)]]
+        for name, texts in named:
+            lines = [" ".join(text.split()) for text in texts]
+            cells.append([name, *(t if len(t) <= LONGEST_CELL else f"{t[: LONGEST_CELL - 3]}..." for t in lines)])
         more = [f"and {len(self) - SHOWN_ROWS:,} more rows"] if len(self) > SHOWN_ROWS else []
-        return "\n".join([repr(self), *self.notes, *text_table(lines), *more])
-
-    def cells(self, row: int) -> list[str]:
-        """The cells of a row as people read them, its label at the end."""
-        label = [] if self.labels is None else [str(self.labels[row])]
-        texts = [" ".join(cell.split()) for cell in (*(column.text(row) for column in self.columns), *label)]
-        return [text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 3]}..." for text in texts]
+        return "\n".join([repr(self), *self.notes, *text_table(list(zip(*cells, strict=True))), *more])
 
     def place(self, row: int) -> str:
-        """A row of this table as a reader of the file can find it."""
+        """Return a row of this table as a reader of the file can find it."""
         return place(int(self.rows[row]), None if self.lines is None else int(self.lines[row]))
 
     def places(self, rows: Sequence[int]) -> str:
-        """Several rows: "rows 3 and 17 (lines 5 and 19)"."""
+        """Return several rows: "rows 3 and 17 (lines 5 and 19)"."""
         found, *lines = (
             " and ".join(map(str, numbers[list(rows)].tolist()))
             for numbers in (self.rows, self.lines)
@@ -197,10 +180,10 @@ class Table:
         return f"rows {found}{f' (lines {lines[0]})' if lines else ''}"
 
     def taken(self, rows: NDArray[Any]) -> Table:
-        """Some rows of it."""
+        """Return a table of some of the rows."""
         return replace(
             self,
-            columns=tuple(column.taken(rows) for column in self.columns),
+            columns=tuple(replace(column, values=column.values[rows]) for column in self.columns),
             rows=self.rows[rows],
             lines=None if self.lines is None else self.lines[rows],
             labels=None if self.labels is None else self.labels[rows],
@@ -208,39 +191,23 @@ class Table:
 
 
 def place(row: int, line: int | None) -> str:
-    """A row, and its line if the file has lines."""
+    """Return a row, and its line if the file has lines."""
     return f"row {row}" if line is None else f"row {row} (line {line})"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns to read: from position to kind (None: as the cells say), and the position of the labels."""
+    """Columns to read, and the position of the labels.
 
-    kinds: dict[int, Kind | None]
+    From position to kind: numeric, categorical, the way in which dates are written, or None for what the cells say.
+    """
+
+    kinds: dict[int, str | None]
     label: int | None = None
-    dates: dict[int, str] = field(default_factory=dict)  # how they are written, where that is known
 
 
 Choose = Callable[[Sequence[str], bool], Choice]
 """From the names of all columns, and whether they are from a header, to the ones to read."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Raw:
-    """What every kind of file is read into, before rows with empty cells are dealt with.
-
-    ``unlabelled`` says which labels are empty cells.
-    """
-
-    names: tuple[str, ...]
-    header: bool
-    columns: tuple[Column, ...]
-    n_rows: int
-    lines: Rows | None = None
-    label: str | None = None
-    labels: NDArray[Any] | None = None
-    unlabelled: NDArray[Any] | None = None
-    notes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -266,9 +233,9 @@ def speaking_of(table: Table) -> Iterator[None]:
 
 
 def check_parts(parts: Iterable[str]) -> tuple[str, ...]:
-    """Parts of a date that there are, in the order of :data:`PARTS`."""
+    """Check parts of a date, and put them in the order of :data:`PARTS`."""
     given = set(parts)
-    for part in sorted(given - PARTS.keys()):
+    for part in sorted(given.difference(PARTS)):
         raise ParameterError(f"date_parts must be among {', '.join(PARTS)}, got {part!r}")
     return tuple(part for part in PARTS if part in given)
 
@@ -293,20 +260,18 @@ def days_of(cell: str, written_as: str) -> float | None:
 
 
 def written(days: float, written_as: str) -> str:
-    """Days as people read them: year-month-day, and the time where there is one."""
-    moment = _moment(days)
+    """Return days as people read them: year-month-day, and the time where there is one."""
+    moment = EPOCH + timedelta(microseconds=round(days * MICROSECONDS))
     if written_as == "hour:minute":
         return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
     return moment.date().isoformat() if days == int(days) else moment.isoformat(sep=" ", timespec="seconds")
 
 
-def _moment(days: float) -> datetime:
-    return EPOCH + timedelta(microseconds=round(days * MICROSECONDS))
+def parts_of_dates(days: Floats, parts: tuple[str, ...]) -> list[Floats]:
+    """Return an array of numbers for each part."""
+    import pandas as pd
 
-
-def parts_of_dates(days: Floats, parts: tuple[str, ...]) -> Floats:
-    """A row of numbers for each part."""
-    distinct, inverse = np.unique(days, return_inverse=True)
-    moments = [_moment(float(day)) for day in distinct]
-    numbers = np.array([[PARTS[part](moment) for moment in moments] for part in parts], dtype=np.float64)
-    return numbers.reshape(len(parts), len(moments))[:, inverse.reshape(-1)]
+    moments: Any = pd.DatetimeIndex(np.rint(days * MICROSECONDS).astype(np.int64).astype("datetime64[us]"))
+    # Monday is 1, as in ISO 8601.
+    found = [moments.day_of_week + 1 if part == "weekday" else getattr(moments, part) for part in parts]
+    return [np.asarray(numbers, dtype=np.float64) for numbers in found]
