@@ -198,24 +198,19 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         if weights:
             refuse_weights(weights)
             raise TypeError(f"fit takes X and y, and no {', '.join(weights)}")
-        before = dict(vars(self))
-        try:
-            self._fit(X, y)
-        except Exception:
-            self.__dict__ = before
-            raise
-        except BaseException:
-            self.__dict__ = {name: value for name, value in before.items() if not name.endswith("_")}
-            raise
-        return self
-
-    def _fit(self, X: Matrix, y: ArrayLike) -> None:
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
             raise ParameterError(f"verbose must be an integer, got {shown(self.verbose)}")
-        data = labelled_for(self, X, y)
-        with progress_bar(bool(self.verbose)) as progress:
-            made = build(data, Options.of(self), self.random_state, progress)
-        self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
+        before = dict(vars(self))
+        try:
+            data = labelled_for(self, X, y)
+            with progress_bar(bool(self.verbose)) as progress:
+                made = build(data, Options.of(self), self.random_state, progress)
+            self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
+        except BaseException as error:
+            refused = isinstance(error, Exception)
+            self.__dict__ = {name: value for name, value in before.items() if refused or not name.endswith("_")}
+            raise
+        return self
 
     def _fitted_html(self) -> str:
         """Return size and certificate, once there are such."""
@@ -230,7 +225,6 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
 
     def _keep(self, made: Construction, classes: NDArray[Any], certificate: Certificate) -> None:
         """Take over what was built; ``extend`` does so for a copy of a classifier."""
-        missed = len(made.trace.uncovered)
         self.classes_, self.network_, self.trace_ = classes, made.network, made.trace
         self.outcome_ = made.outcome
         self.interpolates_ = made.outcome.interpolates
@@ -238,27 +232,23 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         self.width_, self.n_detectors_ = made.network.widths[:2]
         self.detectors_per_class_ = np.bincount(made.trace.detector_classes, minlength=len(classes))
         self.anchors_ = made.trace.anchors
-        if len(made.trace.without_margin):
-            warnings.warn(
-                f"{len(made.trace.without_margin)} of {certificate.n_samples} training points are right without the "
-                f"margin of {made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}",
-                InterpolationWarning,
-                stacklevel=user_stacklevel(),
-            )
+        narrow, missed, of_all = len(made.trace.without_margin), len(made.trace.uncovered), certificate.n_samples
+        notes = []
+        if narrow:
+            margin = f"{made.trace.margin:.6g}: {Outcome.MARGIN_MISSED.message}"
+            notes.append(f"{narrow} of {of_all} training points are right without the margin of {margin}")
         if missed:
-            warnings.warn(
-                f"{missed} of {certificate.n_samples} training points are missed: {self.outcome_.message}",
-                InterpolationWarning,
-                stacklevel=user_stacklevel(),
-            )
+            notes.append(f"{missed} of {of_all} training points are missed: {self.outcome_.message}")
+        for note in notes:
+            warnings.warn(note, InterpolationWarning, stacklevel=user_stacklevel())
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The importance of each feature for the detectors, adding up to 1.
 
-        The importance of feature j is the mean over training rows x of (slack(x) - slack(x with x_j of another
-        row))^2, divided by the sum of all features', where slack is that of the detector which claims x most clearly
-        (see :meth:`decision_function`). It is taken when the network is built, from up to 256 rows.
+        The importance of feature j is the mean over up to 256 training rows x of what the lead of x's answer loses
+        when x_j is that of another row, in which the lead is the slack of the detector that claims x most clearly,
+        less that of the clearest detector of another class (see :meth:`decision_function`).
 
         Raises
         ------
@@ -270,7 +260,7 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
         >>> import numpy as np
         >>> from exactfit import InterpolatingClassifier
         >>> X = np.random.default_rng(0).normal(size=(200, 3))
-        >>> model = InterpolatingClassifier(hyperplanes="sparse", random_state=0).fit(X, X[:, 1] > 0)
+        >>> model = InterpolatingClassifier(random_state=0).fit(X, X[:, 1] > 0)
         >>> int(model.feature_importances_.argmax())
         1
         """
@@ -363,27 +353,19 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
           only just    x0 <= 1.059 (1, by 0.059; in 67% of rows; slack 0.1)
         """
         check_is_fitted(self)
-        points = self._points(X)
-        responses = DetectorNetwork.of(self.network_).responses(points, self.n_jobs)
-        trace, outputs = self.trace_, list(self.network_.decoder.classes)[: self.network_.widths[-1]]
+        points, detectors, trace = self._points(X), DetectorNetwork.of(self.network_), self.trace_
+        responses = detectors.responses(points, self.n_jobs)
+        outputs = list(self.network_.decoder.classes)[: self.network_.widths[-1]]
         labels = self._answers(self._scores(responses.best))
         proved = certify(self, X, labels, radii=True, n_jobs=self.n_jobs).radii if radii else None
+        supports = SupportRows(trace.support, trace.dual_coef, trace.support_starts)
+        wording = Wording(getattr(self, "feature_names_in_", None), self.image_shape)
         return Explanations(
             labels=labels, responses=responses, radii=proved,
             detector_labels=self.classes_[trace.detector_classes], anchors=trace.anchors, witnesses=trace.witnesses,
-            output_labels=self.classes_[outputs], supports=self._supports(), conditions=self._conditions(points),
+            output_labels=self.classes_[outputs], supports=supports if len(trace.support_starts) else None,
+            conditions=Conditions(detectors, points, wording, trace.spreads, trace.on_counts),
         )  # fmt: skip
-
-    def _conditions(self, points: Matrix) -> Conditions:
-        """Return conditions in the units of the points, with the names of features."""
-        wording = Wording(getattr(self, "feature_names_in_", None), self.image_shape)
-        trace = self.trace_
-        return Conditions(DetectorNetwork.of(self.network_), points, wording, trace.spreads, trace.on_counts)
-
-    def _supports(self) -> SupportRows | None:
-        """Return the rows that weighted detectors rest on; None for masks."""
-        trace = self.trace_
-        return SupportRows(trace.support, trace.dual_coef, trace.support_starts) if len(trace.support_starts) else None
 
     def claims(self, X: Matrix) -> NDArray[np.bool_]:
         """Return which classes claim each point: those of which a detector fires.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .network.activations import Activation
 
 SAMPLERS = ("gaussian", "bisector", "sparse")
-ACTIVATIONS = ("threshold", "relu")
 DETECTORS = ("mask", "weighted", "auto")
 CONFLICTS = ("raise", "majority")
 FORMATS = ("float64", "float32")
@@ -89,8 +88,7 @@ class Options:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        _check_each(self)
-        _check_together(self)
+        _check(self)
 
     @classmethod
     def of(cls, model: Any) -> Options:
@@ -112,7 +110,8 @@ class Options:
     @property
     def has_margin(self) -> bool:
         """Whether points are to keep their answers when they move."""
-        return _margin_number(self.margin) > 0
+        number = percentage(self.margin) if isinstance(self.margin, str) else self.margin
+        return bool(number)
 
     @property
     def has_open_bits(self) -> bool:
@@ -139,32 +138,22 @@ def percentage(text: str) -> float | None:
         return None
 
 
-def _margin_number(margin: Any) -> float:
-    """Return the number in a margin, be it a distance or a percentage; refuse what is neither."""
-    from ._support.parameters import shown
-    from .exceptions import ParameterError
-
-    if isinstance(margin, str):
-        number = percentage(margin)
-        if number is None or not 0 <= number <= 100:
-            raise ParameterError(f"margin must be a distance >= 0, or '0%' to '100%' as a text, got {shown(margin)}")
-        return number
-    if not _is_real(margin) or not 0 <= float(margin) < math.inf:
-        raise ParameterError(f"margin must be a finite distance >= 0, or a text like '25%', got {shown(margin)}")
-    return float(margin)
+def _is_within(value: Any, bound: float) -> bool:
+    """Return whether a value is a number from 0 to below the bound."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < bound
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _check_each(options: Options) -> None:
-    """Check what can be said of an option without looking at others."""
+def _check(options: Options) -> None:
+    """Refuse values that an option does not take, and options that do not go together."""
     from ._support import parameters as check
     from .exceptions import ParameterError
 
-    shown, is_integer = check.shown, check.is_integer
-    _ = options.s  # refuses what is no activation
+    shown, is_integer, activation = check.shown, check.is_integer, options.s  # which refuses what is no activation
+
+    def need(holds: bool, name: str, wanted: str) -> None:
+        if not holds:
+            raise ParameterError(f"{name} must be {wanted}, got {shown(getattr(options, name))}")
+
     check.check_flag("center", options.center)
     check.check_flag("fallback_cuts", options.fallback_cuts)
     check.check_choice("hyperplanes", options.hyperplanes, SAMPLERS)
@@ -176,47 +165,35 @@ def _check_each(options: Options) -> None:
         check.check_integer("max_width", options.max_width, at_least=1)
     check.check_n_jobs(options.n_jobs)
     bias: Any = options.max_bias
-    if isinstance(bias, str):
-        if bias != "radius":
-            raise ParameterError(f"max_bias must be 'radius' or a number >= 0, got {shown(bias)}")
-    elif not _is_real(bias) or not 0 <= float(bias) < math.inf:
-        raise ParameterError(f"max_bias must be 'radius' or a finite number >= 0, got {shown(bias)}")
+    fine = bias == "radius" if isinstance(bias, str) else _is_within(bias, math.inf)
+    need(fine, "max_bias", "'radius' or a finite number >= 0")
     shape: Any = options.image_shape
-    if shape is not None and not (
-        isinstance(shape, tuple | list)
-        and len(shape) in (2, 3)
-        and all(is_integer(side) and side >= 1 for side in shape)
-    ):
-        raise ParameterError(
-            f"image_shape must be (height, width) or (height, width, channels), whole numbers >= 1, got {shown(shape)}"
-        )
+    is_shape = isinstance(shape, tuple | list) and len(shape) in (2, 3)
+    fine = shape is None or (is_shape and all(is_integer(side) and side >= 1 for side in shape))
+    need(fine, "image_shape", "(height, width) or (height, width, channels), integers >= 1")
     pair: Any = options.max_features if isinstance(options.max_features, tuple | list) else (1, options.max_features)
-    if len(pair) != 2 or not all(is_integer(one) for one in pair) or not 1 <= pair[0] <= pair[1]:
-        raise ParameterError(
-            f"max_features must be an integer >= 1 or a pair (low, high) of such, low <= high, "
-            f"got {shown(options.max_features)}"
-        )
-    if not _is_real(options.noise) or not 0 <= float(options.noise) < 0.5:
-        raise ParameterError(
-            f"noise must be a fraction of the points, at least 0 and below 0.5, got {shown(options.noise)}"
-        )
-    _margin_number(options.margin)
+    fine = len(pair) == 2 and all(is_integer(one) for one in pair) and 1 <= pair[0] <= pair[1]
+    need(fine, "max_features", "an integer >= 1 or a pair (low, high) of such, low <= high")
+    need(_is_within(options.noise, 0.5), "noise", "a fraction of the points, at least 0 and below 0.5")
+    margin: Any = options.margin
+    if isinstance(margin, str):
+        number = percentage(margin)
+        fine = number is not None and 0 <= number <= 100
+        need(fine, "margin", "a distance >= 0, or '0%' to '100%' as a text")
+    else:
+        need(_is_within(margin, math.inf), "margin", "a finite distance >= 0, or a text like '25%'")
+    exact_in: Any = options.exact_in
+    fine = exact_in is None or (isinstance(exact_in, str) and exact_in in FORMATS)
+    need(fine, "exact_in", "None, 'float64' or 'float32'")
 
-
-def _check_together(options: Options) -> None:
-    """Refuse options that do not go together."""
-    from ._support.parameters import shown
-    from .exceptions import ParameterError
-
-    if options.image_shape is not None and options.hyperplanes != "sparse":
+    if shape is not None and options.hyperplanes != "sparse":
         raise ParameterError(
-            f"image_shape={shown(options.image_shape)} has no meaning for hyperplanes={options.hyperplanes!r}: "
+            f"image_shape={shown(shape)} has no meaning for hyperplanes={options.hyperplanes!r}: "
             "leave it out, or use hyperplanes='sparse'"
         )
     smallest, largest = options.min_width, options.max_width
     if largest is not None and not isinstance(smallest, str) and largest < smallest:
         raise ParameterError(f"max_width={largest} is below min_width={smallest}")
-    activation, exact_in = options.s, options.exact_in
     if options.is_weighted and not activation.is_threshold:
         raise ParameterError(
             'detectors="weighted" counts bits: use activation="threshold", '
@@ -226,11 +203,7 @@ def _check_together(options: Options) -> None:
         raise ParameterError(
             f"a margin is proved for bits only: use activation='threshold', or margin=0 with {activation.name!r}"
         )
-    if exact_in is None:
-        return
-    if not isinstance(exact_in, str) or exact_in not in FORMATS:
-        raise ParameterError(f"exact_in must be None, 'float64' or 'float32', got {shown(exact_in)}")
-    if activation.is_own:
+    if exact_in is not None and activation.is_own:
         raise ParameterError(
             f"exact_in={exact_in!r} needs an activation whose rounding is known: "
             f"use 'threshold' or 'relu', or exact_in=None with {activation.name!r}"

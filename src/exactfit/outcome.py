@@ -32,25 +32,20 @@ class Outcome(Enum):
     @property
     def message(self) -> str:
         """The outcome in words, with a remedy."""
-        return _MESSAGES[self]
-
-
-_MESSAGES = {
-    Outcome.INTERPOLATES: "every training point is classified correctly",
-    Outcome.POINTS_MISSED: (
-        "some training points are claimed by no detector of their class: "
-        'raise width, or use width="adaptive", which always interpolates'
-    ),
-    Outcome.CONFLICTS_OVERRULED: (
-        "every training point is classified correctly but those that equal a point of another label: "
-        "correct the labels or add a feature that tells them apart"
-    ),
-    Outcome.POINTS_GIVEN_UP: (
-        "every training point is classified correctly but those given up as noise, which the certificate lists: "
-        "use noise=0 to fit them too"
-    ),
-    Outcome.MARGIN_MISSED: (
-        "every training point is classified correctly, but some without the margin, which the certificate lists: "
-        'raise width, lower the margin, or use width="adaptive", which reaches it'
-    ),
-}
+        if self is Outcome.POINTS_MISSED:
+            return (
+                "some training points are claimed by no detector of their class: "
+                'raise width, or use width="adaptive", which always interpolates'
+            )
+        return (
+            "every training point is classified correctly"
+            + {
+                Outcome.INTERPOLATES: "",
+                Outcome.CONFLICTS_OVERRULED: " but those that equal a point of another label: "
+                "correct the labels or add a feature that tells them apart",
+                Outcome.POINTS_GIVEN_UP: " but those given up as noise, which the certificate lists: "
+                "use noise=0 to fit them too",
+                Outcome.MARGIN_MISSED: ", but some without the margin, which the certificate lists: "
+                'raise width, lower the margin, or use width="adaptive", which reaches it',
+            }[self]
+        )

@@ -38,7 +38,7 @@ both = pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
         ({"max_bias": np.inf}, "max_bias must be 'radius' or a finite number >= 0, got inf"),
         ({"max_bias": True}, "max_bias must be 'radius' or a finite number >= 0, got True"),
         ({"max_bias": None}, "max_bias must be 'radius' or a finite number >= 0, got None"),
-        ({"max_bias": "diameter"}, "max_bias must be 'radius' or a number >= 0, got 'diameter'"),
+        ({"max_bias": "diameter"}, "max_bias must be 'radius' or a finite number >= 0, got 'diameter'"),
         ({"activation": "sigmoid"}, "activation must be one of 'threshold', 'relu'"),
         ({"activation": None}, "activation None has no name"),
     ],

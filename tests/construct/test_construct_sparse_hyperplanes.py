@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from exactfit._support.parameters import seed_sequence
 from exactfit.construct import Options, adaptive_width, fixed_width
-from exactfit.construct.hyperplanes import HYPERPLANES, RandomPairs, make_sampler, stream
-from exactfit.construct.sparse_hyperplanes import spread_exponents
+from exactfit.construct.hyperplanes import HYPERPLANES, RandomPairs, make_sampler, spread_exponents, stream
 from exactfit.exceptions import ParameterError
 from exactfit.network import Sparse
 from exactfit.network.sides import sides

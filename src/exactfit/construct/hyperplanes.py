@@ -2,15 +2,21 @@
 
 So the first n hyperplanes are the same whatever else is drawn after them. What is drawn is stored rounded: weights to
 float32-representable numbers, biases to float64, computed in one fixed order. The stored numbers are the network.
+
+The paper's hyperplanes are Gaussian. A bisector lies halfway between two random rows of different labels. A sparse
+hyperplane comes from two such rows too: it looks at some of the features in which they differ, and its bias is uniform
+between its own sums at the two, so that it separates them. Its weights are powers of two, the smallest of them +1 or
+-1, so that sums of integers stay integers and a hyperplane with one feature is in the units of the table.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,17 +24,21 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._kernels.rows import largest_norm, subtract_own_products, subtract_products
-from ..data import ChunkedPoints, Matrix, Rows, mean
+from ..data import ChunkedPoints, Codes, Floats, Matrix, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.weights import Dense, Sparse
 from ..options import Options
 
-Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 # First number of a stream's key: what it is for.
 HYPERPLANES, ORDER = 0, 1
 BLOCKS_AT_ONCE = 8  # blocks drawn in threads where draws wait for chunks: more would not shorten the waiting
+SPREAD_ROWS = 1024  # rows that the spread of features is taken from
+LARGEST_EXPONENT = 60  # of a weight: enough for features whose spreads differ by 10^18
+# Sides of windows, in fourteenths of the shorter side of an image: 4 to 14 of 28, as measured on MNIST.
+SMALLEST_WINDOW, LARGEST_WINDOW = 2, 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,21 +99,11 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
 
 
 class HyperplaneSampler(ABC):
-    """Draws hyperplanes, 64 at a time.
+    """Draws hyperplanes, 64 at a time: block k from the k-th child of the root's stream for hyperplanes."""
 
-    Attributes
-    ----------
-    root : SeedSequence
-        Block k is drawn from the k-th child of its stream for hyperplanes.
-    exact_in : str or None
-        The format that biases are rounded to.
-    at_once : int
-        Blocks drawn at a time, in threads: more than one where draws wait for rows that are elsewhere.
-    """
-
+    X: Matrix
     root: np.random.SeedSequence
-    exact_in: str | None
-    at_once: int
+    exact_in: str | None = None  # the format that biases are rounded to
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> Hyperplanes:
@@ -115,9 +115,9 @@ class HyperplaneSampler(ABC):
 
     def blocks(self, start: int, stop: int) -> Hyperplanes:
         """Return the hyperplanes of some blocks; as each has a stream of its own, the order of drawing is free."""
-        if self.at_once == 1:
+        if not isinstance(self.X, ChunkedPoints):
             return Hyperplanes.joined(list(map(self.draw, range(start, stop))))
-        with ThreadPoolExecutor(self.at_once) as pool:
+        with ThreadPoolExecutor(BLOCKS_AT_ONCE) as pool:
             return Hyperplanes.joined(list(pool.map(self.draw, range(start, stop))))
 
     def first(self, count: int) -> Hyperplanes:
@@ -126,18 +126,14 @@ class HyperplaneSampler(ABC):
 
 
 def make_sampler(
-    X: Matrix, y: NDArray[np.int64], targets: tuple[int, ...], options: Options, root: np.random.SeedSequence
+    X: Matrix, y: Codes, targets: tuple[int, ...], options: Options, root: np.random.SeedSequence
 ) -> HyperplaneSampler:
     """Return the sampler that the options ask for, over these points."""
     if options.hyperplanes == "gaussian":
         return GaussianSampler(X, root, max_bias=options.max_bias, center=options.center, exact_in=options.exact_in)
-    at_once = BLOCKS_AT_ONCE if isinstance(X, ChunkedPoints) else 1
-    pairs = RandomPairs.of(y, targets)
     if options.hyperplanes == "bisector":
-        return BisectorSampler(X, pairs, root, options.exact_in, at_once)
-    from .sparse_hyperplanes import SparseSampler
-
-    return SparseSampler.of(X, pairs, root, options, at_once)
+        return BisectorSampler(X, RandomPairs.of(y, targets), root, options.exact_in)
+    return SparseSampler(X, RandomPairs.of(y, targets), root, options)
 
 
 class GaussianSampler(HyperplaneSampler):
@@ -147,16 +143,15 @@ class GaussianSampler(HyperplaneSampler):
         self, X: Matrix, root: np.random.SeedSequence, *, max_bias: float | str = "radius", center: bool = True,
         exact_in: str | None = None,
     ) -> None:  # fmt: skip
-        self.root, self.exact_in, self.at_once = root, exact_in, 1
+        self.X, self.root, self.exact_in = X, root, exact_in
         self.center = mean(X) if center else None
         origin = np.zeros(X.shape[1]) if self.center is None else self.center
-        self.n_features = X.shape[1]
         self.max_bias = largest_distance(X, origin) if isinstance(max_bias, str) else float(max_bias)
         if not (np.isfinite(origin).all() and np.isfinite(self.max_bias)):
             raise DataError("the data are too large: their mean or radius overflows float64. Scale them down.")
 
     def _draw(self, rng: np.random.Generator) -> Hyperplanes:
-        weights = rng.standard_normal((WORD_BITS, self.n_features)).astype(np.float32)
+        weights = rng.standard_normal((WORD_BITS, self.X.shape[1])).astype(np.float32)
         biases = self.max_bias * rng.uniform(-1.0, 1.0, WORD_BITS)
         if self.center is not None:
             subtract_products(weights, self.center, biases)
@@ -191,15 +186,13 @@ class RandomPairs:
         return self.order[here], self.order[there]
 
 
-@dataclass(frozen=True, eq=False)
 class BisectorSampler(HyperplaneSampler):
     """Perpendicular bisectors of random pairs of rows of different labels."""
 
-    X: Matrix
-    pairs: RandomPairs
-    root: np.random.SeedSequence
-    exact_in: str | None = None
-    at_once: int = 1
+    def __init__(
+        self, X: Matrix, pairs: RandomPairs, root: np.random.SeedSequence, exact_in: str | None = None
+    ) -> None:
+        self.X, self.pairs, self.root, self.exact_in = X, pairs, root, exact_in
 
     def _draw(self, rng: np.random.Generator) -> Hyperplanes:
         here, there = self.pairs.draw(rng, WORD_BITS)
@@ -234,13 +227,191 @@ def _finite(planes: Hyperplanes, form: str = "float64") -> Hyperplanes:
     return planes
 
 
+class Differences(NamedTuple):
+    """Features in which pairs of rows differ, pair by pair, with the values at both rows."""
+
+    pairs: Ints
+    features: Ints
+    here: Floats
+    there: Floats
+
+    def take(self, some: NDArray[Any]) -> Differences:
+        """Return some of the entries."""
+        return Differences(*(column[some] for column in self))
+
+
+def differences(X: Matrix, here: NDArray[np.intp], there: NDArray[np.intp]) -> Differences:
+    """Return the features in which rows ``here`` and ``there`` differ; sparse rows stay sparse."""
+    if sp.issparse(X):
+        a, b = X[here].astype(np.float64), X[there].astype(np.float64)
+        # Entries of either row, once each, whatever their values.
+        either = (abs(a.sign()) + abs(b.sign())).tocoo()
+        pairs, features = (np.asarray(one, dtype=np.int64) for one in either.coords)
+        left, right = (np.asarray(one[pairs, features]).ravel() for one in (a, b))
+        order = np.lexsort((features, pairs))
+        found = Differences(pairs[order], features[order], left[order], right[order])
+        return found.take(found.here != found.there)
+    # Asked for at once: rows may be elsewhere.
+    a, b = np.split(dense_rows(X, np.concatenate([here, there])), 2)
+    pairs, features = np.nonzero(a != b)
+    return Differences(pairs, features, a[pairs, features], b[pairs, features])
+
+
+class SparseSampler(HyperplaneSampler):
+    """Hyperplanes with few features each, between two random rows of different labels."""
+
+    def __init__(self, X: Matrix, pairs: RandomPairs, root: np.random.SeedSequence, options: Options) -> None:
+        self.X, self.pairs, self.root, self.exact_in = X, pairs, root, options.exact_in
+        self.sizes, self.image_shape = options.feature_range, options.image_shape
+        if self.image_shape is not None and math.prod(self.image_shape) != X.shape[1]:
+            raise ParameterError(
+                f"image_shape={tuple(self.image_shape)} is the shape of images of {math.prod(self.image_shape)} "
+                f"numbers, but rows of X have {X.shape[1]}"
+            )
+        # Of features: weights are 2^exponent before they are scaled to integers. Pixels are of one kind: they keep
+        # their units.
+        self.exponents = np.zeros(X.shape[1], dtype=np.int64) if self.image_shape else spread_exponents(X)
+
+    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
+        here, there = self.pairs.draw(rng, WORD_BITS)
+        found = differences(self.X, here, there)
+        low, high = self.sizes
+        counts = rng.integers(low, high + 1, WORD_BITS)
+        # The features with the smallest keys are as good as drawn without replacement.
+        keys = rng.random(len(found.pairs))
+        if self.image_shape is not None:
+            inside = self._windows(rng, found, keys)
+            found, keys = found.take(inside), keys[inside]
+        order = np.lexsort((keys, found.pairs))
+        starts = np.searchsorted(found.pairs, np.arange(WORD_BITS + 1))
+        chosen = [found.take(order[starts[k] : min(starts[k] + counts[k], starts[k + 1])]) for k in range(WORD_BITS)]
+        signs = 2 * rng.integers(0, 2, (WORD_BITS, high)) - 1
+        places = rng.random(WORD_BITS)
+        made = [self._hyperplane(*drawn) for drawn in zip(chosen, signs, places.tolist(), strict=True)]
+        features, weights, biases = zip(*made, strict=True)
+        shape = (WORD_BITS, self.X.shape[1])
+        rows = np.repeat(np.arange(WORD_BITS), [len(one) for one in features])
+        entries = np.concatenate(weights).astype(np.float32), (rows, np.concatenate(features))
+        matrix = sp.csr_array(entries, shape=shape)
+        matrix.sort_indices()
+        return Hyperplanes(matrix, np.array(biases))
+
+    def _windows(self, rng: np.random.Generator, found: Differences, keys: Floats) -> NDArray[np.bool_]:
+        """Return which differences lie in the window of their pair, a random square around the one of smallest key."""
+        assert self.image_shape is not None
+        height, width, *channels = self.image_shape
+        shorter = min(height, width)
+        least, most = (max(1, share * shorter // 14) for share in (SMALLEST_WINDOW, LARGEST_WINDOW))
+        starts = np.searchsorted(found.pairs, np.arange(WORD_BITS))
+        first = np.lexsort((keys, found.pairs))[starts]
+        sides = rng.integers(least, most + 1, WORD_BITS)
+        down, across = np.divmod(found.features // math.prod(channels), width)
+        inside = np.ones(len(keys), dtype=bool)
+        for line, extent in ((down, height), (across, width)):
+            # All windows that lie in the image and hold the first pixel are as likely as each other.
+            low = np.maximum(0, line[first] - sides + 1)
+            corner = rng.integers(low, np.minimum(line[first], extent - sides) + 1)
+            inside &= (line >= corner[found.pairs]) & (line < (corner + sides)[found.pairs])
+        return inside
+
+    def _hyperplane(self, chosen: Differences, signs: Ints, place: float) -> tuple[Ints, Floats, float]:
+        """Return features, weights and bias of a hyperplane between two rows."""
+        dtype = np.float32 if self.exact_in == "float32" else np.float64
+        exponents = self.exponents[chosen.features]
+        exponents = np.minimum(exponents - exponents.min(), LARGEST_EXPONENT)
+        weights = np.ldexp(signs[: len(exponents)].astype(np.float64), exponents)
+        flipped = weights.copy()
+        flipped[-1] *= -1
+        # Where both rows have the same sum, they differ in it once the last sign is turned; rounding may
+        # still leave no number between them, but never between two values of one feature.
+        for used in (weights, flipped):
+            bias = _bias_between(used * chosen.here, used * chosen.there, place, dtype)
+            if bias is not None:
+                return chosen.features, used, bias
+        lone = signs[:1].astype(np.float64)
+        bias = _bias_between(lone * chosen.here[:1], lone * chosen.there[:1], place, dtype)
+        assert bias is not None
+        return chosen.features[:1], lone, bias
+
+
+def spread_exponents(X: Matrix) -> Ints:
+    """Return for each feature the power of two that brings its typical difference between rows near 1.
+
+    Typical is the median of what differs at all, among rows from all over the data: so a few huge values, or many
+    zeros, do not matter.
+    """
+    count = min(SPREAD_ROWS, X.shape[0])
+    rows = np.linspace(0, X.shape[0] - 1, count).astype(np.intp)
+    # Each row beside one far from it; steps without a common divisor go through all rows, so that
+    # whatever varies among them differs somewhere.
+    step = next(step for step in range(-(-3 * count // 8), count + 2) if math.gcd(step, count) == 1)
+    found = differences(X, rows, np.roll(rows, step))
+    order = np.argsort(found.features, kind="stable")
+    with np.errstate(over="ignore"):
+        sizes = np.abs(found.here - found.there)[order]
+    starts = np.searchsorted(found.features[order], np.arange(X.shape[1] + 1))
+    typical = np.ones(X.shape[1])
+    for j in np.flatnonzero(np.diff(starts)):
+        typical[j] = np.sort(sizes[starts[j] : starts[j + 1]])[(starts[j + 1] - starts[j]) // 2]
+    exponents = np.frexp(np.minimum(typical, np.finfo(np.float64).max))[1].astype(np.int64)
+    return 1 - exponents
+
+
+def _bias_between(here: Floats, there: Floats, place: float, dtype: Any) -> float | None:
+    """Return a bias at ``place`` of the way between two sums, the larger of which it leaves on; None without room.
+
+    Sums are exact: the threshold is at least the smaller one and below the larger one, whatever rounding does.
+    """
+    try:
+        low, high = sorted((here.tolist(), there.tolist()), key=math.fsum)
+        first, last = _above(low, dtype), -_above([-term for term in high], dtype, strictly=True)
+    except (OverflowError, ValueError):  # a sum beyond the range of float64
+        return None
+    if not -math.inf < first <= last < math.inf:
+        return None
+    threshold = float(dtype((1.0 - place) * first + place * last))
+    return -min(max(threshold, first), last)
+
+
+def _above(terms: Sequence[float], dtype: Any, *, strictly: bool = False) -> float:
+    """Return the smallest number of the format that is not below the exact sum, or that is above it."""
+    total = math.fsum(terms)
+    rest = math.fsum([*terms, -total])
+    if rest > 0 or (strictly and rest == 0):
+        total = math.nextafter(total, math.inf)
+    rounded = dtype(total)
+    # As Python numbers: NumPy would compare in the shorter format.
+    return float(rounded if float(rounded) >= total else np.nextafter(rounded, dtype(np.inf)))
+
+
 class FixedFirstLayer(HyperplaneSampler):
     """Hyperplanes that the caller passes in, as pair (weights, biases): nothing is left to chance."""
 
-    exact_in = None
-
     def __init__(self, pair: Any) -> None:
-        self.planes = _as_hyperplanes(pair)
+        weights: Any
+        biases: Any
+        try:
+            weights, biases = pair
+            # A copy, since the caller's stays as it is.
+            is_sparse = sp.issparse(weights)
+            weights = sp.csr_array(weights, dtype=np.float64, copy=True) if is_sparse else np.asarray(weights, float)
+            biases = np.asarray(biases, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}"
+            ) from error
+        if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
+            raise ParameterError(
+                "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
+                f"got {weights.shape} and {biases.shape}"
+            )
+        if is_sparse:
+            weights.sum_duplicates()
+            weights.eliminate_zeros()
+        values = weights.data if is_sparse else weights
+        if not (np.isfinite(values).all() and np.isfinite(biases).all()):
+            raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
+        self.planes = Hyperplanes(weights.astype(np.float32) if _held(values) else weights, biases)
 
     def _draw(self, rng: np.random.Generator) -> Hyperplanes:
         raise AssertionError("given hyperplanes are not drawn")
@@ -262,32 +433,7 @@ class FixedFirstLayer(HyperplaneSampler):
             )
 
 
-def _as_hyperplanes(pair: Any) -> Hyperplanes:
-    """Return weights and biases as they will be stored: float32 weights where these are exact."""
-    weights: Any
-    biases: Any
-    try:
-        weights, biases = pair
-        weights = sp.csr_array(weights, dtype=np.float64) if sp.issparse(weights) else np.asarray(weights, np.float64)
-        biases = np.asarray(biases, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}") from error
-    if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
-        raise ParameterError(
-            "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
-            f"got {weights.shape} and {biases.shape}"
-        )
-    if sp.issparse(weights):
-        weights = weights.copy()  # the caller's stays as it is
-        weights.sum_duplicates()
-        weights.eliminate_zeros()
-    values = weights.data if sp.issparse(weights) else weights
-    if not (np.isfinite(values).all() and np.isfinite(biases).all()):
-        raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
-    return Hyperplanes(weights.astype(np.float32) if _held(values) else weights, biases)
-
-
-def _held(numbers: NDArray[np.float64]) -> bool:
+def _held(numbers: Floats) -> bool:
     """Return whether float32 holds them exactly."""
     with np.errstate(over="ignore"):
         return bool((numbers.astype(np.float32) == numbers).all())
