@@ -76,7 +76,7 @@ def test_a_graph_is_in_the_file(middle, tmp_path) -> None:
     repaired = repair(two_layers(6, 4, middle=middle), X, y, exact_in="float32")
     save(repaired, tmp_path / "file")
     again = load(tmp_path / "file")
-    assert again.repair_.model.graph.octets == repaired.repair_.model.graph.octets
+    assert again.repair_.model.graph.content == repaired.repair_.model.graph.content
     assert (again.predict(X) == y).all()
 
 

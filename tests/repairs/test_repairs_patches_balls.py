@@ -63,7 +63,7 @@ def test_further_points_shrink_balls_and_drop_those_that_they_hit():
     targets = Targets(X, codes, np.array([0, 1]), 2, None)
     patches = ball_patches(targets, 1.0, np.random.SeedSequence(1))
     (own,) = np.flatnonzero(patches.anchors == 0)
-    fewer, kept = lowered_balls(patches, np.array([[1.0, 1.0], [5.0, 1.0]]), np.array([1, 1]), targets.form)
+    fewer, kept = lowered_balls(patches, targets, np.array([[1.0, 1.0], [5.0, 1.0]]), np.array([1, 1]))
     assert kept.tolist() == [own]
     assert 0.99 < centres_and_squares(fewer)[1][0] < 1.0
 

@@ -26,7 +26,7 @@ from ..network.detector_network import LARGEST_LIMIT
 from ..network.network import SwitchedNetwork
 from ..options import SAMPLERS, Options
 from ..repairs import RepairedClassifier
-from ..repairs.building import Change
+from ..repairs.reports import Change
 from ..tables.encoding import SCALINGS, Encoding, Field
 from ..tables.table import MISSING, PARTS, PATTERNS
 from .container import refuse_unless

@@ -22,10 +22,11 @@ from ..network.activations import Activation, as_activation
 from ..network.network import SwitchedNetwork
 from ..outcome import Outcome
 from ..repairs import RepairedClassifier
-from ..repairs.building import Change, Repair
 from ..repairs.graphs import Graph
 from ..repairs.models import Model, SpotChecks, read_model
 from ..repairs.patches import Patches
+from ..repairs.repaired import Repair
+from ..repairs.reports import Change
 from ..tables import Encoding, TableModel
 from ..tables.encoding import Field
 from .checks import (
@@ -322,7 +323,7 @@ def _encode_repaired(model: RepairedClassifier) -> Parts:
         numbers |= {"probes": made.probes.points, "probe_rows": made.probes.rows}
     tensors |= rows | {f"repair.{name}": array for name, array in numbers.items()}
     if made.model.graph is not None:
-        tensors["model.graph"] = np.frombuffer(made.model.graph.octets, dtype=np.uint8)
+        tensors["model.graph"] = np.frombuffer(made.model.graph.content, dtype=np.uint8)
     return header, tensors
 
 
@@ -347,7 +348,7 @@ def _decode_repaired(header: Header, tensors: Tensors, behind: Any) -> RepairedC
         classes=None if options["classes"] is None else classes,
     )
     # The options are validated as by ``fit``, before anything is taken over.
-    repaired._recipe()
+    repaired._check_options()
     made = Repair(
         model, patches, numbers["changes"], history, numbers["answers"], numbers["targets"],
         (numbers["claim_rows"], numbers["claim_patches"]), header["data_digest"], probes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .building import RepairReport
 from .repaired import RepairedClassifier, repair
+from .reports import RepairReport
 
 __all__ = ["RepairReport", "RepairedClassifier", "repair"]

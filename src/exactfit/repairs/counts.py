@@ -1,13 +1,12 @@
 """Masks and weighted detectors as patches: the package's own, over hyperplanes drawn for them.
 
-Hyperplanes are drawn until every target is covered, and cuts along a feature finish what they leave. A mask is anchored
+Hyperplanes are drawn until every target is covered, and cuts along a feature finish the rest. A mask is anchored
 at its target, at which its count is zero; so the least limit is one. A weighted detector's least limit is one more than
 the greatest count at the targets that it is the first to claim.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -38,35 +37,32 @@ WIDTHS = (256, 512, 1024)  # hyperplanes that are tried: the first tell most tar
 
 
 class ReachedCounts:
-    """Evidence of masks whose limits go a share of the way from one to what the rest allows.
+    """Evidence of masks whose limits go a fraction of the way from one to the largest that the rest allows."""
 
-    No kind of :class:`Counts`: a cover may find the limits of those in compiled code of its own.
-    """
-
-    def __init__(self, counts: Counts, share: float) -> None:
-        self.counts, self.share = counts, share
+    # No kind of Counts: a cover may find the limits of those in compiled code of its own.
+    def __init__(self, counts: Counts, reach: float) -> None:
+        self.counts, self.reach = counts, reach
 
     def __getattr__(self, name: str) -> Any:
-        """All else is as of the counts."""
         return getattr(self.counts, name)
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
-        """At least one where the rest allows it; see :class:`~exactfit.construct.evidence.Evidence`."""
+        """Return limits of at least one where the rest allows it."""
         limits, witnesses = self.counts.limits(anchors, rest)
-        return np.where(limits > 0, 1 + (self.share * (limits - 1)).astype(np.int64), limits), witnesses
+        return np.where(limits > 0, 1 + (self.reach * (limits - 1)).astype(np.int64), limits), witnesses
 
 
-def count_patches(targets: Targets, share: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
-    """Masks or weighted detectors that claim the targets."""
-    source = GaussianSampler(targets.X, root, max_bias="radius", center=True)
+def count_patches(targets: Targets, reach: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
+    """Build masks or weighted detectors that claim the targets."""
+    sampler = GaussianSampler(targets.X, root, max_bias="radius", center=True)
     for width in WIDTHS:
         Memory.for_layer(targets.X).refuse_too_large(width)
-        layer = _FirstLayer.of(targets, source.first(width), threads)
-        covers, uncovered = layer.covers(share, kind, root)
+        layer = _FirstLayer(targets, sampler.first(width), threads)
+        covers, uncovered = layer.covers(reach, kind, root)
         if not len(uncovered):
             return layer.assembled(covers, kind)
-    layer = _FirstLayer.of(targets, layer.planes.append(layer.cuts(uncovered)), threads)
-    covers, uncovered = layer.covers(share, kind, root)
+    layer = _FirstLayer(targets, layer.planes.append(layer.cuts(uncovered)), threads)
+    covers, uncovered = layer.covers(reach, kind, root)
     if len(uncovered):
         rows = ", ".join(map(str, np.sort(layer.rows[uncovered])[:10].tolist()))
         raise NoGapError(
@@ -76,85 +72,68 @@ def count_patches(targets: Targets, share: float, kind: str, root: np.random.See
     return layer.assembled(covers, kind)
 
 
-@dataclass(frozen=True, eq=False)
 class _FirstLayer:
     """Hyperplanes, and all given points in columns: class by class, of each class the targets first."""
 
-    targets: Targets
-    planes: Hyperplanes
-    patterns: Patterns
-    rows: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    threads: Threads
+    def __init__(self, targets: Targets, planes: Hyperplanes, threads: Threads) -> None:
+        self.targets, self.planes, self.threads = targets, planes, threads
+        is_other = np.ones(len(targets.codes), dtype=np.int64)
+        is_other[targets.rows] = 0
+        halves = 2 * targets.codes + is_other
+        self.rows = np.argsort(halves, kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(halves, minlength=2 * targets.n_classes))])
+        self.patterns = patterns_of(targets.X, planes, _in_format(targets), threads, self.rows)
 
-    @classmethod
-    def of(cls, targets: Targets, planes: Hyperplanes, threads: Threads) -> _FirstLayer:
-        """Bits of all points, sure in the asked format."""
-        spared = np.ones(len(targets.codes), dtype=np.int64)
-        spared[targets.rows] = 0
-        halves = 2 * targets.codes + spared
-        rows = np.argsort(halves, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(halves, minlength=2 * targets.n_classes))])
-        patterns = patterns_of(targets.X, planes, _in_format(targets), threads, rows)
-        return cls(targets, planes, patterns, rows, starts, threads)
-
-    def covers(self, share: float, kind: str, root: np.random.SeedSequence) -> tuple[list[Cover], Columns]:
-        """A cover for every class that has targets, and the columns that are left."""
-        covers = [self.cover(k, share, kind, root) for k in np.unique(self.targets.codes[self.targets.rows]).tolist()]
+    def covers(self, reach: float, kind: str, root: np.random.SeedSequence) -> tuple[list[Cover], Columns]:
+        """Return a cover for every class that has targets, and the columns that are left."""
+        covers = []
+        for k in np.unique(self.targets.codes[self.targets.rows]).tolist():
+            target = int(self.starts[2 * k]), int(self.starts[2 * k + 1])
+            if kind == "weighted":
+                covers.append(self._weighted(k, target, reach, root))
+                continue
+            order = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
+            ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
+            rest = [piece for piece in ends if piece[0] < piece[1]]
+            counts = ReachedCounts(Counts(self.patterns.on, self.threads, self.patterns.maybe), reach)
+            covers.append(random_cover(cast("Evidence", counts), target, rest, order, silent))
         return covers, np.concatenate([cover.uncovered for cover in covers])
 
+    def _weighted(self, k: int, target: tuple[int, int], reach: float, root: np.random.SeedSequence) -> Cover:
+        """Cover the targets of one class by weighted detectors, then lower their limits."""
+        rest = np.flatnonzero(self.targets.codes[self.rows] != k)
+        columns = np.concatenate([np.arange(*target), rest])
+        few, n_targets = self.patterns.take(columns), target[1] - target[0]
+        classes = ClassOrder(np.arange(len(columns)), np.array([0, n_targets, len(columns)]))
+        counts = Counts(few.on, self.threads, few.maybe)
+        (cover,) = cover_classes(counts, classes, (0,), Options(detectors="weighted"), root)
+        own, waiting = few.take(slice(0, n_targets)), np.ones(n_targets, dtype=bool)
+        for place, (weights, limit) in enumerate(zip(cover.weights or (), cover.limits, strict=True)):
+            highest = count_range(own, weights)[1]
+            claimed = waiting & (highest < limit)
+            least = int(highest[claimed].max()) + 1 if claimed.any() else limit
+            cover.limits[place] = least + int(reach * (limit - least))
+            waiting &= ~claimed
+        cover.anchors = [int(columns[anchor]) for anchor in cover.anchors]
+        cover.uncovered = columns[cover.uncovered]
+        return cover
+
     def cuts(self, uncovered: Columns) -> Hyperplanes:
-        """Cuts along a feature that tell uncovered targets from whatever their masks count nothing at."""
+        """Return cuts along a feature between uncovered targets and the points of other labels that they claim."""
         codes, left, right = self.targets.codes[self.rows], [], []
         for column in uncovered:
             mask = self.patterns.maybe.take(np.array([column])).complement().to_bool()[0].astype(np.int8)
             least, _ = count_range(self.patterns, mask)
-            crowd = np.flatnonzero((codes != codes[column]) & (least <= 0))
-            left.append(np.full(len(crowd), self.rows[column], dtype=np.int64))
-            right.append(self.rows[crowd].astype(np.int64))
+            others = np.flatnonzero((codes != codes[column]) & (least <= 0))
+            left.append(np.full(len(others), self.rows[column], dtype=np.int64))
+            right.append(self.rows[others].astype(np.int64))
         found = coordinate_cuts(self.targets.X, [(np.concatenate(left), np.concatenate(right))])
         weights = np.zeros((len(found), self.targets.X.shape[1]), dtype=np.float32)
         weights[np.arange(len(found)), found.feature] = found.sign
         return Hyperplanes(weights, -found.sign * found.threshold)
 
-    def cover(self, k: int, share: float, kind: str, root: np.random.SeedSequence) -> Cover:
-        """Patches for the targets of one class."""
-        target = int(self.starts[2 * k]), int(self.starts[2 * k + 1])
-        if kind == "weighted":
-            return self._weighted(k, target, share, root)
-        order = target[0] + stream(root, ORDER, k).permutation(target[1] - target[0])
-        ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
-        rest = [piece for piece in ends if piece[0] < piece[1]]
-        counts = ReachedCounts(Counts(self.patterns.on, self.threads, self.patterns.maybe), share)
-        return random_cover(cast("Evidence", counts), target, rest, order, silent)
-
-    def _weighted(self, k: int, target: tuple[int, int], share: float, root: np.random.SeedSequence) -> Cover:
-        """Found among the targets and the rest alone; then limits are lowered."""
-        rest = np.flatnonzero(self.targets.codes[self.rows] != k)
-        columns = np.concatenate([np.arange(*target), rest])
-        few = self.patterns.take(columns)
-        n_targets = target[1] - target[0]
-        classes = ClassOrder(np.arange(len(columns)), np.array([0, n_targets, len(columns)]))
-        counts = Counts(few.on, self.threads, few.maybe)
-        (cover,) = cover_classes(counts, classes, (0,), Options(detectors="weighted"), root)
-        cover.limits = self._lowered(cover, few.take(slice(0, n_targets)), share)
-        cover.anchors = [int(columns[anchor]) for anchor in cover.anchors]
-        cover.uncovered = columns[cover.uncovered]
-        return cover
-
-    @staticmethod
-    def _lowered(cover: Cover, own: Patterns, share: float) -> list[int]:
-        waiting, limits = np.ones(own.on.n_rows, dtype=bool), []
-        for weights, limit in zip(cover.weights or (), cover.limits, strict=True):
-            counts = count_range(own, weights)[1]
-            claimed = waiting & (counts < limit)
-            least = int(counts[claimed].max()) + 1 if claimed.any() else limit
-            limits.append(least + int(share * (limit - least)))
-            waiting &= ~claimed
-        return limits
-
     def assembled(self, covers: list[Cover], kind: str) -> Patches:
-        """The covers as a network."""
+        """Return the covers as a network."""
         columns = np.array([anchor for cover in covers for anchor in cover.anchors], dtype=np.intp)
         limits = np.array([limit for cover in covers for limit in cover.limits], dtype=np.int64)
         counters: Masks | WeightedMasks = Masks(self.patterns.maybe.take(columns).complement(), -1)
@@ -173,7 +152,7 @@ def _in_format(targets: Targets) -> Options:
 
 
 def count_range(patterns: Patterns, weights: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The least and the greatest count that an evaluation can come to, for every column."""
+    """Return the least and the greatest count of every column in any evaluation."""
     up, down = np.maximum(weights, 0), np.minimum(weights, 0)
     surely, perhaps = patterns.on.words, patterns.maybe.words
     least = weigh_words(surely, up).astype(np.int64) + weigh_words(perhaps, down)
@@ -181,11 +160,9 @@ def count_range(patterns: Patterns, weights: NDArray[np.int8]) -> tuple[NDArray[
 
 
 def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) -> Patches:
-    """Patches with the radius inside which each surely fires; beyond which none does is not known.
-
-    A patch fires while the counts of bits that can turn against it stay below its slack. Within a distance r of its
-    anchor a only bits of hyperplanes turn whose |<w, a> + b|, less what rounding loses, is at most r |w|.
-    """
+    """Return patches with the radius inside which each surely fires; beyond which none does is not known."""
+    # A patch fires while the counts of bits that can turn against it stay below its slack. Within a distance r of its
+    # anchor a only bits of hyperplanes turn whose |<w, a> + b|, less the rounding error, is at most r |w|.
     found = DetectorNetwork.of(network)
     weights, biases = found.normals.astype(np.float64), found.biases
     norms, within = facts_of(weights).norms, np.zeros(len(anchors))
@@ -207,7 +184,7 @@ def with_radii(network: Network, anchors: Rows, points: Floats, form: Format) ->
 def lowered_counts(
     patches: Patches, given: Targets, X: Matrix, codes: Codes, threads: Threads
 ) -> tuple[Patches, NDArray[np.intp]]:
-    """Patches with limits over some further points of other labels too, and the places of those that can still fire."""
+    """Lower limits over further points of other labels; return also the places of patches that can still fire."""
     found = DetectorNetwork.of(patches.network)
     planes = Hyperplanes(found.normals, found.biases)
     bits = patterns_of(X, planes, _in_format(given), threads)

@@ -36,43 +36,32 @@ INT32, INT64, DOUBLE = 6, 7, 11  # element types as ONNX numbers them
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An ONNX model of one input, with labels or scores among its outputs.
+    """An ONNX model of one input, with labels or scores among its outputs, given by the bytes of its file."""
 
-    Attributes
-    ----------
-    octets : bytes
-        The file, whole.
-    """
-
-    octets: bytes
+    content: bytes
 
     @classmethod
     def of(cls, model: Any) -> Graph:
-        """A graph of a file, its octets or a ModelProto, checked as far as repair needs it."""
+        """Read a graph from a file, its bytes or a ModelProto; refuse one that cannot be asked for answers."""
         if isinstance(model, Graph):
             return model
         if isinstance(model, str | os.PathLike):
             path = Path(model)
             if path.stat().st_size > LARGEST_FILE:
                 raise ParameterError(f"{path.name} is larger than one ONNX file can be")
-            graph = cls(refuse_endless(path).read_bytes())
-        else:
-            graph = cls(model if isinstance(model, bytes) else model.SerializeToString())
-        graph.check()
-        return graph
-
-    def check(self) -> None:
-        """Refuse a graph that cannot be asked for answers."""
-        _ = self.input_shape, self.input_dtype  # each refuses what points cannot be
-        if self.label is None and self.scores is None:
+            model = refuse_endless(path).read_bytes()
+        graph = cls(model if isinstance(model, bytes) else model.SerializeToString())
+        _ = graph.input_shape, graph.input_dtype  # each refuses what points cannot be
+        if graph.label is None and graph.scores is None:
             raise ParameterError(
                 "the ONNX model has neither labels (integers or text, one a row) nor scores (numbers, one a class)"
             )
-        if self.label is None and self.n_outputs == 1:
+        if graph.label is None and graph.n_outputs == 1:
             raise ParameterError(
                 "the ONNX model has one output, and does not say from where on it means the second class: "
                 "give it two outputs, or an output of labels"
             )
+        return graph
 
     @cached_property
     def proto(self) -> Any:
@@ -81,7 +70,7 @@ class Graph:
         import onnx
 
         try:
-            proto = onnx.load_model_from_string(self.octets)
+            proto = onnx.load_model_from_string(self.content)
             onnx.checker.check_model(proto)
         except Exception as error:  # onnx and protobuf each have exceptions of their own
             raise ParameterError(f"this is no ONNX model: {_one_line(error)}") from error
@@ -97,7 +86,7 @@ class Graph:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # errors are raised: they need not be written as well
         try:
-            return onnxruntime.InferenceSession(self.octets, options, providers=["CPUExecutionProvider"])
+            return onnxruntime.InferenceSession(self.content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the runtime has exceptions of its own for each kind of failure
             raise ParameterError(f"onnxruntime cannot run this model: {_one_line(error)}") from error
 
@@ -119,7 +108,7 @@ class Graph:
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """Of one point."""
+        """Shape of one point."""
         dims = self.input.type.tensor_type.shape.dim
         if len(dims) < 2 or any(part.dim_value < 1 for part in dims[1:]):
             raise ParameterError("the ONNX model does not say how many features a point has")
@@ -131,12 +120,12 @@ class Graph:
 
     @property
     def n_features(self) -> int:
-        """How many features a point has."""
+        """Number of features of a point."""
         return math.prod(self.input_shape)
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
-        """Of the numbers that it takes."""
+        """Type of the numbers that it takes."""
         from onnx import TensorProto
 
         given = self.input.type.tensor_type.elem_type
@@ -161,7 +150,7 @@ class Graph:
 
     @cached_property
     def n_outputs(self) -> int | None:
-        """How many scores a point has; None without scores."""
+        """Number of scores of a point; None without scores."""
         if self.scores is None:
             return None
         return int(self._run(np.zeros((1, self.n_features)), self.scores).shape[1])
@@ -186,13 +175,13 @@ class Graph:
         return next((_as_text(np.array(names)) for names in lists if len(names)), None)
 
     def answers(self, X: Matrix) -> Array:
-        """Labels of every row, or places of the largest score where there are no labels."""
+        """Return labels of every row, or places of the largest score where there are no labels."""
         if self.label is None:
             return np.asarray(np.argmax(self.run_scores(X), axis=1))
         return _as_text(self._run(X, self.label).reshape(-1))
 
     def run_scores(self, X: Matrix) -> Floats:
-        """Scores of every row."""
+        """Return scores of every row."""
         assert self.scores is not None
         return all_finite(self._run(X, self.scores).astype(np.float64), "the ONNX model")
 
@@ -220,14 +209,14 @@ class Graph:
 
 
 def _as_text(labels: Array) -> Array:
-    """Labels, those of text as str."""
+    """Return labels, those of text as str."""
     if labels.dtype.kind not in "OS":
         return labels
     return np.array([label.decode() if isinstance(label, bytes) else str(label) for label in labels.tolist()])
 
 
 def all_finite(scores: Floats, giver: str) -> Floats:
-    """The scores; refuses NaN and infinity."""
+    """Return the scores; refuse NaN and infinity."""
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores).all(axis=1)))
         raise DataError(f"{giver} gave NaN or infinity, first for row {row}")
@@ -247,52 +236,53 @@ def _require(package: str) -> None:
 
 @dataclass
 class ChainReader:
-    """Layers as they are met from input to output."""
+    """Layers as they are met from input to output; a method returns whether a chain can have its operation there."""
 
     layers: list[Layer] = field(default_factory=list)
-    _pending: tuple[Array, Array] | None = None
-    _signs: bool = False  # the units before come in pairs, whose difference is a sign
+    _sum: tuple[Array, Array] | None = None  # weights and bias whose activation is not known yet
+    _are_signs: bool = False  # the units before come in pairs, whose difference is a sign
 
-    def affine(self, weights: Array, bias: Array | None = None) -> None:
-        """weights @ signal + bias."""
-        if self._pending is not None:  # two sums in a row are two layers
+    def affine(self, weights: Array, bias: Array | None = None) -> bool:
+        """Read weights @ signal + bias."""
+        if self._sum is not None:  # two sums in a row are two layers
             self._finish(None)
-        wide = np.concatenate([weights, -weights], axis=1) if self._signs else weights
-        self._signs = False
-        self._pending = wide, np.zeros(len(wide), dtype=wide.dtype) if bias is None else np.asarray(bias)
+        wide = np.concatenate([weights, -weights], axis=1) if self._are_signs else weights
+        self._are_signs = False
+        self._sum = wide, np.zeros(len(wide), dtype=wide.dtype) if bias is None else np.asarray(bias)
+        return True
 
     def add(self, bias: Array) -> bool:
-        """Signal + bias; whether the bias belongs to weights that have none yet."""
-        if self._pending is None or self._pending[1].any():
+        """Read signal + bias, after weights that have none yet."""
+        if self._sum is None or self._sum[1].any():
             return False
-        self._pending = self._pending[0], np.broadcast_to(bias, (len(self._pending[0]),)).copy()
+        self._sum = self._sum[0], np.broadcast_to(bias, (len(self._sum[0]),)).copy()
         return True
 
     def relu(self) -> bool:
-        """max(signal, 0); whether it follows numbers that it changes."""
-        if self._pending is None:
-            return bool(self.layers) and self.layers[-1].activation is not None and not self._signs
+        """Read max(signal, 0), after a sum, or an activation that leaves nothing for it to do."""
+        if self._sum is None:
+            return bool(self.layers) and self.layers[-1].activation is not None and not self._are_signs
         self._finish(RELU)
         return True
 
     def sign(self) -> bool:
-        """sign(signal), as two thresholds; whether it follows a sum."""
-        if self._pending is None:
+        """Read sign(signal), after a sum, as two thresholds."""
+        if self._sum is None:
             return False
-        weights, bias = self._pending
-        self._pending = np.concatenate([weights, -weights]), np.concatenate([bias, -bias])
+        weights, bias = self._sum
+        self._sum = np.concatenate([weights, -weights]), np.concatenate([bias, -bias])
         self._finish(THRESHOLD)
-        self._signs = True
+        self._are_signs = True
         return True
 
     def network(self) -> Network | None:
-        """The chain that ends in a sum; one output stands for the second of two classes."""
-        if self._pending is None:
+        """Return the chain if it ends in a sum; one output stands for the second of two classes."""
+        if self._sum is None:
             return None
-        weights, bias = self._pending
+        weights, bias = self._sum
         if len(weights) == 1:
             weights, bias = (np.concatenate([np.zeros_like(part), part]) for part in (weights, bias))
-            self._pending = weights, bias
+            self._sum = weights, bias
         self._finish(None)
         numbers = (part for layer in self.layers for part in layer.weights.tensors().values())
         if not all(np.isfinite(part).all() for part in (*numbers, *(layer.bias for layer in self.layers))):
@@ -300,14 +290,14 @@ class ChainReader:
         return Network(tuple(self.layers), Decoder("argmax", tuple(range(len(self.layers[-1].bias)))))
 
     def _finish(self, activation: Any) -> None:
-        assert self._pending is not None
-        weights, bias = self._pending
+        assert self._sum is not None
+        weights, bias = self._sum
         self.layers.append(Layer(Dense(np.ascontiguousarray(weights)), np.ascontiguousarray(bias), activation))
-        self._pending = None
+        self._sum = None
 
 
 class _Walk:
-    """Along the nodes of a graph, as long as they are a chain."""
+    """Walk along the nodes of a graph, as long as they are a chain."""
 
     def __init__(self, graph: Graph) -> None:
         proto = graph.proto.graph
@@ -320,12 +310,13 @@ class _Walk:
         self.reader = ChainReader()
 
     def network(self) -> Network | None:
-        """The chain, if all nodes belong to it and all outputs come from its last sum."""
+        """Return the chain, if all nodes belong to it and all outputs come from its last sum."""
         if not all(self._step(node) for node in self.nodes) or not self.outputs <= self.ends | {self.signal}:
             return None
         return self.reader.network()
 
     def _step(self, node: Any) -> bool:
+        """Return whether a node belongs to the chain, or says no more than its last sum."""
         from onnx import helper, numpy_helper
 
         given = {part.name: helper.get_attribute_value(part) for part in node.attribute}
@@ -333,61 +324,62 @@ class _Walk:
             self.constants[node.output[0]] = numpy_helper.to_array(given["value"])
             return True
         moving = [name for name in node.input if name and name not in self.constants]
+        if len(moving) == 1 and moving[0] in self.ends and moving[0] != self.signal:
+            return self._end(node, given, moving[0])
         if moving != [self.signal]:
-            return len(moving) == 1 and moving[0] in self.ends and self._after(node, given, moving[0])
+            return False
         if node.op_type in LAST:
             return self._last(node, given)
-        if not self._layer(node, given):
+        if not self._layer(node, given) or self.ends:
             return False
         self.signal = node.output[0]
-        return not self.ends
+        return True
+
+    def _layer(self, node: Any, given: dict[str, Any]) -> bool:
+        """Read a node before the end."""
+        still = [self.constants[name] for name in node.input if name in self.constants]
+        ahead, fits = node.input[0] == self.signal, False
+        match node.op_type:
+            case "Gemm":
+                plain = given.get("alpha", 1.0) == 1.0 == given.get("beta", 1.0) and not given.get("transA")
+                rows = still[0] if given.get("transB") else still[0].T
+                bias = np.broadcast_to(still[1], (1, len(rows)))[0] if len(still) > 1 else None
+                fits = ahead and plain and self.reader.affine(rows, bias)
+            case "MatMul":
+                fits = ahead and still[0].ndim == 2 and self.reader.affine(still[0].T)
+            case "Add":
+                fits = still[0].size in (1, *still[0].shape[-1:]) and self.reader.add(still[0].ravel())
+            case "Relu" | "Sign":
+                fits = self.reader.relu() if node.op_type == "Relu" else self.reader.sign()
+            case "Flatten":
+                fits = not self.reader.layers and given.get("axis", 1) == 1
+            case "Cast":
+                fits = given["to"] == self.dtype
+            case "Identity" | "Dropout":
+                fits = True
+        return bool(fits)
 
     def _last(self, node: Any, given: dict[str, Any]) -> bool:
-        """Scores or the place of the largest, which say no more than the last sum."""
+        """Read scores or the place of the largest, which say no more than the last sum."""
         self.ends.update(node.output)
         (self.places if node.op_type == "ArgMax" else self.scores).update(node.output)
         axis = given.get("axis", 0 if node.op_type == "ArgMax" else -1)
         return axis in (1, -1) and not given.get("select_last_index")
 
-    def _after(self, node: Any, given: dict[str, Any], name: str) -> bool:
-        """What follows these, down to labels by place."""
+    def _end(self, node: Any, given: dict[str, Any], name: str) -> bool:
+        """Read a node behind the end, down to labels by place."""
         self.ends.update(node.output)
+        is_score = name in self.scores
         if node.op_type in SAME:
             for names in (self.places, self.scores):
                 names.update(node.output if name in names else ())
-            return self._is_same(node, given, name)
-        if node.op_type in LOOKUPS:
-            return node.input[0] in self.tables and name in self.places
-        return node.op_type == "ArgMax" and name in self.scores and self._last(node, given)
-
-    def _is_same(self, node: Any, given: dict[str, Any], name: str) -> bool:
-        """Whether no score loses digits, and labels stay one for each row."""
-        if node.op_type == "Cast":
-            return given["to"] in ((self.dtype, DOUBLE) if name in self.scores else (INT32, INT64))
-        if node.op_type == "Reshape":
-            return name not in self.scores and bool(np.array_equal(self.constants[node.input[1]], [-1]))
-        return True
-
-    def _layer(self, node: Any, given: dict[str, Any]) -> bool:
-        still = [self.constants[name] for name in node.input if name in self.constants]
-        ahead = node.input[0] == self.signal
         match node.op_type:
-            case "Gemm":
-                return ahead and self._gemm(given, *still)
-            case "MatMul":
-                return ahead and still[0].ndim == 2 and self._gemm({}, still[0])
-            case "Add":
-                return still[0].size in (1, *still[0].shape[-1:]) and self.reader.add(still[0].ravel())
-            case "Relu" | "Sign":
-                return self.reader.relu() if node.op_type == "Relu" else self.reader.sign()
-            case "Flatten":
-                return not self.reader.layers and given.get("axis", 1) == 1
-        as_it_is = node.op_type == "Cast" and given["to"] == self.dtype
-        return as_it_is or node.op_type in ("Identity", "Dropout")
-
-    def _gemm(self, given: dict[str, Any], weights: Array, bias: Array | None = None) -> bool:
-        if given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0 or given.get("transA"):
-            return False
-        rows = weights if given.get("transB") else weights.T
-        self.reader.affine(rows, None if bias is None else np.broadcast_to(bias, (1, len(rows)))[0])
-        return True
+            case "Identity":
+                return True
+            case "Cast":  # no score may lose digits
+                return given["to"] in ((self.dtype, DOUBLE) if is_score else (INT32, INT64))
+            case "Reshape":  # labels stay one for each row
+                return not is_score and bool(np.array_equal(self.constants[node.input[1]], [-1]))
+            case "ArgMax":
+                return is_score and self._last(node, given)
+        return node.op_type in LOOKUPS and node.input[0] in self.tables and name in self.places

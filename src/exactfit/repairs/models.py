@@ -1,4 +1,4 @@
-"""Models as they are to be repaired: whatever answers points with one of its classes.
+"""Models to be repaired: anything that answers points with one of its classes.
 
 A model that is a chain of layers is read as a :class:`~exactfit.Network`, and proved with its patches.
 Of any other one the answers are taken as given. An ONNX graph is kept whole, so that files and exports can hold it.
@@ -7,11 +7,10 @@ Of any other one the answers are taken as given. An ONNX graph is kept whole, so
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,11 +28,11 @@ from .graphs import ChainReader, Graph, all_finite
 TILE_ROWS = 4096  # points that a model is asked about at a time, where it takes arrays of floats
 N_PROBES = 256  # points by which a model is known again: enough to tell two models apart
 PROBE_NUMBERS = 2**21  # numbers of all of them at most: 16 MB
+SHOWN_CLASSES = 10  # in messages
 LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "Perceptron", "SGDClassifier"}
 
 
-@dataclass(frozen=True, eq=False)
-class SpotChecks:
+class SpotChecks(NamedTuple):
     """Some given points, by which a model that a file does not hold is known again."""
 
     rows: Rows
@@ -42,10 +41,10 @@ class SpotChecks:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Something that answers: labels by class index, and perhaps the chain or the graph that it is."""
+    """Model with answers by class index, and the chain or the graph that it may be."""
 
     classes: NDArray[Any]
-    source: Any = None  # what a user handed over; None if it was loaded from a file, as chain or graph
+    source: Any = None  # the user's model; None if it was loaded from a file, as chain or graph
     chain: Network | None = None  # if it is a chain of layers: with the decoder ``argmax``
     graph: Graph | None = None  # if it is an ONNX graph
 
@@ -58,11 +57,10 @@ class Model:
 
     @property
     def n_features(self) -> int | None:
-        """How many features a point has, where the model says so."""
+        """Number of features of a point, if the model says so."""
         if self.chain is not None:
             return self.chain.n_features
-        given = getattr(self.source, "n_features_in_", None)
-        return self.graph.n_features if self.graph is not None else given
+        return getattr(self.source, "n_features_in_", None) if self.graph is None else self.graph.n_features
 
     @cached_property
     def has_scores(self) -> bool:
@@ -72,26 +70,28 @@ class Model:
         return hasattr(self.source, "decision_function") or _is_module(self.source)
 
     def decide(self, X: Matrix, n_jobs: int | None = None) -> Codes:
-        """The class index of every row: of a chain as this package evaluates it, else as the model itself answers."""
+        """Return class indices: of a chain as this package evaluates it, else as the model itself answers."""
         if self.chain is not None:
             return self.chain.decide(X, n_jobs=n_jobs, checked=True).astype(np.int64)
         return self.ask(X)
 
     def ask(self, X: Matrix) -> Codes:
-        """The class index of every row in the model's own runtime, where it is at hand."""
+        """Return class indices as the model's own runtime answers, where it is at hand."""
         if self.graph is not None:
             answers = self.graph.answers(X)
-            return answers.astype(np.int64) if self.graph.label is None else self._named(answers, X.shape[0])
-        if self.source is None:
-            assert self.chain is not None  # whatever else was loaded is a graph, or came with its source
+            if self.graph.label is None:
+                return answers.astype(np.int64)
+        elif self.source is None:
+            assert self.chain is not None  # any other loaded model is a graph, or came with its source
             return self.chain.decide(X).astype(np.int64)
-        if _is_module(self.source):
+        elif _is_module(self.source):
             return np.asarray(np.argmax(_module_scores(self.source, X), axis=1), dtype=np.int64)
-        predict = getattr(self.source, "predict", self.source)
-        return self._named(predict(_as_fitted(self.source, X)), X.shape[0])
+        else:
+            answers = getattr(self.source, "predict", self.source)(_as_fitted(self.source, X))
+        return self.codes(_one_each(answers, X.shape[0]), answered=True)
 
     def scores(self, X: Matrix, n_jobs: int | None = None) -> Floats:
-        """What the model's answers are taken from: a column for each class, or (rows,) where scikit-learn has one."""
+        """Return the scores behind answers: a column for each class, or (rows,) where scikit-learn has one."""
         if self.chain is not None:
             return np.asarray(self.chain(X, n_jobs=n_jobs, checked=True), dtype=np.float64)
         if self.graph is not None:
@@ -100,26 +100,23 @@ class Model:
             return _module_scores(self.source, X)
         return np.asarray(self.source.decision_function(_as_fitted(self.source, X)), dtype=np.float64)
 
-    def _named(self, answers: Any, n_rows: int) -> Codes:
-        return self.codes(_one_each(answers, n_rows), answered=True)
-
     def codes(self, labels: NDArray[Any], *, answered: bool = False) -> Codes:
-        """Class indices of given labels, or of those that the model answered; refuses any that are none of its own."""
+        """Return class indices of given labels, or of those that the model answered; refuse unknown ones."""
         codes = class_indices(labels, self.classes.tolist())
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
-            label, few = labels.tolist()[row], ", ".join(map(repr, self.classes.tolist()[:10]))
-            classes = few + (f" and {len(self.classes) - 10} more" if len(self.classes) > 10 else "")
-            told = (
+            label, n_more = labels.tolist()[row], len(self.classes) - SHOWN_CLASSES
+            classes = ", ".join(map(repr, self.classes.tolist()[:SHOWN_CLASSES]))
+            classes += f" and {n_more} more" if n_more > 0 else ""
+            raise DataError(
                 f"the model answered {label!r} for row {row}, which is none of its classes {classes}: pass classes=..."
                 if answered
                 else f"row {row} has the label {label!r}, which is none of the model's classes {classes}"
             )
-            raise DataError(told)
         return codes
 
     def spot_checks(self, seen: Matrix) -> SpotChecks | None:
-        """Rows at equal distances; None where a file holds the model itself."""
+        """Return rows at equal distances; None where a file holds the model itself."""
         if self.kind != "reference":
             return None
         most = max(1, min(N_PROBES, PROBE_NUMBERS // seen.shape[1], seen.shape[0]))
@@ -128,84 +125,49 @@ class Model:
 
 
 def read_model(model: Any, classes: Any = None, X: Matrix | None = None, labels: Any = None) -> Model:
-    """A model of any kind; ``X`` and ``labels`` tell the classes of one that does not name them.
-
-    Parameters
-    ----------
-    model : fitted classifier, function, torch.nn.Module, ONNX file or Model
-    classes : sequence, optional
-        Labels by class index, for models that do not name them: by default what they answer to X, and ``labels``.
-    X, labels : array or CSR matrix and ndarray, optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from exactfit.repairs.models import read_model
-    >>> fitted = LogisticRegression().fit([[0.0], [1.0]], ["a", "b"])
-    >>> model = read_model(fitted)
-    >>> model.kind, model.decide(np.array([[-1.0], [2.0]]))
-    ('chain', array([0, 1]))
-    """
+    """Read a model of any kind; of one that does not name its classes they are its answers to ``X``, and ``labels``."""
     if isinstance(model, Model):
         return model
-    if _is_graph(model):
-        graph = Graph.of(model)
-        if graph.label is not None and graph.chain is None and graph.classes is None and classes is None:
-            return Model(_answered(graph.answers, X, labels), model, None, graph)
-        return Model(_classes_of(graph, classes), model, graph.chain, graph)
-    if isinstance(model, str | os.PathLike):
+    suffix = Path(model).suffix.lower() if isinstance(model, str | os.PathLike) else None
+    if suffix == ".onnx" or isinstance(model, Graph) or type(model).__name__ == "ModelProto":
+        return _read_graph(Graph.of(model), model, classes, X, labels)
+    if suffix is not None:
         raise ParameterError(f"{Path(model).name} is no ONNX file: give a file that ends in .onnx, or a fitted model")
-    _refuse_estimator(model)
-    named = getattr(model, "classes_", None)
-    chain = chain_of(model)
-    if _is_module(model):
-        n_outputs = chain.widths[-1] if chain is not None else _n_outputs(model, X)
-        return Model(_classes(classes, named, n_outputs), model, chain)
-    if not callable(getattr(model, "predict", model)):
-        raise ParameterError(
-            "model must be a fitted classifier with predict, a function, a torch module or an ONNX file, "
-            f"got {type(model).__name__}"
-        )
-    if named is None and classes is None:
-        return Model(_answered(model, X, labels), model)
-    return Model(_classes(classes, named, None if chain is None else chain.widths[-1]), model, chain)
-
-
-def _is_graph(model: Any) -> bool:
-    """Whether this names an ONNX file, or is a graph."""
-    named = isinstance(model, str | os.PathLike) and Path(model).suffix.lower() == ".onnx"
-    return named or isinstance(model, Graph) or type(model).__name__ == "ModelProto"
-
-
-def _refuse_estimator(model: Any) -> None:
-    """Refuse an estimator of scikit-learn that is not fitted, or answers numbers."""
     if hasattr(model, "fit") and hasattr(model, "__sklearn_tags__"):
         check_is_fitted(model)
         if is_regressor(model):
             raise ParameterError(f"{type(model).__name__} is a regressor: repair takes classifiers")
-
-
-def _classes_of(graph: Graph, given: Any) -> NDArray[Any]:
-    """Labels by class index, as the graph names them; else those given."""
-    if graph.chain is not None:
-        n_outputs: int | None = graph.chain.widths[-1]
-    else:
-        n_outputs = graph.n_outputs if graph.label is None else None
-    named = graph.classes
-    if named is None:
-        return _classes(given, None, n_outputs)
-    if given is not None and set(given) != set(named.tolist()):
-        raise ParameterError(f"the ONNX model names its classes, {shown(named.tolist())}, and others are given")
-    return _classes(None, named, n_outputs)
-
-
-def _classes(given: Any, named: Any, n_outputs: int | None) -> NDArray[Any]:
+    chain, named = chain_of(model), getattr(model, "classes_", None)
+    n_outputs = None if chain is None else chain.widths[-1]
+    if _is_module(model):
+        if chain is None and X is not None:
+            n_outputs = int(_module_scores(model, X[:1]).shape[1])
+    elif not callable(getattr(model, "predict", model)):
+        raise ParameterError(
+            "model must be a fitted classifier with predict, a function, a torch module or an ONNX file, "
+            f"got {type(model).__name__}"
+        )
+    elif named is None and classes is None:
+        return Model(_answered(model, X, labels), model)
     if isinstance(named, list):
         raise ParameterError("the model answers several labels for a point: repair takes one classifier at a time")
-    classes = np.asarray(
-        named if given is None and named is not None else given if given is not None else range(n_outputs or 0)
-    )
+    return Model(_checked_classes(named if classes is None else classes, n_outputs), model, chain)
+
+
+def _read_graph(graph: Graph, source: Any, classes: Any, X: Matrix | None, labels: Any) -> Model:
+    named, n_outputs = graph.classes, graph.n_outputs if graph.label is None else None
+    if graph.chain is not None:
+        n_outputs = graph.chain.widths[-1]
+    elif graph.label is not None and named is None and classes is None:
+        return Model(_answered(graph.answers, X, labels), source, None, graph)
+    if named is not None and classes is not None and set(classes) != set(named.tolist()):
+        raise ParameterError(f"the ONNX model names its classes, {shown(named.tolist())}, and others are given")
+    return Model(_checked_classes(classes if named is None else named, n_outputs), source, graph.chain, graph)
+
+
+def _checked_classes(given: Any, n_outputs: int | None) -> NDArray[Any]:
+    """Return labels by class index, without given ones 0, 1, 2, ...; refuse others than the outputs need."""
+    classes = np.asarray(range(n_outputs or 0) if given is None else given)
     if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
         raise ParameterError(f"classes must be two or more distinct labels, got {shown(classes.tolist())}")
     if n_outputs is not None and len(classes) != n_outputs:
@@ -214,7 +176,7 @@ def _classes(given: Any, named: Any, n_outputs: int | None) -> NDArray[Any]:
 
 
 def _answered(model: Any, X: Matrix | None, labels: Any) -> NDArray[Any]:
-    """The classes of a model that names none: whatever it answers, and the labels that it is to answer."""
+    """Return the classes of a model that names none: its answers, and the labels that it is to answer."""
     if X is None:
         raise ParameterError("the model does not name its classes: pass classes=...")
     answers = _one_each(getattr(model, "predict", model)(_as_fitted(model, X)), X.shape[0])
@@ -226,7 +188,7 @@ def _answered(model: Any, X: Matrix | None, labels: Any) -> NDArray[Any]:
 
 
 def _one_each(answers: Any, n_rows: int) -> NDArray[Any]:
-    """The answers of a model, one for each point; refuses any others."""
+    """Return the answers of a model, one for each point; refuse any others."""
     labels = np.asarray(answers)
     if labels.shape != (n_rows,):
         raise DataError(f"the model gave answers of shape {labels.shape} for {n_rows} points: one each is needed")
@@ -236,7 +198,7 @@ def _one_each(answers: Any, n_rows: int) -> NDArray[Any]:
 
 
 def _as_fitted(model: Any, X: Matrix) -> Any:
-    """Points as the model knows them: in a frame if it was fitted to one."""
+    """Return points as the model knows them: in a frame if it was fitted to one."""
     names = getattr(model, "feature_names_in_", None)
     if names is None or sp.issparse(X) or len(names) != X.shape[1]:
         return X
@@ -246,16 +208,12 @@ def _as_fitted(model: Any, X: Matrix) -> Any:
 
 
 def _is_module(model: Any) -> bool:
-    """Whether this is a PyTorch module, without importing torch for it."""
+    """Return whether this is a PyTorch module, without importing torch for it."""
     return any(kind.__module__.startswith("torch.nn") and kind.__name__ == "Module" for kind in type(model).__mro__)
 
 
-def _n_outputs(module: Any, X: Matrix | None) -> int | None:
-    return None if X is None else int(_module_scores(module, X[:1]).shape[1])
-
-
 def _module_scores(module: Any, X: Matrix) -> Floats:
-    """A module's outputs, in the type of its own numbers, in evaluation mode."""
+    """Return a module's outputs, in the type of its own numbers, in evaluation mode."""
     import torch
 
     numbers = next((part for part in module.parameters()), None)
@@ -269,12 +227,12 @@ def _module_scores(module: Any, X: Matrix) -> Floats:
                 for tile in row_tiles(X, TILE_ROWS)
             ]
     except RuntimeError as error:
-        told = " ".join(str(error).split())[:200]
-        raise DataError(f"the module does not take points of {X.shape[1]} features: {told}") from error
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"the module does not take points of {X.shape[1]} features: {reason}") from error
     finally:
         module.train(was_training)
     outputs = np.concatenate(tiles)
-    if outputs.ndim != 2 or outputs.shape != (X.shape[0], outputs.shape[1]):
+    if outputs.ndim != 2 or len(outputs) != X.shape[0]:
         raise DataError(
             f"the module gave outputs of shape {outputs.shape} for {X.shape[0]} points: one row each is needed"
         )
@@ -285,67 +243,46 @@ def _module_scores(module: Any, X: Matrix) -> Floats:
 
 
 def chain_of(model: Any) -> Network | None:
-    """The chain that a fitted model is; None if it is none, or of a kind that is not read here.
+    """Read the chain that a fitted model is; None if it is none, or of a kind that is not read here.
 
-    Parameters
-    ----------
-    model : object
-        Read are MLPClassifier with ReLU or no activation, LogisticRegression, LinearSVC and other linear classifiers
-        of scikit-learn that decide by ``coef_`` and ``intercept_``, and torch's Sequential of Linear, ReLU,
-        Threshold(0, 0), Flatten, Identity and Dropout, with a softmax at the end.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from exactfit.repairs.models import chain_of
-    >>> chain_of(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
-    <Network: 1 features, layers of 2 units, <Decoder: 'argmax' for 2 classes>>
+    Read are MLPClassifier with ReLU or no activation, linear classifiers of scikit-learn that decide by ``coef_`` and
+    ``intercept_``, and torch's Sequential of Linear, ReLU, Threshold(0, 0), Flatten, Identity and Dropout, with a
+    softmax at the end.
     """
-    owner = type(model).__module__.split(".")[0]
-    if owner == "sklearn":
-        return _of_estimator(model)
-    if owner == "torch" and type(model).__name__ == "Sequential":
-        return _of_modules(model)
-    return None
-
-
-def _of_estimator(model: Any) -> Network | None:
-    reader, kind = ChainReader(), type(model).__name__
-    if kind == "MLPClassifier":
-        if model.activation not in ("relu", "identity") or model.out_activation_ not in ("softmax", "logistic"):
-            return None
-        if model._label_binarizer.y_type_.startswith("multilabel"):
-            return None
+    package, kind, reader = type(model).__module__.split(".")[0], type(model).__name__, ChainReader()
+    if package == "torch" and kind == "Sequential":
+        is_read = _read_modules(list(model), reader)
+    elif package == "sklearn" and kind == "MLPClassifier":
+        # An activation other than ReLU and none, or several labels for a point, make no chain of ours.
+        is_read = model.activation in ("relu", "identity") and model.out_activation_ in ("softmax", "logistic")
+        is_read = is_read and not model._label_binarizer.y_type_.startswith("multilabel")
         for index, (weights, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
-            reader.affine(weights.T, bias)
-            if index < len(model.coefs_) - 1 and model.activation == "relu":
+            if index and model.activation == "relu":
                 reader.relu()
-        return reader.network()
-    if kind not in LINEAR:
-        return None
-    weights = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
-    reader.affine(weights, np.broadcast_to(np.asarray(model.intercept_, dtype=weights.dtype), (len(weights),)))
-    return reader.network()
+            reader.affine(weights.T, bias)
+    elif package == "sklearn" and kind in LINEAR:
+        weights = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
+        bias = np.broadcast_to(np.asarray(model.intercept_, dtype=weights.dtype), (len(weights),))
+        is_read = reader.affine(weights, bias)
+    else:
+        is_read = False
+    return reader.network() if is_read else None
 
 
-def _of_modules(modules: Iterable[Any]) -> Network | None:
-    reader, parts = ChainReader(), list(modules)
+def _read_modules(parts: list[Any], reader: ChainReader) -> bool:
+    """Read torch's modules, as long as they are known."""
     while parts and type(parts[-1]).__name__ in ("Softmax", "LogSoftmax", "Identity"):
         parts.pop()
     for part in parts:
         kind = type(part).__name__
         if not type(part).__module__.startswith("torch.nn.modules"):
-            return None
+            return False
         if kind == "Linear":
-            bias = None if part.bias is None else _numbers(part.bias)
-            reader.affine(_numbers(part.weight), bias)
+            bias = None if part.bias is None else part.bias.detach().cpu().numpy()
+            reader.affine(part.weight.detach().cpu().numpy(), bias)
         elif kind == "ReLU" or (kind == "Threshold" and part.threshold == 0 and part.value == 0):
             if not reader.relu():
-                return None
+                return False
         elif not (kind in ("Identity", "Dropout") or (kind == "Flatten" and part.start_dim == 1)):
-            return None
-    return reader.network()
-
-
-def _numbers(tensor: Any) -> NDArray[Any]:
-    return np.asarray(tensor.detach().cpu().numpy())
+            return False
+    return True

@@ -2,10 +2,10 @@ r"""Patches: detectors that fire on points that a model got wrong, and on no giv
 
 A patch network has the decoder ``one_hot``: it decides where patches of exactly one class fire. Its last layer
 says which class each patch speaks for, the layer before has one unit for each patch: a ball over the squared norm,
-or a count of bits below a limit (``counts``). A ball is one unit 2 <c, x> - |x|^2 + b, b = t - |c|^2, which fires
-where |x - c|^2 < t.
+or a count of bits below a limit (``counts``). A kind of patches is two functions, which build them and lower them
+over further points. A ball is one unit 2 <c, x> - |x|^2 + b, b = t - |c|^2, which fires where |x - c|^2 < t.
 
-Claim. Whoever evaluates the unit at x, in any order, in a format with unit roundoff u, is off from t - |x - c|^2 by
+Claim. An evaluation of the unit at x, in any order, in a format with unit roundoff u, is off from t - |x - c|^2 by
 less than E(x) = v (3 |x|^2 + 2 |c|^2 + t), v = (d + 8) (u + 2^-53), underflow aside; and so is the enclosure by which
 it is certified.
 
@@ -21,7 +21,6 @@ claims its centre: t = 5.5 v |c|^2, and E(c) is about 5 v |c|^2. The largest one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +28,16 @@ from numpy.typing import NDArray
 from .._kernels.distances import pair_squares
 from .._kernels.rounding import FLOAT32, FLOAT64, Format
 from .._kernels.rows import squared_norms
-from .._support.parameters import check_number, shown
+from .._support.threads import Threads
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Matrix, Rows
 from ..data.matrices import dense_rows, row_tiles
-from ..exceptions import NoGapError, ParameterError
+from ..exceptions import NoGapError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import THRESHOLD
 from ..network.detector_network import DetectorNetwork, output_layer, side_by_side
 from ..network.network import InputMap
 
-KINDS = ("ball", "mask", "weighted")
 CENTRES_AT_ONCE = 1024  # centres in one product with a tile of points
 UP = 1.0 + 2.0**-40  # more than the few roundings of a bound itself
 
@@ -56,11 +54,11 @@ class Targets:
 
     @property
     def form(self) -> Format:
-        """The format's constants."""
+        """Constants of the format."""
         return FLOAT32 if self.exact_in == "float32" else FLOAT64
 
     def points(self, rows: Rows) -> Floats:
-        """Some of the points, dense."""
+        """Return some of the points, dense."""
         return dense_rows(self.X, rows)
 
 
@@ -89,7 +87,7 @@ class Patches:
         return self.network.input_map == "append_squared_norm"
 
     def fired(self, X: Matrix) -> tuple[Rows, Rows]:
-        """Which patches fire on which rows of X: pairs (row, patch), row by row."""
+        """Return pairs (row, patch) of the rows of X on which patches fire, row by row."""
         units = Network(self.network.layers[:-1], self.network.decoder, self.network.input_map)
         rows, places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for tile in row_tiles(X) if len(self) else ():
@@ -98,63 +96,67 @@ class Patches:
             places.append(fired)
         return np.concatenate(rows), np.concatenate(places)
 
-    def decided(self, fired: tuple[Rows, Rows], n_rows: int) -> Codes:
-        """The class index that patches decide for each of so many rows, -1 where they decide none."""
-        claims = np.zeros((n_rows, max(self.network.decoder.classes) + 1), dtype=bool)
-        claims[fired[0], self.codes[fired[1]]] = True
-        return np.where(claims.sum(axis=1) == 1, claims.argmax(axis=1), -1).astype(np.int64)
+    def joined(self, new: Patches) -> Patches:
+        """Return these patches and new ones of the same kind in one network."""
+        if not len(self) or not len(new):
+            return self if len(self) else new
+        names = ("anchors", "fires_within", "silent_beyond")
+        facts = [np.concatenate([getattr(self, name), getattr(new, name)]) for name in names]
+        if not self.are_balls:
+            return Patches(side_by_side([DetectorNetwork.of(self.network), DetectorNetwork.of(new.network)]), *facts)
+        weights = np.concatenate([_ball_weights(self), _ball_weights(new)])
+        bias = np.concatenate([part.network.layers[-2].bias for part in (self, new)])
+        units = Layer(Dense(weights), bias, THRESHOLD)
+        return Patches(with_units(self.network, units, np.concatenate([self.codes, new.codes])), *facts)
 
 
 def patch_network(layers: tuple[Layer, ...], codes: Codes, n_classes: int, input_map: InputMap = "identity") -> Network:
-    """Units, the last layer of which are patches for the given classes, with the output that says so."""
+    """Return a network of units, the last layer of which are patches for the given classes."""
     output, decoder = output_layer(codes, tuple(range(n_classes)), n_classes)
     return Network((*layers, output), decoder, input_map)
 
 
 def with_units(network: Network, units: Layer, codes: Codes) -> Network:
-    """The network with other patches over what is before them."""
+    """Return the network with other patches over the same layers before them."""
     return patch_network((*network.layers[:-2], units), codes, len(network.decoder.classes), network.input_map)
-
-
-def share_of(reach: Any) -> float:
-    """Reach as a share of what is possible: 0.0 for "least", 1.0 for "full"."""
-    if isinstance(reach, str) and reach in ("least", "full"):
-        return float(reach == "full")
-    try:
-        return check_number("reach", reach, above=0.0, at_most=1.0)
-    except ParameterError as error:
-        raise ParameterError(f"reach must be 'least', 'full' or a share in (0, 1], got {shown(reach)}") from error
-
-
-def joined_patches(old: Patches, new: Patches) -> Patches:
-    """All patches of two networks in one."""
-    if not len(old) or not len(new):
-        return old if len(old) else new
-    names = ("anchors", "fires_within", "silent_beyond")
-    facts = [np.concatenate([getattr(old, name), getattr(new, name)]) for name in names]
-    if not old.are_balls:
-        return Patches(side_by_side([DetectorNetwork.of(old.network), DetectorNetwork.of(new.network)]), *facts)
-    weights = np.concatenate([_ball_weights(old), _ball_weights(new)])
-    bias = np.concatenate([part.network.layers[-2].bias for part in (old, new)])
-    units = Layer(Dense(weights), bias, THRESHOLD)
-    return Patches(with_units(old.network, units, np.concatenate([old.codes, new.codes])), *facts)
 
 
 # ---- Balls ---------------------------------------------------------------------------------------------
 
 
-def ball_patches(targets: Targets, share: float, root: np.random.SeedSequence) -> Patches:
-    """Balls around targets, in random order, skipping those that a ball before them claims."""
+def ball_patches(
+    targets: Targets, reach: float, root: np.random.SeedSequence, threads: Threads | None = None
+) -> Patches:
+    """Build balls around targets, in random order, skipping those that a ball before them claims."""
     form, codes, centres = targets.form, targets.codes[targets.rows], targets.points(targets.rows)
     least = _least_squares(centres, form)
     largest = _largest_squares(centres, codes, targets.X, targets.codes, form)
-    _refuse_crowded(targets, least, largest)
+    if (largest < least).any():
+        rows = ", ".join(map(str, targets.rows[largest < least][:10]))
+        raise NoGapError(
+            f"balls around rows {rows} would also claim a point of another label, as {targets.exact_in or 'float64'} "
+            'rounds: use patches="mask", centre the data, or correct labels of points that are nearly equal'
+        )
     squares = least
-    if share:
-        radii = (1.0 - share) * np.sqrt(least) + share * np.sqrt(largest)
+    if reach:
+        radii = (1.0 - reach) * np.sqrt(least) + reach * np.sqrt(largest)
         squares = np.clip(np.square(radii), least, largest)
-    chosen = _cover(centres, codes, squares, form, stream(root, ORDER))
-    return _assembled(targets, centres[chosen], targets.rows[chosen], codes[chosen], squares[chosen])
+    norms, unit = _norms(centres), _unit(centres, form)
+    waiting, chosen = np.ones(len(centres), dtype=bool), []
+    for place in stream(root, ORDER).permutation(len(centres)):
+        if waiting[place]:
+            chosen.append(place)
+            waiting[place] = False
+            others = np.flatnonzero(waiting & (codes == codes[place]))
+            points, away = np.ascontiguousarray(centres[others]), np.empty(len(others))
+            pair_squares(np.repeat(centres[[place]], len(others), axis=0), points, away)
+            errors = _errors(points, norms[[place]], form)[0]
+            waiting[others[away + errors < (1.0 - 2.0 * unit) * squares[place]]] = False
+    kept = np.sort(np.array(chosen, dtype=np.intp))
+    weights = np.column_stack([2 * centres[kept], np.full(len(kept), -1.0)])
+    units = Layer(Dense(weights), squares[kept] - norms[kept], THRESHOLD)
+    network = patch_network((units,), codes[kept], targets.n_classes, "append_squared_norm")
+    return Patches(network, targets.rows[kept], *_radii(squares[kept], norms[kept], unit))
 
 
 def _norms(points: Floats) -> Floats:
@@ -164,7 +166,7 @@ def _norms(points: Floats) -> Floats:
 
 
 def _unit(points: Floats, form: Format) -> float:
-    """What is called v above."""
+    """Return v of the claim above."""
     return float((points.shape[1] + 8) * (form.unit + FLOAT64.unit))
 
 
@@ -174,16 +176,13 @@ def _least_squares(centres: Floats, form: Format) -> Floats:
 
 
 def _errors(points: Floats, centre_norms: Floats, form: Format) -> Floats:
-    """E(x) for every centre and point, shape (centres, points), but for what grows with t."""
+    """Return E(x) for every centre and point, shape (centres, points), but for the part that grows with t."""
     sizes = 3.0 * _norms(points)[None, :] + 2.0 * centre_norms[:, None]
     return np.asarray(_unit(points, form) * sizes + form.pad)
 
 
 def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form: Format) -> Floats:
-    """What the points of other classes leave to each ball, at most the square of twice the largest norm.
-
-    Products tell which points may be the closest; the differences of these are added up in one fixed order.
-    """
+    """Return the largest t that points of other classes leave to each ball, at most twice the largest norm squared."""
     norms, unit = _norms(centres), _unit(centres, form)
     farthest = max((float(_norms(dense_rows(X, tile)).max()) for tile in row_tiles(X)), default=0.0)
     largest = np.full(len(centres), 4.0 * max(farthest, norms.max(initial=0.0)))
@@ -191,6 +190,7 @@ def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form:
         part = slice(start, start + CENTRES_AT_ONCE)
         for tile in row_tiles(X):
             points = dense_rows(X, tile)
+            # Products find the points that may be the closest; their differences are added up in one fixed order.
             near = _norms(points)[None, :] + norms[part, None] - 2.0 * (centres[part] @ points.T)
             near[own[part, None] == codes[None, tile]] = np.inf
             margins = _errors(points, norms[part], form)
@@ -202,44 +202,8 @@ def _largest_squares(centres: Floats, own: Codes, X: Matrix, codes: Codes, form:
     return largest
 
 
-def _refuse_crowded(targets: Targets, least: Floats, largest: Floats) -> None:
-    crowded = targets.rows[largest < least]
-    if len(crowded):
-        rows = ", ".join(map(str, crowded[:10]))
-        raise NoGapError(
-            f"balls around rows {rows} would also claim a point of another label, as {targets.exact_in or 'float64'} "
-            'rounds: use patches="mask", centre the data, or correct labels of points that are nearly equal'
-        )
-
-
-def _cover(centres: Floats, codes: Codes, squares: Floats, form: Format, rng: np.random.Generator) -> NDArray[np.intp]:
-    waiting, chosen = np.ones(len(centres), dtype=bool), []
-    for place in rng.permutation(len(centres)):
-        if waiting[place]:
-            chosen.append(place)
-            others = np.flatnonzero(waiting & (codes == codes[place]))
-            waiting[others[_claims(centres[place], squares[place], centres[others], form)]] = False
-            waiting[place] = False
-    return np.sort(np.array(chosen, dtype=np.intp))
-
-
-def _claims(centre: Floats, square: float, points: Floats, form: Format) -> NDArray[np.bool_]:
-    """Which points a ball surely claims."""
-    errors, squares = _errors(points, _norms(centre[None, :]), form)[0], np.empty(len(points))
-    pair_squares(np.repeat(centre[None, :], len(points), axis=0), np.ascontiguousarray(points), squares)
-    return np.asarray(squares + errors < (1.0 - 2.0 * _unit(points, form)) * square)
-
-
-def _assembled(targets: Targets, centres: Floats, anchors: Rows, codes: Codes, squares: Floats) -> Patches:
-    weights = np.column_stack([2 * centres, np.full(len(centres), -1.0)])
-    norms = _norms(centres)
-    units = Layer(Dense(weights), squares - norms, THRESHOLD)
-    network = patch_network((units,), codes, targets.n_classes, "append_squared_norm")
-    return Patches(network, anchors, *_radii(squares, norms, _unit(centres, targets.form)))
-
-
 def _radii(squares: Floats, norms: Floats, unit: float) -> tuple[Floats, Floats]:
-    """Distances inside which balls surely fire, and beyond which they surely do not, in every evaluation."""
+    """Return distances inside which balls surely fire, and beyond which they surely do not, in every evaluation."""
     edge = np.square(np.sqrt(norms) + np.sqrt(squares))  # |x|^2 inside is at most this
     within = squares - unit * (3.0 * edge + 2.0 * norms + squares) * UP
     beyond = (squares + unit * (8.0 * norms + squares)) / (1.0 - 6.0 * unit)  # |x|^2 <= 2 |c|^2 + 2 |x - c|^2
@@ -253,14 +217,16 @@ def _ball_weights(patches: Patches) -> Floats:
 
 
 def centres_and_squares(patches: Patches) -> tuple[Floats, Floats]:
-    """What balls were made of, read back from their units."""
+    """Return centres and squared radii of balls, read back from their units."""
     centres = np.ascontiguousarray(_ball_weights(patches)[:, :-1] / 2.0)
     return centres, patches.network.layers[-2].bias + _norms(centres)
 
 
-def lowered_balls(patches: Patches, X: Matrix, codes: Codes, form: Format) -> tuple[Patches, NDArray[np.intp]]:
-    """Balls that claim none of some further points of other labels, and the places of those that are left."""
-    centres, squares = centres_and_squares(patches)
+def lowered_balls(
+    patches: Patches, given: Targets, X: Matrix, codes: Codes, threads: Threads | None = None
+) -> tuple[Patches, NDArray[np.intp]]:
+    """Shrink balls so that they claim no further point of another label; return also the places of those left."""
+    form, (centres, squares) = given.form, centres_and_squares(patches)
     largest = _largest_squares(centres, patches.codes, X, codes, form)
     fell = largest < squares  # the others stay as they are: a square that is read back may have lost a rounding
     kept = np.flatnonzero(~fell | (largest >= _least_squares(centres, form)))

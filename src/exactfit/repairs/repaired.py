@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import Certificate, certify, data_digest
+from .._support.parameters import check_choice, check_n_jobs, check_number, seed_sequence, shown
+from .._support.threads import Threads
+from ..certificate import Certificate, certify
+from ..certificate.chains import prove_chain
+from ..certificate.record import ProofEffort
 from ..construct.patterns import rounded
-from ..data import Codes, Floats, Matrix, as_labels, validated, validated_pair
+from ..data import (
+    Codes,
+    Floats,
+    Matrix,
+    Points,
+    Rows,
+    as_labels,
+    data_digest,
+    refuse_conflicts,
+    refuse_other_features,
+    validated,
+    validated_pair,
+)
 from ..exceptions import ConstructionError, DataError, ParameterError
-from ..network.network import overruled
-from .building import HeldOut, PatchRecipe, Repair, RepairExplanation, RepairReport, stacked
-from .models import read_model
+from ..network import Network
+from ..network.network import SwitchedNetwork, overruled
+from ..options import FORMATS
+from .counts import count_patches, lowered_counts
+from .models import Model, SpotChecks, read_model
+from .patches import Patches, Targets, ball_patches, lowered_balls
+from .reports import Change, HeldOut, PatchRecord, RepairExplanation, RepairReport
+
+KINDS = ("ball", "mask", "weighted")
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A model as it was read, its answers to the given points, and the patches before it."""
+
+    model: Model
+    patches: Patches
+    changes: Rows  # for each patch the place in the history of the change that brought it
+    history: tuple[Change, ...]
+    answers: Codes  # the model's answers to the given points, as class indices
+    targets: Rows  # given rows that it does not surely get right, ascending
+    claims: tuple[Rows, Rows]  # pairs (given row, patch that fires there), row by row
+    data_digest: str  # of the given points and labels
+    probes: SpotChecks | None
+
+    @cached_property
+    def network(self) -> SwitchedNetwork:
+        """Patches before the model."""
+        return SwitchedNetwork(self.patches.network, self.model.chain)
 
 
 def repair(model: Any, X: Matrix, y: ArrayLike, *, reach: Any = "least", **options: Any) -> RepairedClassifier:
-    """Patches before a trained model, so that it is provably right on every given point.
+    """Put patches before a trained model, so that it is provably right on every given point.
 
     Parameters
     ----------
@@ -123,11 +167,11 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes, self.n_jobs, self.random_state = classes, n_jobs, random_state
 
     def __sklearn_clone__(self) -> RepairedClassifier:
-        """With the same model, which is given and not fitted here."""
+        """Return a copy with the same model, which is given and not fitted here."""
         return type(self)(**self.get_params(deep=False))
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect of this estimator."""
+        """Return what scikit-learn may expect of this estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -147,28 +191,93 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         made = self.__sklearn_clone__()
         points, labels = validated_pair(made, X, y)
-        recipe = made._recipe()
+        made._check_options()
         model = read_model(self.model, self.classes, rounded(points, self.exact_in), labels)
-        made._keep(Repair.of(model, points, labels, recipe), (points, labels))
+        made._keep(made._repaired(model, points, labels), (points, labels))
         return self._become(made)
 
+    def _check_options(self) -> float:
+        """Return reach as a number from 0 for "least" to 1 for "full"; refuse options that cannot be."""
+        check_choice("patches", self.patches, KINDS)
+        check_n_jobs(self.n_jobs)
+        if self.exact_in is not None:
+            check_choice("exact_in", self.exact_in, FORMATS)
+        if isinstance(self.reach, str) and self.reach in ("least", "full"):
+            return float(self.reach == "full")
+        try:
+            return check_number("reach", self.reach, above=0.0, at_most=1.0)
+        except ParameterError as error:
+            reach = shown(self.reach)
+            raise ParameterError(f"reach must be 'least', 'full' or a share in (0, 1], got {reach}") from error
+
+    def _repaired(self, model: Model, points: Matrix, labels: NDArray[Any], before: Repair | None = None) -> Repair:
+        """Return patches for all given points, of which those beyond the answers of ``before`` are new."""
+        if model.n_features is not None:
+            refuse_other_features(points.shape[1], model.n_features, taker="model")
+        codes, seen = model.codes(labels), rounded(points, self.exact_in)
+        refuse_conflicts(seen, codes, self.exact_in)
+        n_old, history = (0, ()) if before is None else (len(before.answers), before.history)
+        new = slice(n_old, None)
+        answers = model.ask(seen[new])
+        is_right = answers == codes[new]
+        if model.chain is not None:  # otherwise right answers are taken as given
+            is_right &= self._are_safe(model.chain, seen[new], codes[new])
+        rows = (n_old + np.flatnonzero(~is_right)).astype(np.int64)
+        if before is not None:
+            answers, rows = np.concatenate([before.answers, answers]), np.concatenate([before.targets, rows])
+        targets = Targets(seen, codes, rows, len(model.classes), self.exact_in)
+        if before is None:
+            patches = more = self._build(targets, 0)
+            changes, lowered, gone = np.zeros(len(more), dtype=np.int64), rows[:0], rows[:0]
+        else:
+            # Old limits are lowered over the new points first. Then every target that no patch surely claims any
+            # more, or yet, gets one.
+            old = before.patches
+            lower = lowered_balls if old.are_balls else lowered_counts
+            with Threads(self.n_jobs) as threads:
+                left, kept = lower(old, targets, seen[new], codes[new], threads)
+            claimed = self._are_safe(left.network, seen[rows], codes[rows])
+            more = self._build(replace(targets, rows=rows[~claimed]), len(history))
+            patches = left.joined(more)
+            changes = np.concatenate([before.changes[kept], np.full(len(more), len(history))])
+            lowered = left.anchors[left.network.layers[-2].bias != old.network.layers[-2].bias[kept]]
+            gone = np.delete(old.anchors, kept)
+        change = Change(n_old, len(codes) - n_old, *(tuple(part.tolist()) for part in (more.anchors, lowered, gone)))
+        return Repair(
+            model, patches, changes, (*history, change), answers, rows, patches.fired(seen),
+            data_digest(points, labels), model.spot_checks(seen),
+        )  # fmt: skip
+
+    def _build(self, targets: Targets, change: int) -> Patches:
+        """Return patches that claim the targets, and no given point of another label."""
+        seed = seed_sequence(self.random_state)
+        root = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, change))
+        if self.patches == "ball" or not len(targets.rows):
+            return ball_patches(targets, self._check_options(), root)
+        with Threads(self.n_jobs) as threads:
+            return count_patches(targets, self._check_options(), self.patches, root, threads)
+
+    def _are_safe(self, network: Network, seen: Matrix, codes: Codes) -> NDArray[np.bool_]:
+        """Return which points a chain gets right in every evaluation that matters."""
+        verdict = prove_chain(network, Points(seen), codes, ProofEffort(self.n_jobs), 0)
+        assert verdict is not None  # nothing here has activations of a user's own
+        # Without a format the evaluation that matters is this package's own, in float64.
+        return verdict.right["float32" if self.exact_in == "float32" else "float64"]
+
     def _become(self, made: RepairedClassifier) -> RepairedClassifier:
-        """Take over all that another one was fitted to."""
+        """Take over the fitted attributes of another one, and no others."""
         for name in [name for name in vars(self) if name.endswith("_") and name not in vars(made)]:
             delattr(self, name)
         self.__dict__.update({name: value for name, value in vars(made).items() if name.endswith("_")})
         return self
 
-    def _recipe(self) -> PatchRecipe:
-        return PatchRecipe(self.patches, self.reach, self.exact_in, self.n_jobs, self.random_state)
-
     def _take(self, made: Repair, given: tuple[Matrix, NDArray[Any]] | None) -> None:
-        """Take over what was built, or loaded."""
+        """Take over a repair that was built, or loaded."""
         self.repair_, self.given_ = made, given
         self.classes_, self.network_, self.n_patches_ = made.model.classes, made.network, len(made.patches)
 
     def _keep(self, made: Repair, given: tuple[Matrix, NDArray[Any]]) -> None:
-        """Take over what was built, and prove it."""
+        """Take over a repair that was built, and prove it."""
         self._take(made, given)
         answers = None if made.network.model is not None else made.answers  # of a chain nothing is taken as given
         self.certificate_ = certificate = self._certified(*given, answers)
@@ -180,7 +289,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def given_answers(self, X: Matrix) -> Codes | None:
-        """What ``certify`` takes as given of a model that is no chain: what it answers now, whatever a file records.
+        """Return the answers that ``certify`` takes as given of a model that is no chain: those that it gives now.
 
         Parameters
         ----------
@@ -223,19 +332,19 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(certificate, note=f"{certificate.note}; {others} of these are not as recorded")
 
     def _certified(self, X: Matrix, y: ArrayLike, answers: Codes | None) -> Certificate:
-        """The certificate of patches before a model that gives these answers."""
-        heard = SimpleNamespace(
+        """Return the certificate of patches before a model that gives these answers."""
+        subject = SimpleNamespace(
             network_=self.network_, classes_=self.classes_, exact_in=self.exact_in, given_answers=lambda X: answers
         )
-        return certify(heard, X, y, arithmetic=self._recipe().arithmetic, n_jobs=self.n_jobs)
+        return certify(subject, X, y, arithmetic=self.exact_in or "exact", n_jobs=self.n_jobs)  # type: ignore[arg-type]
 
     def _points(self, X: Matrix) -> Matrix:
-        """Points to be classified: checked, and rounded as those of ``fit`` were."""
+        """Return points to be classified: checked, and rounded as those of ``fit`` were."""
         check_is_fitted(self, "network_")
         return rounded(validated(self, X, reset=False), self.exact_in)
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The patches' label where patches of exactly one class fire, the model's elsewhere.
+        """Return the patches' label where patches of exactly one class fire, the model's elsewhere.
 
         Parameters
         ----------
@@ -256,7 +365,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Matrix) -> Floats:
-        """The model's scores; where patches decide, with those of their class above all others.
+        """Return the model's scores; where patches decide, with those of their class above all others.
 
         Parameters
         ----------
@@ -278,7 +387,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
     def explain(self, X: Matrix) -> tuple[RepairExplanation, ...]:
-        """Who answers each point: which patches, or the model.
+        """Explain the answer at each point: by which patches, or by the model.
 
         Parameters
         ----------
@@ -300,16 +409,16 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         'a': by the model
         """
         points = self._points(X)
-        patches, answers = self.repair_.patches, self._answers(points)
-        rows, places = patches.fired(points)
-        patched = patches.decided((rows, places), points.shape[0])
-        anchors = np.split(patches.anchors[places], np.searchsorted(rows, np.arange(1, points.shape[0])))
-        parts = (self.classes_[overruled(patched, answers)], self.classes_[answers], patched >= 0)
-        told = zip(*(part.tolist() for part in parts), anchors, strict=True)
-        return tuple(RepairExplanation(new, old, tuple(own.tolist()), by) for new, old, by, own in told)
+        patched, answers = self._patched(points), self._answers(points)
+        rows, places = self.repair_.patches.fired(points)
+        starts = np.searchsorted(rows, np.arange(1, points.shape[0]))
+        anchors = np.split(self.repair_.patches.anchors[places], starts)
+        labels, own = self.classes_[overruled(patched, answers)].tolist(), self.classes_[answers].tolist()
+        facts = zip(labels, own, anchors, (patched >= 0).tolist(), strict=True)
+        return tuple(RepairExplanation(new, old, tuple(at.tolist()), by) for new, old, at, by in facts)
 
     def report(self, X: Matrix = None, y: ArrayLike | None = None) -> RepairReport:
-        """What every patch claims and how far it goes; on held-out data, how many answers changed.
+        """Report what every patch claims and how far it goes; on held-out data, how many answers changed.
 
         Parameters
         ----------
@@ -327,11 +436,23 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             before, labels = self._answers(points), as_labels(y, points.shape[0])
             after = overruled(self._patched(points), before)
             held_out = HeldOut.between(before, after, self.repair_.model.codes(labels))
-        made = self.repair_
-        return RepairReport(made.records(), made.history, len(made.answers), len(made.targets), held_out)
+        made, patches = self.repair_, self.repair_.patches
+        rows, places = made.claims
+        claimed: list[list[int]] = [[] for _ in range(len(patches))]
+        for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+            claimed[place].append(row)
+        old, new = self.classes_[made.answers[patches.anchors]], self.classes_[patches.codes]
+        columns = (patches.anchors, made.changes, old, new, patches.fires_within, patches.silent_beyond)
+        records = tuple(
+            PatchRecord(anchor, change, tuple(own), was, now, within, beyond)
+            for own, anchor, change, was, now, within, beyond in zip(
+                claimed, *(column.tolist() for column in columns), strict=True
+            )
+        )
+        return RepairReport(records, made.history, len(made.answers), len(made.targets), held_out)
 
     def add(self, X: Matrix, y: ArrayLike, *, given: tuple[Matrix, ArrayLike] | None = None) -> RepairedClassifier:
-        """Further points: old limits are lowered over them, and what needs a patch then gets one.
+        """Add points: old limits are lowered over them, and points that need a patch then get one.
 
         Given points keep their answers. Rows are numbered on.
 
@@ -362,20 +483,24 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         points = validated(self, X, reset=False)
         labels = as_labels(y, points.shape[0])
-        before, labels_before = self._given_before(given)
-        everything = stacked(before, points), np.concatenate([labels_before, labels])
+        if given is not None:
+            before = validated(self, given[0], reset=False)
+            labels_before = as_labels(given[1], before.shape[0])
+            if data_digest(before, labels_before) != self.repair_.data_digest:
+                raise DataError(
+                    "given must be the points and labels that the model was repaired for: their digest differs"
+                )
+        elif self.given_ is not None:
+            before, labels_before = self.given_
+        else:
+            raise ParameterError("this model was loaded from a file: pass given=(X, y), what it was repaired for")
+        if sp.issparse(before) or sp.issparse(points):
+            points = sp.vstack([sp.csr_array(before), sp.csr_array(points)], format="csr")
+        else:
+            points = np.concatenate([before, points])
+        labels = np.concatenate([labels_before, labels])
+        self._check_options()
         made = self.__sklearn_clone__()
         made.__dict__.update(vars(self))
-        made._keep(self.repair_.extended(*everything, self._recipe()), everything)
+        made._keep(made._repaired(self.repair_.model, points, labels, self.repair_), (points, labels))
         return self._become(made)
-
-    def _given_before(self, given: tuple[Matrix, ArrayLike] | None) -> tuple[Matrix, NDArray[Any]]:
-        if given is None:
-            if self.given_ is None:
-                raise ParameterError("this model was loaded from a file: pass given=(X, y), what it was repaired for")
-            return self.given_
-        points = validated(self, given[0], reset=False)
-        labels = as_labels(given[1], points.shape[0])
-        if data_digest(points, labels) != self.repair_.data_digest:
-            raise DataError("given must be the points and labels that the model was repaired for: their digest differs")
-        return points, labels
